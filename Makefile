@@ -1,0 +1,220 @@
+# attnbench: `make help` lists what this file does. There is no configure step.
+#
+# What can be set on the command line:
+#   CC=clang                      the compiler (gcc 11 or newer, clang 14 or newer)
+#   BUILD=folder                  where everything that is built goes
+#   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
+#   WERROR=1                      warnings are errors
+#   SETUP=no                      install nothing; say what is missing
+#   V=1                           show the commands as they run
+#   ARGS="--variant fused"        more arguments for `make bench` and `make verify`
+
+ifeq ($(origin CC),default)
+  CC := gcc
+endif
+ifeq ($(SANITIZE),)
+  BUILD ?= build
+else ifeq ($(SANITIZE),thread)
+  BUILD ?= build-tsan
+else
+  BUILD ?= build-asan
+endif
+RESULTS ?= results
+
+PROGRAM := $(BUILD)/attnbench
+VARIANTS := $(BUILD)/attnbench_variants.so
+
+# ---- What this machine has ------------------------------------------------------------------------
+
+# $(call has_header,name,flags): "yes" when the compiler finds the header.
+has_header = $(shell echo '\#include <$(1)>' | $(CC) $(2) -E -x c - >/dev/null 2>&1 && echo yes)
+TARGET := $(shell $(CC) -dumpmachine 2>/dev/null)
+HAVE_JANSSON := $(call has_header,jansson.h)
+HAVE_GNUPLOT := $(shell command -v gnuplot 2>/dev/null)
+
+# OpenBLAS is called from our own threads and told to start none itself. Of Debian's three builds only the
+# one with pthreads is safe so: the serial one has no locks, the OpenMP one brings gcc's runtime to clang.
+# Naming its folder at run time too keeps the others, where they are installed, away.
+PTHREAD := /usr/lib/$(firstword $(subst -, ,$(TARGET)))-linux-gnu/openblas-pthread
+ifneq ($(wildcard $(PTHREAD)/libopenblas.so),)
+  BLAS_CFLAGS := -I$(subst /usr/lib,/usr/include,$(PTHREAD))
+  BLAS_LIBS := -L$(PTHREAD) -Wl,-rpath,$(PTHREAD) -lopenblas
+else
+  BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
+  BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
+endif
+ifneq ($(BLAS_LIBS),)
+  HAVE_OPENBLAS := $(call has_header,cblas.h,$(BLAS_CFLAGS))
+endif
+
+# ---- What is built, from which files --------------------------------------------------------------
+
+HARNESS_SOURCES := $(wildcard harness/*.c)
+REFERENCE_SOURCES := $(wildcard reference/*.c)
+VARIANT_SOURCES := $(wildcard variants/*.c variants/tile/*.c)
+TEST_SOURCES := $(wildcard tests/test_*.c)
+TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES),$(wildcard tests/*.c))
+TEST_PLUGIN_SOURCES := $(wildcard tests/plugins/*.c)
+
+ifeq ($(HAVE_OPENBLAS),)
+  VARIANT_SOURCES := $(filter-out variants/blas.c,$(VARIANT_SOURCES))
+  BLAS_CFLAGS :=
+  BLAS_LIBS :=
+else
+  DEFINES += -DATTN_HAVE_OPENBLAS
+endif
+
+# Files named for an instruction set of x86-64 exist only there, and get the flags for it further down.
+ifneq ($(filter x86_64-%,$(TARGET)),)
+  DEFINES += -DATTN_X86_64
+  QUADMATH := -lquadmath
+else
+  HARNESS_SOURCES := $(filter-out %avx2.c %avx512.c,$(HARNESS_SOURCES))
+  VARIANT_SOURCES := $(filter-out %avx2.c %avx512.c,$(VARIANT_SOURCES))
+endif
+
+object = $(patsubst %.c,$(BUILD)/%.o,$(1))
+COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) $(REFERENCE_SOURCES) \
+  variants/problem.c)
+PROGRAM_OBJECTS := $(COMMON_OBJECTS) $(call object,harness/main.c)
+VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
+# A test may look into any room, so it is linked with everything but main.c.
+TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
+TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
+
+# ---- Flags ----------------------------------------------------------------------------------------
+
+CFLAGS ?= -g
+# `report *report` is fine: only a variable that hides another one is not. clang's -Wshadow means that.
+SHADOW := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Wshadow,-Wshadow=local)
+WARNINGS := -Wall -Wextra -Wpedantic $(SHADOW) -Wconversion -Wno-sign-conversion $(if $(WERROR),-Werror)
+ifneq ($(SANITIZE),)
+  SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+  ifneq ($(findstring undefined,$(SANITIZE)),)
+    SANITIZE_FLAGS += -fno-sanitize-recover=undefined
+  endif
+endif
+ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS_CFLAGS)
+
+# The instrument and the reference round the same way everywhere, so products and sums are not fused.
+# Kernels may fuse them, and start at aligned addresses so that a change elsewhere does not move them.
+INSTRUMENT_FLAGS := -O2 -ffp-contract=off
+KERNEL_FLAGS := -O3 -fPIC -fvisibility=hidden -falign-functions=64
+AVX2_FLAGS := -mavx2 -mfma
+AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
+
+ISA_FLAGS :=
+FILE_FLAGS = $(INSTRUMENT_FLAGS)
+$(BUILD)/variants/%.o: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
+$(BUILD)/harness/%.o: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+  -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
+$(BUILD)/%avx2.o: ISA_FLAGS = $(AVX2_FLAGS)
+$(BUILD)/%avx512.o: ISA_FLAGS = $(AVX512_FLAGS)
+$(BUILD)/tests/%.o: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+  -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
+
+SHOW = $(if $(V),,@echo "  making $@";)
+LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
+
+# ---- Targets --------------------------------------------------------------------------------------
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all help test test-full verify bench plots sanitize format format-check clean \
+  tests run-tests run-bench needed force
+
+all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
+	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
+
+# Setting up can change what the top of this file finds, so the work is done by a second make.
+PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+test: ## set up, build, run every test
+	@scripts/setup.sh test
+	@$(MAKE) --no-print-directory $(PARALLEL) all tests
+	@$(MAKE) --no-print-directory run-tests
+
+test-full: ## the same with the long sweeps
+	@ATTN_TEST_FULL=1 $(MAKE) --no-print-directory test
+
+verify: all ## hold every variant to the reference
+	$(PROGRAM) verify $(ARGS)
+
+bench: ## set up, build, verify, measure, plot; everything lands in results/latest
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory $(PARALLEL) all
+	@$(MAKE) --no-print-directory run-bench
+
+plots: all ## draw the pictures of results/latest again (JSON=file: of that file, beside it)
+	$(PROGRAM) plots $(or $(JSON),$(RESULTS)/latest/results.json)
+
+sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+	@scripts/sanitize.sh
+
+format: ## lay out all sources with clang-format
+	clang-format -i $(FORMATTED)
+
+format-check: ## fail when a source is not laid out so
+	clang-format --dry-run -Werror $(FORMATTED)
+
+clean: ## remove what was built (results stay)
+	rm -rf build build-asan build-tsan $(BUILD)
+
+FORMATTED := $(wildcard $(foreach folder,variants variants/tile variants/cuda reference harness tests \
+  tests/plugins,$(folder)/*.c $(folder)/*.h))
+
+# Steps of the targets above.
+tests: $(TESTS) $(TEST_PLUGINS)
+
+run-tests:
+	@scripts/run_tests.sh $(TESTS)
+
+# A run that is ended with Ctrl-C keeps what it measured, so the link is set then too.
+run-bench: $(PROGRAM) $(VARIANTS)
+	@$(PROGRAM) verify --count 20
+	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
+	$(PROGRAM) bench --out $(RESULTS)/$$now $(ARGS); status=$$?; \
+	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \
+	exit $$status
+
+# ---- Rules ----------------------------------------------------------------------------------------
+
+$(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(PROGRAM_OBJECTS) $(LIBS)
+
+$(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
+
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcmocka $(LIBS) $(QUADMATH)
+
+$(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
+
+# -MMD writes beside each object which headers it was made from.
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+
+# Two small files hold what the last build was made with: everything is built again when the compiler or a
+# flag has changed, everything is linked again when a source file was added or removed.
+$(BUILD)/flags: force | needed
+	$(call remember,$(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) $(LDFLAGS))
+
+$(BUILD)/sources: force
+	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SUPPORT_SOURCES))
+
+define remember
+@mkdir -p $(@D)
+@echo '$(1)' > $@.new; if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+endef
+
+needed:
+	@$(if $(HAVE_JANSSON),:,SETUP=no scripts/setup.sh build)

@@ -1,0 +1,19 @@
+/* How cost grows with T: the exponent of T, with an interval. */
+#ifndef ATTN_HARNESS_COMPLEXITY_H
+#define ATTN_HARNESS_COMPLEXITY_H
+
+#include "report.h"
+
+/* Fits every family of a report that was measured at three lengths or more, and fills its growths.
+ * declared exponents come from the callback (family's variant name, in; exponents, out). */
+typedef void complexity_declared(const char *variant, int *time_exponent, int *workspace_exponent,
+                                 void *context);
+void complexity_fit(report *report, complexity_declared *declared, void *context);
+
+/* Exponent of y in x from blocks of measurements: y is [blocks][points]; one log-log slope per block
+ * over the top three octaves of x, then a t interval over the blocks; with one block, the interval of
+ * the slope itself. */
+interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
+                             double confidence, double *log_intercept, size_t *first_point);
+
+#endif

@@ -1,0 +1,14 @@
+/* Says which variant and problem ran when a kernel crashes, instead of a bare signal. */
+#ifndef ATTN_HARNESS_CRASH_H
+#define ATTN_HARNESS_CRASH_H
+
+/* Catches SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT from now on. On one of them, prints
+ * "attnbench: variant 'x' crashed (SIGSEGV: ...) on PROBLEM" with the command that runs it alone, and
+ * ends the process with status 1. */
+void crash_install(void);
+
+/* What runs from now on; the texts are copied. A variant of NULL: nothing, a signal then keeps its usual
+ * meaning. origin: the plugin, NULL for our own variants; isa: NULL when none is forced. */
+void crash_context(const char *variant, const char *problem, const char *origin, const char *isa);
+
+#endif

@@ -1,0 +1,357 @@
+/* The program: reads the command line, calls the part that does the work, and is the only place that
+ * says what went wrong and decides on the exit status: 0 all is well, 1 a kernel is wrong, 2 nothing
+ * could be done, 130 ended by Ctrl-C. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "cases.h"
+#include "crash.h"
+#include "machine.h"
+#include "options.h"
+#include "plugins.h"
+#include "report.h"
+#include "sweep.h"
+#include "text.h"
+#include "verify.h"
+
+#ifndef ATTN_SOURCE_DIR
+#define ATTN_SOURCE_DIR "."
+#endif
+
+enum { STATUS_GOOD = 0, STATUS_WRONG = 1, STATUS_UNUSABLE = 2, STATUS_INTERRUPTED = 130, WHY_BYTES = 2048 };
+
+static int complain(const char *why) {
+  fprintf(stderr, "attnbench: %s\n", why);
+  return STATUS_UNUSABLE;
+}
+
+/* ---- variants and instruction sets ---- */
+
+static bool load_variants(variant_list *list, const options *options, char *why, size_t why_size) {
+  if (!variant_list_add_own(list, why, why_size)) return false;
+  for (size_t i = 0; i < options->plugins.count; i++)
+    if (!variant_list_add(list, options->plugins.items[i], why, why_size)) return false;
+  return true;
+}
+
+static size_t count_texts(const char *const *texts) {
+  size_t count = 0;
+  while (texts[count]) count++;
+  return count;
+}
+
+/* The instruction set that the command line, or else the environment, holds our variants to; NULL when
+ * neither does. False when this processor has no such one. */
+static bool find_isa(const options *options, const variant_list *list, const char **isa, char *why,
+                     size_t why_size) {
+  const char *const *sets = variant_list_instruction_sets(list);
+  const char *wanted = options->isa ? options->isa : getenv("ATTN_ISA");
+  *isa = NULL;
+  if (!wanted) return true;
+  for (size_t i = 0; sets[i]; i++)
+    if (strcmp(sets[i], wanted) == 0) {
+      *isa = sets[i];
+      return true;
+    }
+  int written = snprintf(why, why_size, "%s: this processor has no instruction set '%s'; it has",
+                         options->isa ? "--isa" : "ATTN_ISA", wanted);
+  for (size_t i = 0; sets[i] && written > 0 && (size_t)written < why_size; i++)
+    written += snprintf(why + written, why_size - written, " %s", sets[i]);
+  return false;
+}
+
+/* ---- files ---- */
+
+/* Makes a folder with its parents, and sees that files can be written into it. */
+static bool make_folder(const char *folder, char *why, size_t why_size) {
+  char *path = strdup(folder);
+  bool made = path != NULL;
+  for (char *slash = path; made && slash;) {
+    slash = strchr(slash + 1, '/');
+    if (slash) *slash = '\0';
+    made = mkdir(path, 0777) == 0 || errno == EEXIST;
+    if (slash) *slash = '/';
+  }
+  struct stat status;
+  if (made && stat(folder, &status) == 0 && !S_ISDIR(status.st_mode)) {
+    made = false;
+    errno = ENOTDIR;
+  }
+  made = made && access(folder, W_OK | X_OK) == 0;
+  if (!made)
+    snprintf(why, why_size, "--out %s: %s; give a folder that can be written", folder, strerror(errno));
+  free(path);
+  return made;
+}
+
+static bool check_file_folder(const char *file, char *why, size_t why_size) {
+  char *path = strdup(file);
+  bool sound = path && access(dirname(path), W_OK | X_OK) == 0;
+  if (!sound)
+    snprintf(why, why_size, "--benchmark_out %s: %s; give a file in a folder that can be written", file,
+             strerror(errno));
+  free(path);
+  return sound;
+}
+
+static bool write_text(const char *path, const report *report, const char *pictures, char *why,
+                       size_t why_size) {
+  FILE *file = fopen(path, "w");
+  if (file) report_summary(report, pictures, file);
+  if (file && fclose(file) == 0) return true;
+  snprintf(why, why_size, "summary.txt cannot be written: %s", strerror(errno));
+  return false;
+}
+
+/* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
+static bool write_folder(const report *report, const options *options, const report_options *rows, char *why,
+                         size_t why_size) {
+  static const char *const files[][2] = {
+      {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
+  char path[4096];
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
+    if (!report_write(report, rows, files[i][0], path, why, why_size)) return false;
+  }
+  const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
+  bool plotted = report_plot(report, scripts, options->out, why, why_size);
+  if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
+  snprintf(path, sizeof path, "%s/summary.txt", options->out);
+  return write_text(path, report, plotted ? options->out : NULL, why, why_size);
+}
+
+/* ---- bench ---- */
+
+static void list_presets(FILE *out) {
+  for (const preset *preset = preset_list(); preset->name; preset++) {
+    char shape[WORKLOAD_NAME_BYTES];
+    workload_name(&preset->workload, shape);
+    fprintf(out, "%-20s %s\n%-20s %s\n", preset->name, preset->summary, "", shape);
+  }
+}
+
+static void list_points(const sweep *sweep, FILE *out) {
+  for (size_t i = 0; i < sweep->count; i++) {
+    char name[WORKLOAD_NAME_BYTES];
+    sweep_point_name(&sweep->points[i], name);
+    fprintf(out, "%s\n", name);
+  }
+}
+
+static bool wants_color(const options *options) {
+  if (strcmp(options->color, "auto") != 0) return strcmp(options->color, "true") == 0;
+  return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+}
+
+static bench_options bench_options_from(const options *options, const char *isa) {
+  bench_options result = {
+      .threads = (int)options->threads,
+      .isa = isa,
+      .min_time = options->dry_run ? 0 : options->min_time,
+      .min_warmup_time = options->dry_run ? 0 : options->min_warmup_time,
+      .repetitions = options->dry_run ? 1 : (int)options->repetitions,
+      .point_limit = options->point_limit,
+      .point_budget = options->dry_run ? 0 : options->point_budget,
+      .machine_seconds = options->dry_run ? 0.2 : 3,
+      .random_interleaving = options->random_interleaving,
+      .seed = options->seed,
+      .quiet = options->quiet,
+  };
+  return result;
+}
+
+/* Prints and writes a report in all forms that were asked for; the summary comes last. */
+static bool give_report(const report *report, const options *options, char *why, size_t why_size) {
+  report_options file_rows = {!options->report_aggregates_only, true, false, options->time_unit};
+  report_options console_rows = {!options->report_aggregates_only && !options->display_aggregates_only, true,
+                                 wants_color(options), options->time_unit};
+  if (strcmp(options->format, "json") == 0) {
+    report_json(report, &console_rows, stdout);
+  } else if (strcmp(options->format, "csv") == 0) {
+    report_csv(report, &console_rows, stdout);
+  } else {
+    report_console(report, &console_rows, stdout);
+  }
+  fflush(stdout);
+  if (options->out_file &&
+      !report_write(report, &file_rows, options->out_format, options->out_file, why, why_size))
+    return false;
+  if (options->out && !write_folder(report, options, &file_rows, why, why_size)) return false;
+  if (strcmp(options->format, "console") == 0) {
+    printf("\n");
+    report_summary(report, options->out, stdout);
+  }
+  return true;
+}
+
+static int status_of(const report *report) {
+  for (size_t i = 0; i < report->result_count; i++)
+    if (report->results[i].state == RESULT_FAILED) return STATUS_WRONG;
+  return report->interrupted ? STATUS_INTERRUPTED : STATUS_GOOD;
+}
+
+static int measure(const sweep *sweep, const options *options, const char *isa) {
+  char why[WHY_BYTES];
+  if (options->out && !make_folder(options->out, why, sizeof why)) return complain(why);
+  if (options->out_file && !check_file_folder(options->out_file, why, sizeof why)) return complain(why);
+  if (!options->quiet) fputs(sweep->notes, stderr);
+
+  bench_options how = bench_options_from(options, isa);
+  report report = {0};
+  crash_install();
+  int status = STATUS_UNUSABLE;
+  if (!bench_run(sweep->points, sweep->count, &how, &report, why, sizeof why) ||
+      !give_report(&report, options, why, sizeof why))
+    complain(why);
+  else
+    status = status_of(&report);
+  report_destroy(&report);
+  return status;
+}
+
+static int run_bench(const options *options, const variant_list *list) {
+  char why[WHY_BYTES];
+  const char *isa;
+  sweep sweep;
+  if (options->presets.count == 1 && strcmp(options->presets.items[0], "list") == 0) {
+    list_presets(stdout);
+    return STATUS_GOOD;
+  }
+  if (!find_isa(options, list, &isa, why, sizeof why)) return complain(why);
+  const char *const *sets = variant_list_instruction_sets(list);
+  size_t set_count = count_texts(sets);
+  if (!isa && set_count) isa = sets[set_count - 1];
+  if (isa) setenv("ATTN_ISA", isa, 1);
+
+  if (!sweep_create(&sweep, options, list, why, sizeof why)) return complain(why);
+  int status = STATUS_GOOD;
+  if (options->list_tests)
+    list_points(&sweep, stdout);
+  else
+    status = measure(&sweep, options, isa ? isa : "portable");
+  sweep_destroy(&sweep);
+  return status;
+}
+
+/* ---- the other commands ---- */
+
+/* A problem that was asked for by name must be one that the named variants can solve. */
+static bool check_verify_problem(const options *options, const variant_list *list, char *why,
+                                 size_t why_size) {
+  workload workload;
+  if (!options->problems.count) return true;
+  if (!sweep_parse_problem(options->problems.items[0], &workload, why, why_size)) return false;
+  attn_problem problem = workload_problem(&workload);
+  for (size_t i = 0; i < options->variants.count; i++) {
+    const char *name = options->variants.items[i];
+    const char *reason = attn_unsupported(variant_list_find(list, name), &problem);
+    if (!reason) continue;
+    snprintf(why, why_size, "%s cannot solve this problem: it %s", name, reason);
+    return false;
+  }
+  return true;
+}
+
+static int run_verify(const options *options, const variant_list *list) {
+  char why[WHY_BYTES];
+  const char *isa;
+  if (!sweep_check_variants(list, &options->variants, why, sizeof why) ||
+      !find_isa(options, list, &isa, why, sizeof why) ||
+      !check_verify_problem(options, list, why, sizeof why))
+    return complain(why);
+  const char *const *names = options->variants.count ? (const char *const *)options->variants.items : NULL;
+  crash_install();
+  if (options->cases)
+    return cases_verify(list, names, options->variants.count, options->cases, (int)options->threads, stdout);
+  verify_options how = {
+      .variant_names = names,
+      .variant_count = options->variants.count,
+      .problem = options->problems.count ? options->problems.items[0] : NULL,
+      .isa = isa,
+      .seed = options->seed,
+      .random_count = options->count,
+      .threads = (int)options->threads,
+      .plugins = (const char *const *)options->plugins.items,
+      .plugin_count = options->plugins.count,
+  };
+  return verify_all(list, &how, stdout);
+}
+
+static int run_list(const variant_list *list) {
+  printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
+  for (size_t i = 0; i < list->count; i++) {
+    const attn_variant *variant = list->variants[i];
+    char time[16], workspace[16];
+    snprintf(time, sizeof time, "O(T^%d)", variant->time_exponent);
+    snprintf(workspace, sizeof workspace, "O(T^%d)", variant->workspace_exponent);
+    printf("%-16s %-8s %-10s %-10s %s\n", variant->name,
+           variant->function == ATTN_LINEAR ? "linear" : "softmax", time, workspace, variant->summary);
+  }
+  printf("\ninstruction sets, slowest first:");
+  const char *const *sets = variant_list_instruction_sets(list);
+  for (size_t i = 0; sets[i]; i++) printf(" %s", sets[i]);
+  printf("\n\npresets\n");
+  list_presets(stdout);
+  return STATUS_GOOD;
+}
+
+static int run_machine(const options *options) {
+  machine machine;
+  machine_describe(&machine);
+  machine_measure(&machine, (int)options->threads, 3);
+  machine_print(&machine, stdout);
+  return STATUS_GOOD;
+}
+
+static int run_plots(const options *options) {
+  char why[WHY_BYTES];
+  report report = {0};
+  char *path = strdup(options->file);
+  if (!path) return complain("out of memory");
+  const char *folder = options->out ? options->out : dirname(path);
+  const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
+  bool drawn = report_read(&report, options->file, why, sizeof why) &&
+               (!options->out || make_folder(options->out, why, sizeof why)) &&
+               report_plot(&report, scripts, folder, why, sizeof why);
+  if (drawn) printf("The pictures lie in %s\n", folder);
+  report_destroy(&report);
+  free(path);
+  return drawn ? STATUS_GOOD : complain(why);
+}
+
+static int run(const options *options) {
+  if (options->command == COMMAND_HELP) options_help(stdout);
+  if (options->command == COMMAND_VERSION) printf("attnbench 0.1.0, interface %d\n", ATTN_INTERFACE_VERSION);
+  if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
+  if (options->command == COMMAND_MACHINE) return run_machine(options);
+  if (options->command == COMMAND_PLOTS) return run_plots(options);
+
+  char why[WHY_BYTES];
+  variant_list list = {0};
+  int status = STATUS_UNUSABLE;
+  if (!load_variants(&list, options, why, sizeof why))
+    complain(why);
+  else if (options->command == COMMAND_VERIFY)
+    status = run_verify(options, &list);
+  else if (options->command == COMMAND_LIST)
+    status = run_list(&list);
+  else
+    status = run_bench(options, &list);
+  variant_list_destroy(&list);
+  return status;
+}
+
+int main(int argc, char **argv) {
+  char why[WHY_BYTES];
+  options options;
+  int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
+  options_destroy(&options);
+  if (fflush(stdout) != 0 && status == STATUS_GOOD) return complain("the standard output cannot be written");
+  return status;
+}

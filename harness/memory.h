@@ -1,0 +1,46 @@
+/* Memory that is watched: buffers between guard pages, workspaces whose touched pages are counted,
+ * and what the machine has. */
+#ifndef ATTN_HARNESS_MEMORY_H
+#define ATTN_HARNESS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A buffer in a mapping of its own with an unreadable page before and after. The slack between the
+ * mapping's ends and the buffer is filled with a canary. */
+typedef struct guarded {
+  unsigned char *data; /* aligned as asked; as near to the guard page after it as that allows */
+  size_t bytes;
+  unsigned char *mapping;
+  size_t mapping_bytes;
+} guarded;
+
+/* False, with the reason in words, when the memory cannot be had; *buffer is then empty. bytes may be
+ * 0. The buffer reads as zeros and holds no page yet but those of the canaries. alignment: a power of two up to 4096. */
+bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
+void guarded_destroy(guarded *buffer);
+
+/* Drops the buffer's pages: it reads as zeros again and nothing is resident. From then on the system may
+ * not give it huge pages, so that touched bytes are exact: do not time in a buffer that was reset. */
+void guarded_reset(guarded *buffer);
+
+/* True when the canaries around the buffer are whole. */
+bool guarded_intact(const guarded *buffer);
+
+/* Bytes of the pages of the buffer that hold memory now, the buffer's own part of the first and last
+ * page only: after guarded_reset and a run, what the run touched. Where a canary holds the first or
+ * last page, that part counts when a byte in it is not zero. */
+size_t guarded_touched_bytes(const guarded *buffer);
+
+/* Fills the buffer with signalling NaN patterns: the bits of float32. */
+enum { GUARDED_POISON = 0x7fa5a5a5 };
+void guarded_poison(guarded *buffer);
+
+/* Memory that new allocations can still have, from MemAvailable and any cgroup limit. */
+size_t memory_available_bytes(void);
+
+/* Peak resident size of this process. */
+size_t memory_peak_bytes(void);
+
+#endif

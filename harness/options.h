@@ -1,0 +1,73 @@
+/* The command line: one table of options (options.c) that parsing, the help text and the error messages
+ * all come from. Whether a variant, a preset or a shape exists is not looked at here. */
+#ifndef ATTN_HARNESS_OPTIONS_H
+#define ATTN_HARNESS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum command {
+  COMMAND_BENCH,
+  COMMAND_VERIFY,
+  COMMAND_LIST,
+  COMMAND_MACHINE,
+  COMMAND_PLOTS,
+  COMMAND_HELP,
+  COMMAND_VERSION
+} command;
+
+typedef struct text_list {
+  char **items;
+  size_t count;
+} text_list;
+
+enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
+
+typedef struct options {
+  command command;
+  const char *file; /* what plots reads */
+
+  text_list variants; /* empty: all */
+  text_list plugins, presets, problems;
+
+  /* The shape; OPTIONS_UNSAID where the command line says nothing. */
+  int64_t batch, heads, kv_heads, head_dim, value_dim, window;
+  bool causal;
+  int64_t *lengths; /* ascending, each once */
+  size_t length_count;
+
+  int64_t threads; /* never unsaid: the processors this process may use by default */
+  const char *isa; /* NULL: the fastest when measuring, each when verifying */
+  uint64_t seed;
+  const char *out;     /* a folder, or NULL */
+  const char *scripts; /* the folder of the gnuplot files, or NULL: the one this was built from */
+  bool quiet;
+
+  double min_time, min_warmup_time, point_limit, point_budget; /* seconds */
+  int64_t repetitions;
+
+  int64_t count;     /* of random problems, verify only */
+  const char *cases; /* a folder, or NULL */
+
+  /* As in Google Benchmark. */
+  const char *filter; /* NULL: everything */
+  bool list_tests, dry_run, report_aggregates_only, display_aggregates_only, counters_tabular;
+  bool random_interleaving;
+  const char *format;   /* console, json, csv */
+  const char *out_file; /* or NULL */
+  const char *out_format;
+  const char *time_unit; /* or NULL */
+  const char *color;     /* auto, true, false */
+} options;
+
+/* Fills *options, which options_destroy empties also after a failure. False, with the reason in words,
+ * when the command line is wrong. Texts in *options point into argv, which must stay. */
+bool options_parse(options *options, int argc, char **argv, char *why, size_t why_size);
+void options_destroy(options *options);
+
+/* Every command and every option with its default. */
+void options_help(FILE *out);
+
+#endif

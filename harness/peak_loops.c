@@ -1,0 +1,166 @@
+/* The loops are written out in assembly: a compiler may spill, merge, fuse or drop the operations of the
+ * same loop in C, and then the "peak" is one of that compiler. Registers 0 to 11 hold a chain each, x =
+ * x/2 + 1/2, which stays at 1: zeros or numbers too small would draw less power or run slower. Twelve
+ * chains hide the latency of two units for 4 to 6 cycles; reads need no sum, so their loops only load.
+ * None needs a compiler flag, and none is entered on a processor without its instructions. */
+#include "peak_loops.h"
+
+static const float half = 0.5f;
+
+/* The instruction for each register of the list, whose number is \each. */
+#define EACH(list, instruction) ".irp each," list "\n" instruction "\n.endr\n"
+#define CHAINS "0,1,2,3,4,5,6,7,8,9,10,11"
+enum { CHAIN_COUNT = 12 };
+
+#if defined(__x86_64__)
+
+#define CLOBBERS                                                                                             \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
+      "cc", "memory"
+
+/* One instruction to a line, as they run. */
+/* clang-format off */
+
+/* Register 12 is 1/2 in every lane. SSE2 has no multiply-add, so it takes two instructions. */
+static void multiply_add_sse2(int64_t rounds) {
+  __asm__ volatile("movss %1, %%xmm12\n"
+                   "shufps $0, %%xmm12, %%xmm12\n"
+                   EACH(CHAINS, "movaps %%xmm12, %%xmm\\each")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(CHAINS, "mulps %%xmm12, %%xmm\\each")
+                   EACH(CHAINS, "addps %%xmm12, %%xmm\\each")
+                   "dec %0\n"
+                   "jnz 1b\n"
+                   : "+r"(rounds) : "m"(half) : CLOBBERS);
+}
+
+static void multiply_add_avx2(int64_t rounds) {
+  __asm__ volatile("vbroadcastss %1, %%ymm12\n"
+                   EACH(CHAINS, "vmovaps %%ymm12, %%ymm\\each")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(CHAINS, "vfmadd213ps %%ymm12, %%ymm12, %%ymm\\each")
+                   "dec %0\n"
+                   "jnz 1b\n"
+                   "vzeroupper\n"
+                   : "+r"(rounds) : "m"(half) : CLOBBERS);
+}
+
+static void multiply_add_avx512(int64_t rounds) {
+  __asm__ volatile("vbroadcastss %1, %%zmm12\n"
+                   EACH(CHAINS, "vmovaps %%zmm12, %%zmm\\each")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(CHAINS, "vfmadd213ps %%zmm12, %%zmm12, %%zmm\\each")
+                   "dec %0\n"
+                   "jnz 1b\n"
+                   "vzeroupper\n"
+                   : "+r"(rounds) : "m"(half) : CLOBBERS);
+}
+
+/* 128 bytes from an address on, so many bytes with each load. */
+#define LOADS(load, width, address)                                                                          \
+  ".set offset, 0\n"                                                                                         \
+  ".rept 128 / " #width "\n"                                                                                 \
+  load(address) "\n"                                                                                         \
+  ".set offset, offset + " #width "\n"                                                                       \
+  ".endr\n"
+
+#define READ_LOOP(name, load, width, finish)                                                                 \
+  static void name(const void *data, size_t rounds, size_t pitch, size_t advance) {                          \
+    __asm__ volatile(".p2align 6\n"                                                                          \
+                     "1:\n"                                                                                  \
+                     LOADS(load, width, "(%0)")                                                              \
+                     LOADS(load, width, "(%0, %2)")                                                          \
+                     LOADS(load, width, "(%0, %2, 2)")                                                       \
+                     LOADS(load, width, "(%0, %3)")                                                          \
+                     "add %4, %0\n"                                                                          \
+                     "dec %1\n"                                                                              \
+                     "jnz 1b\n" finish                                                                       \
+                     : "+r"(data), "+r"(rounds)                                                              \
+                     : "r"(pitch), "r"(3 * pitch), "r"(advance)                                              \
+                     : CLOBBERS);                                                                            \
+  }
+
+#define LOAD_16(address) "movaps offset" address ", %%xmm0"
+#define LOAD_32(address) "vmovaps offset" address ", %%ymm0"
+#define LOAD_64(address) "vmovaps offset" address ", %%zmm0"
+
+READ_LOOP(read_sse2, LOAD_16, 16, "")
+READ_LOOP(read_avx2, LOAD_32, 32, "vzeroupper\n")
+READ_LOOP(read_avx512, LOAD_64, 64, "vzeroupper\n")
+
+/* clang-format on */
+
+size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
+  size_t count = 0;
+  loops[count++] = (peak_loops){"portable", 2 * 4 * CHAIN_COUNT, multiply_add_sse2, read_sse2};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    loops[count++] = (peak_loops){"avx2", 2 * 8 * CHAIN_COUNT, multiply_add_avx2, read_avx2};
+  if (__builtin_cpu_supports("avx512f"))
+    loops[count++] = (peak_loops){"avx512", 2 * 16 * CHAIN_COUNT, multiply_add_avx512, read_avx512};
+  return count;
+}
+
+#elif defined(__aarch64__)
+
+#define CLOBBERS                                                                                             \
+  "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v16", "v17", "v18", "v19",      \
+      "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v30", "v31", "cc", "memory"
+
+/* One instruction to a line, as they run. */
+/* clang-format off */
+
+/* Four units of 4 cycles need sixteen chains, so there are two dozen. Each adds 1/4 a round: it ends at
+ * 2^22, where a quarter no longer counts. */
+#define MORE_CHAINS "16,17,18,19,20,21,22,23,24,25,26,27"
+
+static void multiply_add_neon(int64_t rounds) {
+  __asm__ volatile("dup v30.4s, %1.s[0]\n"
+                   EACH(CHAINS, "mov v\\each\\().16b, v30.16b")
+                   EACH(MORE_CHAINS, "mov v\\each\\().16b, v30.16b")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(CHAINS, "fmla v\\each\\().4s, v30.4s, v30.4s")
+                   EACH(MORE_CHAINS, "fmla v\\each\\().4s, v30.4s, v30.4s")
+                   "subs %0, %0, #1\n"
+                   "b.ne 1b\n"
+                   : "+r"(rounds) : "w"(half) : CLOBBERS);
+}
+
+#define LOADS(base)                                                                                          \
+  "ldp q0, q1, [" base "]\n"                                                                                 \
+  "ldp q0, q1, [" base ", #32]\n"                                                                            \
+  "ldp q0, q1, [" base ", #64]\n"                                                                            \
+  "ldp q0, q1, [" base ", #96]\n"
+
+static void read_neon(const void *data, size_t rounds, size_t pitch, size_t advance) {
+  const char *first = data, *second = first + pitch, *third = second + pitch, *fourth = third + pitch;
+  __asm__ volatile(".p2align 6\n"
+                   "1:\n"
+                   LOADS("%0")
+                   LOADS("%1")
+                   LOADS("%2")
+                   LOADS("%3")
+                   "add %0, %0, %5\n"
+                   "add %1, %1, %5\n"
+                   "add %2, %2, %5\n"
+                   "add %3, %3, %5\n"
+                   "subs %4, %4, #1\n"
+                   "b.ne 1b\n"
+                   : "+r"(first), "+r"(second), "+r"(third), "+r"(fourth), "+r"(rounds)
+                   : "r"(advance)
+                   : CLOBBERS);
+}
+
+/* clang-format on */
+
+size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
+  loops[0] = (peak_loops){"portable", 2 * 4 * 2 * CHAIN_COUNT, multiply_add_neon, read_neon};
+  return 1;
+}
+
+#else
+#error "the peaks are measured on x86-64 and aarch64 only"
+#endif

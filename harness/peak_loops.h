@@ -1,0 +1,25 @@
+/* The inner loops that the peaks are measured with, one pair for each instruction set. */
+#ifndef ATTN_HARNESS_PEAK_LOOPS_H
+#define ATTN_HARNESS_PEAK_LOOPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct peak_loops {
+  const char *isa;        /* "portable": what every processor of this architecture has */
+  double flops_per_round; /* two for each multiply-add of a lane */
+
+  /* At least one round of multiply-adds in registers. */
+  void (*multiply_add)(int64_t rounds);
+
+  /* Each round, of one or more, loads 128 bytes at data, data + pitch, data + 2 pitch and data + 3 pitch,
+   * then data advances. Everything is a multiple of 64. */
+  void (*read)(const void *data, size_t rounds, size_t pitch, size_t advance);
+} peak_loops;
+
+enum { PEAK_MAX_LOOPS = 3, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
+
+/* Those that this processor can run, slowest first; their number. */
+size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]);
+
+#endif

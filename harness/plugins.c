@@ -1,0 +1,149 @@
+/* Loading variants. Ours and everybody else's come from shared objects that export attn_plugin, and pass
+ * the same checks. Objects stay loaded until the process ends: their threads may outlive a list. */
+#include "plugins.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct complaint {
+  char *text;
+  size_t size;
+} complaint;
+
+__attribute__((format(printf, 2, 3))) static bool wrong(complaint to, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (to.size > 0) vsnprintf(to.text, to.size, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+/* The table of a shared object, or NULL. */
+static const attn_table *load(const char *path, complaint to) {
+  char file[4096];
+  /* Without a slash, dlopen would look in the library path and not in the current folder. */
+  int length = snprintf(file, sizeof file, "%s%s", strchr(path, '/') ? "" : "./", path);
+  if (length < 0 || (size_t)length >= sizeof file) {
+    wrong(to, "the path of a plugin is longer than %zu bytes", sizeof file - 1);
+    return NULL;
+  }
+  void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!object) {
+    wrong(to, "cannot load plugin %s: %s", path, dlerror());
+    return NULL;
+  }
+  const attn_table *table = dlsym(object, "attn_plugin");
+  if (!table) {
+    wrong(to, "plugin %s exports no attn_plugin: it must define 'const attn_table attn_plugin'", path);
+    dlclose(object);
+  }
+  return table;
+}
+
+static bool is_one_word(const char *name) {
+  return name && *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
+static bool check_variant(const variant_list *list, const attn_variant *variant, const char *path,
+                          complaint to) {
+  if (!variant) return wrong(to, "plugin %s has a NULL in its table of variants", path);
+  if (!is_one_word(variant->name))
+    return wrong(to, "plugin %s names a variant '%s': a name is one word of a-z, 0-9 and _", path,
+                 variant->name ? variant->name : "(NULL)");
+  if (!variant->run) return wrong(to, "variant '%s' of plugin %s has no run function", variant->name, path);
+  if (!variant->summary) return wrong(to, "variant '%s' of plugin %s has no summary", variant->name, path);
+  if (variant->function != ATTN_SOFTMAX && variant->function != ATTN_LINEAR)
+    return wrong(to, "variant '%s' of plugin %s computes function %d: there are %d (softmax) and %d (linear)",
+                 variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR);
+  if (!variant->dtypes)
+    return wrong(to, "variant '%s' of plugin %s has no data type: dtypes is 1 << ATTN_FLOAT32, or more bits",
+                 variant->name, path);
+  for (size_t n = 0; n < list->count; n++)
+    if (strcmp(list->variants[n]->name, variant->name) == 0)
+      return wrong(to, "variant '%s' of plugin %s: the name is taken by %s%s; give it another one",
+                   variant->name, path, list->origins[n] ? "plugin " : "a variant of our own",
+                   list->origins[n] ? list->origins[n] : "");
+  return true;
+}
+
+static bool check_table(const attn_table *table, const char *path, complaint to) {
+  if (table->interface_version != ATTN_INTERFACE_VERSION)
+    return wrong(to, "plugin %s was built for interface version %u, this is version %d: rebuild it", path,
+                 table->interface_version, ATTN_INTERFACE_VERSION);
+  if (table->count == 0 || !table->variants) return wrong(to, "plugin %s has no variants", path);
+  return true;
+}
+
+/* Room for more entries; the list is unchanged when memory is short. */
+static bool reserve(variant_list *list, size_t more) {
+  const attn_variant **variants = realloc(list->variants, (list->count + more) * sizeof *variants);
+  if (!variants) return false;
+  list->variants = variants;
+  const char **origins = realloc(list->origins, (list->count + more) * sizeof *origins);
+  if (!origins) return false;
+  list->origins = origins;
+  const attn_table **tables = realloc(list->tables, (list->table_count + 1) * sizeof *tables);
+  if (!tables) return false;
+  list->tables = tables;
+  return true;
+}
+
+/* path: for loading and messages; origin: what the list keeps. */
+static const attn_table *add(variant_list *list, const char *path, const char *origin, complaint to) {
+  const attn_table *table = load(path, to);
+  if (!table || !check_table(table, path, to)) return NULL;
+  if (!reserve(list, table->count)) {
+    wrong(to, "no memory for the variants of plugin %s", path);
+    return NULL;
+  }
+  const size_t count = list->count;
+  for (uint32_t n = 0; n < table->count; n++) {
+    if (!check_variant(list, table->variants[n], path, to)) {
+      list->count = count;
+      return NULL;
+    }
+    list->variants[list->count] = table->variants[n];
+    list->origins[list->count++] = origin;
+  }
+  list->tables[list->table_count++] = table;
+  return table;
+}
+
+bool variant_list_add(variant_list *list, const char *path, char *why, size_t why_size) {
+  return add(list, path, path, (complaint){why, why_size}) != NULL;
+}
+
+bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
+  const complaint to = {why, why_size};
+  static const char name[] = "attnbench_variants.so";
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
+  if (length <= 0 || (size_t)length >= sizeof path - sizeof name)
+    return wrong(to, "cannot find %s: the path of the program is not known", name);
+  path[length] = '\0';
+  strcpy(strrchr(path, '/') + 1, name);
+  list->own = add(list, path, NULL, to);
+  return list->own != NULL;
+}
+
+const attn_variant *variant_list_find(const variant_list *list, const char *name) {
+  for (size_t n = 0; n < list->count; n++)
+    if (strcmp(list->variants[n]->name, name) == 0) return list->variants[n];
+  return NULL;
+}
+
+void variant_list_destroy(variant_list *list) {
+  free(list->variants);
+  free(list->origins);
+  free(list->tables);
+  *list = (variant_list){0};
+}
+
+const char *const *variant_list_instruction_sets(const variant_list *list) {
+  static const char *const none[] = {NULL};
+  return list->own && list->own->instruction_sets ? list->own->instruction_sets() : none;
+}

@@ -1,0 +1,64 @@
+/* The attention shapes of real models. Heads and dimensions are those of one layer; the batch is 1. */
+#include <math.h>
+#include <string.h>
+
+#include "workload.h"
+
+/* What all presets share. */
+#define COMMON                                                                                               \
+  .function = ATTN_SOFTMAX, .batch = 1, .scale = NAN, .epsilon = 1e-6, .layout = LAYOUT_BHTD,                \
+  .fill = FILL_UNIFORM, .seed = 1
+#define BAND(before, after) .left = (before), .right = (after)
+#define HEADS(query, key_value, dim)                                                                         \
+  .query_heads = (query), .kv_heads = (key_value), .head_dim = (dim), .value_dim = (dim)
+#define LENGTHS(query, key) .query_length = (query), .key_length = (key)
+
+static const preset presets[] = {
+    /* Devlin et al. 2019, section 3: 12 layers of 768 features, 12 heads; sequences of 512 tokens. */
+    {"bert-base",
+     "BERT-base: 12 heads, D 64, T 512, every token sees every other",
+     {COMMON, HEADS(12, 12, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* Dosovitskiy et al. 2021, table 1 (Base: 768 features, 12 heads); a 224 x 224 picture in patches of
+     * 16 x 16 is 196 tokens, and one class token. */
+    {"vit-b16",
+     "ViT-B/16: 12 heads, D 64, T 197, a picture of 224 x 224",
+     {COMMON, HEADS(12, 12, 64), LENGTHS(197, 197), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* Radford et al. 2019, section 2.3 and table 2; the released 124M model: n_head 12, n_embd 768,
+     * n_ctx 1024. */
+    {"gpt2",
+     "GPT-2 (124M): 12 heads, D 64, T 1024, causal",
+     {COMMON, HEADS(12, 12, 64), LENGTHS(1024, 1024), BAND(ATTN_UNLIMITED, 0)}},
+    /* Grattafiori et al. 2024 (The Llama 3 Herd of Models), table 3: 32 heads, 8 key/value heads, model
+     * dimension 4096. Context 8192 in the first release; a quarter of it here. */
+    {"llama3-8b",
+     "Llama 3 8B, prompt: 32 heads on 8 key/value heads, D 128, T 2048, causal",
+     {COMMON, HEADS(32, 8, 128), LENGTHS(2048, 2048), BAND(ATTN_UNLIMITED, 0)}},
+    /* Jiang et al. 2023 (Mistral 7B), table 1: n_heads 32, n_kv_heads 8, head_dim 128, window_size 4096,
+     * context_len 8192. A token sees itself and the 4095 before it. */
+    {"mistral-7b",
+     "Mistral 7B, prompt: 32 heads on 8 key/value heads, D 128, T 8192, window of 4096",
+     {COMMON, HEADS(32, 8, 128), LENGTHS(8192, 8192), BAND(4095, 0)}},
+    /* Almazrouei et al. 2023 (The Falcon Series of Open Language Models); config.json of
+     * tiiuae/falcon-7b: num_attention_heads 71, multi_query, hidden_size 4544; sequences of 2048. */
+    {"falcon-7b",
+     "Falcon 7B, prompt: 71 heads on 1 key/value head, D 64, T 2048, causal",
+     {COMMON, HEADS(71, 1, 64), LENGTHS(2048, 2048), BAND(ATTN_UNLIMITED, 0)}},
+    /* Radford et al. 2022 (Whisper), table 1 (Large: width 1280, 20 heads) and section 2.2: 30 seconds of
+     * sound are 1500 encoder positions; n_text_ctx 448 in the released models. */
+    {"whisper-cross",
+     "Whisper large, decoder on encoder: 20 heads, D 64, 448 tokens on 1500 positions",
+     {COMMON, HEADS(20, 20, 64), LENGTHS(448, 1500), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* The shape of llama3-8b when it writes: one new token against a cache of its whole context. */
+    {"llama3-8b-decode",
+     "Llama 3 8B, one new token: 32 heads on 8 key/value heads, D 128, 8192 keys in the cache",
+     {COMMON, HEADS(32, 8, 128), LENGTHS(1, 8192), BAND(ATTN_UNLIMITED, 0), .offset = 8191}},
+    {.name = NULL},
+};
+
+const preset *preset_list(void) { return presets; }
+
+const preset *preset_find(const char *name) {
+  for (const preset *p = presets; p->name; p++)
+    if (strcmp(p->name, name) == 0) return p;
+  return NULL;
+}

@@ -1,0 +1,274 @@
+/* See sweep.h. A sweep is built from shapes in one of three ways: problems in words, presets, or the
+ * sizes and lengths of the command line; each shape is then given to every chosen variant. */
+#define _GNU_SOURCE
+#include "sweep.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+/* A sweep that is being built. */
+typedef struct builder {
+  sweep *sweep;
+  size_t capacity;
+  const options *options;
+  const variant_list *list;
+  FILE *notes;
+  char last_reason[2048]; /* why the last point was left out */
+  char *why;
+  size_t why_size;
+} builder;
+
+/* ---- names ---- */
+
+static bool text_list_has(const text_list *list, const char *text) {
+  for (size_t i = 0; i < list->count; i++)
+    if (strcmp(list->items[i], text) == 0) return true;
+  return false;
+}
+
+bool sweep_check_variants(const variant_list *list, const text_list *names, char *why, size_t why_size) {
+  for (size_t i = 0; i < names->count; i++) {
+    if (variant_list_find(list, names->items[i])) continue;
+    const char **candidates = calloc(list->count, sizeof *candidates);
+    for (size_t v = 0; candidates && v < list->count; v++) candidates[v] = list->variants[v]->name;
+    const char *nearest = candidates ? text_nearest(names->items[i], candidates, list->count) : NULL;
+    snprintf(why, why_size, "there is no variant '%s'; %s%s", names->items[i],
+             nearest ? "the nearest is " : "attnbench list names them all", nearest ? nearest : "");
+    free(candidates);
+    return false;
+  }
+  return true;
+}
+
+static const preset *find_preset(const char *name, char *why, size_t why_size) {
+  enum { MOST = 64 };
+  const preset *found = preset_find(name);
+  if (found) return found;
+  const char *candidates[MOST];
+  size_t count = 0;
+  for (const preset *each = preset_list(); each->name && count < MOST; each++)
+    candidates[count++] = each->name;
+  const char *nearest = text_nearest(name, candidates, count);
+  snprintf(why, why_size, "there is no preset '%s'; %s%s", name,
+           nearest ? "the nearest is " : "attnbench --preset list names them all", nearest ? nearest : "");
+  return NULL;
+}
+
+void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]) {
+  char shape[WORKLOAD_NAME_BYTES];
+  workload_name(&point->workload, shape);
+  snprintf(name, WORKLOAD_NAME_BYTES, "%s/%.*s", point->variant->name,
+           WORKLOAD_NAME_BYTES - 2 - (int)strlen(point->variant->name), shape);
+}
+
+/* ---- shapes ---- */
+
+/* True when the number of elements of every tensor, and of the whole T x T scores, stays far within
+ * int64_t, so that strides and sizes can be computed at all. */
+static bool sizes_are_computable(const workload *w) {
+  const int64_t most = INT64_MAX / 64;
+  int64_t width = w->head_dim > w->value_dim ? w->head_dim : w->value_dim;
+  int64_t rows, keys, unused;
+  return !__builtin_mul_overflow(w->batch, w->query_heads, &rows) &&
+         !__builtin_mul_overflow(rows, w->query_length, &rows) &&
+         !__builtin_mul_overflow(w->batch, w->kv_heads, &keys) &&
+         !__builtin_mul_overflow(keys, w->key_length, &keys) &&
+         !__builtin_mul_overflow(rows, width, &unused) && unused <= most &&
+         !__builtin_mul_overflow(keys, width, &unused) && unused <= most &&
+         !__builtin_mul_overflow(rows, w->key_length, &unused) && unused <= most;
+}
+
+static bool check_shape(const workload *workload, char *why, size_t why_size) {
+  if (!sizes_are_computable(workload)) {
+    snprintf(
+        why, why_size,
+        "B x H x T x D and B x H x Tq x Tk must stay below 2^57 elements: B %lld, H %lld, Tq %lld, Tk %lld, "
+        "D %lld, Dv %lld are too many",
+        (long long)workload->batch, (long long)workload->query_heads, (long long)workload->query_length,
+        (long long)workload->key_length, (long long)workload->head_dim, (long long)workload->value_dim);
+    return false;
+  }
+  attn_problem problem = workload_problem(workload);
+  return attn_check_problem(&problem, why, why_size);
+}
+
+bool sweep_parse_problem(const char *text, workload *result, char *why, size_t why_size) {
+  char reason[512];
+  if (workload_parse(text, result, reason, sizeof reason) && check_shape(result, reason, sizeof reason))
+    return true;
+  snprintf(why, why_size, "--problem %s: %s", text, reason);
+  return false;
+}
+
+/* The shape of the command line for one variant, without its length. What is not said is what shows
+ * the variant best: multi_query one key/value head, grouped_query two, sliding_window a window. */
+static workload shape_for(const options *options, const attn_variant *variant) {
+  workload shape = workload_default();
+  shape.function = variant->function;
+  shape.seed = options->seed;
+  if (options->batch > 0) shape.batch = options->batch;
+  if (options->heads > 0) shape.query_heads = options->heads;
+  if (options->head_dim > 0) shape.head_dim = options->head_dim;
+  shape.value_dim = options->value_dim > 0 ? options->value_dim : shape.head_dim;
+
+  shape.kv_heads = shape.query_heads;
+  if (options->kv_heads > 0)
+    shape.kv_heads = options->kv_heads;
+  else if (strcmp(variant->name, "multi_query") == 0)
+    shape.kv_heads = 1;
+  else if (strcmp(variant->name, "grouped_query") == 0 && shape.query_heads % 2 == 0)
+    shape.kv_heads = 2;
+
+  if (options->causal) shape.right = 0;
+  if (options->window >= 0)
+    shape.left = options->window;
+  else if (strcmp(variant->name, "sliding_window") == 0)
+    shape.left = 512;
+  if (shape.left != ATTN_UNLIMITED) shape.right = 0;
+  return shape;
+}
+
+/* ---- points ---- */
+
+static bool append_point(builder *builder, const attn_variant *variant, const workload *workload) {
+  sweep *sweep = builder->sweep;
+  if (sweep->count == builder->capacity) {
+    size_t capacity = builder->capacity ? 2 * builder->capacity : 64;
+    bench_point *points = realloc(sweep->points, capacity * sizeof *points);
+    if (!points) {
+      snprintf(builder->why, builder->why_size, "out of memory");
+      return false;
+    }
+    sweep->points = points;
+    builder->capacity = capacity;
+  }
+  sweep->points[sweep->count++] = (bench_point){variant, *workload};
+  return true;
+}
+
+static void leave_out(builder *builder, const attn_variant *variant, const workload *workload,
+                      const char *reason) {
+  char shape[WORKLOAD_NAME_BYTES];
+  workload_name(workload, shape);
+  snprintf(builder->last_reason, sizeof builder->last_reason, "%s cannot solve %s: %s", variant->name, shape,
+           reason);
+  fprintf(builder->notes, "%s\n", builder->last_reason);
+}
+
+/* Adds the shape at each length for the variant, or notes why it is left out. count 0: as it is. */
+static bool add_lengths(builder *builder, const attn_variant *variant, workload shape, const int64_t *lengths,
+                        size_t count) {
+  for (size_t i = 0; i < count || (i == 0 && count == 0); i++) {
+    if (count) shape.query_length = shape.key_length = lengths[i];
+    if (!check_shape(&shape, builder->why, builder->why_size)) return false;
+    attn_problem problem = workload_problem(&shape);
+    const char *reason = attn_unsupported(variant, &problem);
+    if (reason) {
+      leave_out(builder, variant, &shape, reason);
+      return true;
+    }
+    if (!append_point(builder, variant, &shape)) return false;
+  }
+  return true;
+}
+
+static bool add_sweep_of(builder *builder, const attn_variant *variant) {
+  const options *options = builder->options;
+  workload shape = shape_for(options, variant);
+  if (options->length_count)
+    return add_lengths(builder, variant, shape, options->lengths, options->length_count);
+  int64_t lengths[16];
+  size_t count = 0;
+  int64_t last = variant->time_exponent >= 2 ? 8192 : 65536;
+  for (int64_t length = 128; length <= last; length *= 2) lengths[count++] = length;
+  return add_lengths(builder, variant, shape, lengths, count);
+}
+
+static bool add_variant(builder *builder, const attn_variant *variant) {
+  const options *options = builder->options;
+  for (size_t i = 0; i < options->problems.count; i++) {
+    workload workload;
+    if (!sweep_parse_problem(options->problems.items[i], &workload, builder->why, builder->why_size) ||
+        !add_lengths(builder, variant, workload, NULL, 0))
+      return false;
+  }
+  for (size_t i = 0; i < options->presets.count; i++) {
+    const preset *preset = find_preset(options->presets.items[i], builder->why, builder->why_size);
+    if (!preset) return false;
+    workload workload = preset->workload;
+    workload.function = variant->function;
+    workload.seed = options->seed;
+    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
+  }
+  if (options->problems.count || options->presets.count) return true;
+  return add_sweep_of(builder, variant);
+}
+
+/* Keeps the points whose names match, or with a '-' in front those that do not. */
+static bool apply_filter(builder *builder) {
+  const char *pattern = builder->options->filter;
+  if (!pattern) return true;
+  bool wanted = *pattern != '-';
+  regex_t regex;
+  int status = regcomp(&regex, pattern + !wanted, REG_EXTENDED | REG_NOSUB);
+  if (status) {
+    char reason[128];
+    regerror(status, &regex, reason, sizeof reason);
+    snprintf(builder->why, builder->why_size, "--benchmark_filter takes a regular expression, not '%s': %s",
+             pattern, reason);
+    return false;
+  }
+  sweep *sweep = builder->sweep;
+  size_t kept = 0;
+  for (size_t i = 0; i < sweep->count; i++) {
+    char name[WORKLOAD_NAME_BYTES];
+    sweep_point_name(&sweep->points[i], name);
+    if ((regexec(&regex, name, 0, NULL, 0) == 0) == wanted) sweep->points[kept++] = sweep->points[i];
+  }
+  regfree(&regex);
+  sweep->count = kept;
+  if (!kept)
+    snprintf(builder->why, builder->why_size,
+             "no point matches --benchmark_filter '%s'; --benchmark_list_tests prints the names", pattern);
+  return kept > 0;
+}
+
+static bool build(builder *builder) {
+  const options *options = builder->options;
+  if (!sweep_check_variants(builder->list, &options->variants, builder->why, builder->why_size)) return false;
+  for (size_t v = 0; v < builder->list->count; v++) {
+    const attn_variant *variant = builder->list->variants[v];
+    if (options->variants.count && !text_list_has(&options->variants, variant->name)) continue;
+    if (!add_variant(builder, variant)) return false;
+  }
+  if (!builder->sweep->count) {
+    snprintf(builder->why, builder->why_size, "nothing is left to measure: %s", builder->last_reason);
+    return false;
+  }
+  return apply_filter(builder);
+}
+
+bool sweep_create(sweep *sweep, const options *options, const variant_list *list, char *why,
+                  size_t why_size) {
+  *sweep = (struct sweep){0};
+  size_t notes_size;
+  builder builder = {.sweep = sweep, .options = options, .list = list, .why = why, .why_size = why_size};
+  builder.notes = open_memstream(&sweep->notes, &notes_size);
+  if (!builder.notes) {
+    snprintf(why, why_size, "out of memory");
+    return false;
+  }
+  bool built = build(&builder);
+  fclose(builder.notes);
+  if (!built) sweep_destroy(sweep);
+  return built;
+}
+
+void sweep_destroy(sweep *sweep) {
+  free(sweep->points);
+  free(sweep->notes);
+  *sweep = (struct sweep){0};
+}

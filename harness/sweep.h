@@ -1,0 +1,30 @@
+/* Which points a bench run consists of: variants and shapes from the command line, checked before
+ * anything is measured. */
+#ifndef ATTN_HARNESS_SWEEP_H
+#define ATTN_HARNESS_SWEEP_H
+
+#include "bench.h"
+#include "options.h"
+#include "plugins.h"
+
+typedef struct sweep {
+  bench_point *points;
+  size_t count;
+  char *notes; /* a line for each variant that was left out, with the reason; "" for none */
+} sweep;
+
+/* False, with the reason in words, when a variant or preset does not exist, a shape makes no sense or
+ * nothing is left to measure. */
+bool sweep_create(sweep *sweep, const options *options, const variant_list *list, char *why, size_t why_size);
+void sweep_destroy(sweep *sweep);
+
+/* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
+void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]);
+
+/* False, with the nearest name, when one of the names is not in the list. */
+bool sweep_check_variants(const variant_list *list, const text_list *names, char *why, size_t why_size);
+
+/* The workload that a text poses; false when it is none or its problem makes no sense. */
+bool sweep_parse_problem(const char *text, workload *workload, char *why, size_t why_size);
+
+#endif

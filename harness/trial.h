@@ -1,0 +1,39 @@
+/* One point while it is measured: verified first, then run in repetitions. */
+#ifndef ATTN_HARNESS_TRIAL_H
+#define ATTN_HARNESS_TRIAL_H
+
+#include "bench.h"
+#include "truth.h"
+
+typedef struct trial {
+  const attn_variant *variant;
+  const bench_options *options;
+  inputs *inputs; /* shared with the other trials on the same workload */
+  const truth *truth;
+  const char *problem; /* the workload in words */
+  result *result;
+  double run_seconds; /* of one iteration, as far as is known */
+  double spent;       /* seconds in repetitions */
+} trial;
+
+/* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the
+ * outputs to the reference; the result is RESULT_FAILED, with the reason, when they are wrong. False,
+ * with the reason in words, when memory cannot be had. */
+bool trial_verify(trial *trial, char *why, size_t why_size);
+
+/* Warms up and finds how many iterations a repetition takes. False when interrupted. */
+bool trial_calibrate(trial *trial, void *workspace);
+
+/* One repetition more; false, and nothing is recorded, when interrupted. */
+bool trial_repeat(trial *trial, void *workspace);
+
+/* False when all repetitions are made or the time is spent. */
+bool trial_wants_more(const trial *trial);
+
+/* Seconds that the repetitions to come will probably take. */
+double trial_seconds_left(const trial *trial);
+
+/* Fills what follows from the repetitions: median, rate, share of the peak. */
+void trial_finish(trial *trial, const machine *machine);
+
+#endif

@@ -1,0 +1,394 @@
+/* How far a correct float32 kernel can be from the reference, computed from the actual input: a forward
+ * error bound for each output element, the log-sum-exp and the weights. README.md in this folder derives
+ * it, names the sources, and says which kernels it covers; symbols here are those of the derivation.
+ *
+ * Every bound comes in two forms. The worst case assumes that all roundings conspire. The probabilistic
+ * form (Higham and Mary 2019) lets long sums grow with the square root of their length, which is what
+ * makes one lost key among thousands visible. */
+#include <float.h>
+#include <math.h>
+
+#include "rows.h"
+
+#define UNIT 0x1p-24                  /* u, the unit roundoff of float32 */
+#define EXPONENTIAL (4 * UNIT)        /* relative error of an exponential within 2 ulp */
+#define LAMBDA 10.0                   /* fails with probability 2 exp(-50) = 4e-22 a sum */
+#define FLUSHED 0x1p-125              /* of a weight, where one below the normal range may become 0 */
+#define SUBNORMAL 0x1p-149            /* of a product, where it underflows gradually */
+#define LOG_SMALLEST -87.4            /* e to this is below the smallest normal float */
+#define LARGEST ((double)FLT_MAX / 4) /* intermediates beyond this may overflow */
+
+enum { WORST, PROBABLE, FORMS };
+
+/* Relative error of a chain of so many roundings. */
+static double chain_error(int form, double roundings) {
+  if (roundings * UNIT >= 1) return INFINITY;
+  double worst = roundings * UNIT / (1 - roundings * UNIT);
+  if (form == WORST) return worst;
+  return fmin(worst, expm1(LAMBDA * sqrt(roundings) * UNIT + roundings * UNIT * UNIT));
+}
+
+static void set_output_bounds(const attn_problem *problem, reference_row *row, double bound) {
+  for (int64_t e = 0; e < problem->value_dim; e++)
+    row->output_bound[e] = row->output_bound_probabilistic[e] = isfinite(row->output[e]) ? bound : 0;
+}
+
+static double largest_finite(const float *vector, int64_t count) {
+  double largest = 0;
+  for (int64_t e = 0; e < count; e++)
+    if (isfinite(vector[e])) largest = fmax(largest, fabs((double)vector[e]));
+  return largest;
+}
+
+/* The chains of additions in numerator and denominator: their relative errors. */
+typedef struct chain_errors {
+  double numerator[FORMS], denominator[FORMS];
+} chain_errors;
+
+static chain_errors errors_of_chains(double roundings, double repeated) {
+  chain_errors chains;
+  for (int form = WORST; form < FORMS; form++)
+    chains.numerator[form] = chains.denominator[form] = chain_error(form, roundings);
+  chains.denominator[PROBABLE] =
+      fmin(chains.denominator[WORST], chains.denominator[PROBABLE] + repeated * UNIT);
+  return chains;
+}
+
+/* The output bound is summed over keys in the place where it is returned:
+ *
+ *     sum_j p_j r_j |v_j - o| + (c p_j (1 + r_j) + a) |v_j|
+ *
+ * with p_j the weight, r_j the relative error of it that numerator and denominator share (error is their
+ * product), a the absolute error that underflow leaves in a weight, c the error of the numerator's chain. */
+static void add_key(const attn_problem *problem, reference_row *row, const float *value, double weight,
+                    const double error[FORMS], const chain_errors *chains, double absolute) {
+  for (int form = WORST; form < FORMS; form++) {
+    double *bound = form == WORST ? row->output_bound : row->output_bound_probabilistic;
+    const double shared = error[form];
+    const double own = chains->numerator[form] * (weight + error[form]) + absolute;
+    for (int64_t e = 0; e < problem->value_dim; e++) {
+      const double v = value[e];
+      bound[e] += shared * fabs(v - row->output[e]) + own * fabs(v);
+    }
+  }
+}
+
+/* Terms that repeat their predecessor round the same way each time, so their roundings add up even in
+ * the probabilistic form. Near: closer than the last place of the sum that they are added to. */
+static bool repeats(double term, double previous, double count) {
+  return fabs(term - previous) <= count * UNIT * fabs(term);
+}
+
+static void add_repeated_values(const attn_problem *problem, reference_row *row, const float *value,
+                                const float *previous, double count, double largest_value) {
+  for (int64_t e = 0; e < problem->value_dim; e++)
+    if (value[e] != 0 && repeats(value[e], previous[e], count))
+      row->output_bound_probabilistic[e] += UNIT * largest_value;
+}
+
+/* What the loop over keys sums beside the output bound. */
+typedef struct weight_sums {
+  double grown[FORMS]; /* sum_j p_j r_j */
+  double kept[FORMS];  /* the least that rounding leaves of sum_j p_j = 1 */
+} weight_sums;
+
+/* Adds the denominator's chain, divides by the smallest denominator, adds the roundings after that, and
+ * clears what has no bound. extra: relative error of |o| from elsewhere. */
+static void finish_output(const attn_problem *problem, reference_row *row, const chain_errors *chains,
+                          const weight_sums *sums, double extra, double underflow) {
+  for (int form = WORST; form < FORMS; form++) {
+    double *bounds = form == WORST ? row->output_bound : row->output_bound_probabilistic;
+    const double chain = chains->denominator[form];
+    const double smallest = sums->kept[form] * (1 - chain);
+    for (int64_t e = 0; e < problem->value_dim; e++) {
+      const double o = fabs(row->output[e]);
+      double bound = bounds[e] + o * (chain * (1 + sums->grown[form]) + extra);
+      bound = smallest > 0 ? bound / smallest : INFINITY;
+      bound += 4 * UNIT * (o + bound) + underflow;
+      if (o > LARGEST || isnan(bound)) bound = INFINITY;
+      bounds[e] = isfinite(row->output[e]) ? bound : 0;
+    }
+  }
+}
+
+/* ---- Softmax ---- */
+
+/* What rounding can add to one score: dot * products + fixed, dot the relative error of a sum of D
+ * products. */
+typedef struct score_error {
+  double products, fixed;
+  bool overflows;
+} score_error;
+
+static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
+                                  const float *bias, double score) {
+  double products = 0, queries = 0, keys = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const double q = fabs((double)query[d]), k = fabs((double)key[d]);
+    products += q * k;
+    queries += q;
+    keys += k;
+  }
+  const double cap = problem->softcap;
+  /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
+  double factor = 2 * fabs(problem->scale);
+  if (cap > 0) factor = fmax(factor, factor / cap);
+
+  score_error error;
+  const double scaled = fabs(problem->scale) * products;
+  const double ahead = fmax(queries, fmax(keys, products));
+  error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
+                      (cap == 0 || cap >= FLT_MIN));
+  error.products = scaled;
+  error.fixed = 5 * UNIT * scaled; /* the factor, made in float32, and its use; one for u squared */
+  error.fixed +=
+      4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
+  if (cap > 0) error.fixed += 2 * UNIT * scaled + 12 * UNIT * cap;
+  if (bias) error.fixed += 3 * UNIT * fabs((double)*bias) + UNIT * fabs(score);
+  return error;
+}
+
+/* What the first pass over the keys of a row finds. */
+typedef struct softmax_row {
+  double dot[FORMS];
+  double seen;          /* n, the keys with a score above -inf */
+  double largest;       /* the row maximum */
+  double largest_upper; /* what rounding can make of it */
+  double rescales;      /* how often a running maximum can rise */
+  double repeated;      /* keys whose weight repeats that of the key before */
+  double values;        /* sum over keys of the largest |v| */
+  double largest_value;
+  bool overflows;
+} softmax_row;
+
+typedef struct row_view {
+  const float *query, *bias;
+  int64_t b, kv_head;
+} row_view;
+
+static score_error error_of_key(const attn_problem *problem, const attn_tensors *tensors,
+                                const row_view *view, const reference_row *row, int64_t j) {
+  const float *key = reference_vector(tensors->key, problem->key, view->b, view->kv_head, j);
+  return error_of_score(problem, view->query, key, view->bias ? view->bias + j : NULL, row->scores[j]);
+}
+
+static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
+                          const reference_row *row) {
+  softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY};
+  for (int form = WORST; form < FORMS; form++) found.dot[form] = chain_error(form, (double)problem->head_dim);
+  double running_lower = -INFINITY, records = 0;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    const double score = row->scores[j];
+    if (!row->visible[j] || score == -INFINITY) continue;
+    const score_error error = error_of_key(problem, tensors, view, row, j);
+    const double margin = found.dot[WORST] * error.products + error.fixed;
+    found.overflows |= error.overflows;
+    found.seen++;
+    found.largest = fmax(found.largest, score);
+    found.largest_upper = fmax(found.largest_upper, score + margin);
+    if (score + margin > running_lower) records++;
+    running_lower = fmax(running_lower, score - margin);
+    const float *value = reference_vector(tensors->value, problem->value, view->b, view->kv_head, j);
+    const double largest = largest_finite(value, problem->value_dim);
+    found.values += largest;
+    found.largest_value = fmax(found.largest_value, largest);
+  }
+  found.rescales = fmax(ceil(found.seen / 16), records);
+  found.overflows |= found.values > LARGEST;
+
+  double previous = NAN;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) {
+      if (repeats(row->weights[j], previous, found.seen)) found.repeated++;
+      previous = row->weights[j];
+    }
+  return found;
+}
+
+/* t_j: error of the exponent that makes weight j, its exponentials' own errors included. */
+static double exponent_error(const softmax_row *found, int form, double score, score_error error) {
+  const double scores = found->dot[form] * error.products + error.fixed;
+  const double worst = found->dot[WORST] * error.products + error.fixed;
+  const double shift =
+      UNIT * (fabs(found->largest) + fabs(score)) + 4 * UNIT * (found->largest_upper - score + worst);
+  const double rescales = form == WORST ? found->rescales : sqrt(found->rescales);
+  return scores + shift + (1 + rescales) * EXPONENTIAL * (1 + 4 * EXPONENTIAL);
+}
+
+/* p (exp(t) - 1), also where p underflows but what rounding makes of it does not. */
+static double weight_error(double weight, double log_weight, double t) {
+  return t < 1 ? weight * expm1(t) : exp(log_weight + t);
+}
+
+static void bound_lse(reference_row *row, const softmax_row *found, const chain_errors *chains,
+                      const weight_sums *sums) {
+  double bounds[FORMS];
+  for (int form = WORST; form < FORMS; form++) {
+    const double chain = chains->denominator[form];
+    const double up = log1p(sums->grown[form] + chain * (1 + sums->grown[form]));
+    const double down = chain < 1 ? -log(sums->kept[form] * (1 - chain)) : INFINITY;
+    const double logarithm = fabs(row->lse - found->largest) + found->largest_upper - found->largest;
+    bounds[form] =
+        fmax(up, down) + UNIT * (8 * logarithm + 4 * fabs(found->largest) + 4 * fabs(row->lse) + 4);
+  }
+  row->lse_bound = bounds[WORST];
+  row->lse_bound_probabilistic = bounds[PROBABLE];
+}
+
+/* t: the largest exponent error of a weight that does not underflow. */
+static void bound_weights(reference_row *row, const chain_errors *chains, const weight_sums *sums,
+                          const double t[FORMS]) {
+  double bounds[FORMS];
+  for (int form = WORST; form < FORMS; form++) {
+    const double smallest = sums->kept[form] * (1 - chains->denominator[form]);
+    bounds[form] =
+        smallest > 0 ? (expm1(t[form]) + 1 - smallest) / smallest * (1 + 4 * UNIT) + 4 * UNIT : INFINITY;
+  }
+  row->weights_bound = bounds[WORST];
+  row->weights_bound_probabilistic = bounds[PROBABLE];
+}
+
+static void set_all_bounds(const attn_problem *problem, reference_row *row, double bound) {
+  set_output_bounds(problem, row, bound);
+  row->lse_bound = row->lse_bound_probabilistic = bound;
+  row->weights_bound = row->weights_bound_probabilistic = bound;
+}
+
+void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                             int64_t i, reference_row *row) {
+  set_all_bounds(problem, row, 0);
+  if (!isfinite(row->lse)) return;
+  const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
+                         problem->has_bias ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
+                         b, reference_kv_head(problem, h)};
+  const softmax_row found = survey(problem, tensors, &view, row);
+  if (found.overflows) {
+    set_all_bounds(problem, row, INFINITY);
+    return;
+  }
+
+  const chain_errors chains = errors_of_chains(found.seen + 2 * found.rescales + 4, found.repeated);
+  const double absolute = (found.rescales + 4) * FLUSHED;
+  weight_sums sums = {{0}, {0}};
+  double largest_t[FORMS] = {0}, previous_weight = NAN;
+  const float *previous = NULL;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
+    const score_error scored = error_of_key(problem, tensors, &view, row, j);
+    const double weight = row->weights[j], log_weight = row->scores[j] - row->lse;
+    double error[FORMS];
+    for (int form = WORST; form < FORMS; form++) {
+      const double t = exponent_error(&found, form, row->scores[j], scored);
+      error[form] = weight_error(weight, log_weight, t);
+      sums.grown[form] += error[form];
+      sums.kept[form] += weight * exp(-t);
+      if (log_weight + t > LOG_SMALLEST) largest_t[form] = fmax(largest_t[form], t);
+    }
+    const float *value = reference_vector(tensors->value, problem->value, b, view.kv_head, j);
+    add_key(problem, row, value, weight, error, &chains, absolute);
+    if (previous && repeats(weight, previous_weight, found.seen))
+      add_repeated_values(problem, row, value, previous, found.seen, found.largest_value);
+    previous = value;
+    previous_weight = weight;
+  }
+  finish_output(problem, row, &chains, &sums, found.seen * absolute,
+                (found.seen + found.rescales + 4) * SUBNORMAL);
+  bound_lse(row, &found, &chains, &sums);
+  bound_weights(row, &chains, &sums, largest_t);
+}
+
+/* ---- Linear ---- */
+
+/* Relative error of phi(x): x + 1 rounds once; the exponential may be taken as 2^(x log2 e), and is
+ * nothing to speak of below -88. */
+static double phi_error(double x) { return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * fmin(-x, 88); }
+
+typedef struct linear_key {
+  double features;  /* an upper bound of sum_d phi(k_d) */
+  double relative;  /* the largest relative error of a product phi(q_d) phi(k_d) */
+  double underflow; /* absolute error of the weight where features or products vanish */
+} linear_key;
+
+static linear_key survey_linear_key(const float *query, const float *key, int64_t head_dim) {
+  linear_key found = {0, 0, 0};
+  double queries = 0;
+  for (int64_t d = 0; d < head_dim; d++) {
+    found.relative = fmax(found.relative, phi_error(query[d]) + phi_error(key[d]));
+    found.features += 1 + fabs((double)key[d]);
+    queries += 1 + fabs((double)query[d]);
+  }
+  found.relative += found.relative * found.relative;
+  found.underflow = FLUSHED * (queries + found.features);
+  return found;
+}
+
+typedef struct linear_row {
+  double seen, normaliser, repeated;
+  double largest_value;
+  bool overflows;
+} linear_row;
+
+static linear_row survey_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
+                                int64_t kv_head, const float *query, const reference_row *row) {
+  linear_row found = {.normaliser = problem->epsilon};
+  double features = 0;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j]) continue;
+    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
+    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
+    found.seen++;
+    found.normaliser += row->weights[j];
+    features += survey_linear_key(query, key, problem->head_dim).features;
+    found.largest_value = fmax(found.largest_value, largest_finite(value, problem->value_dim));
+  }
+  /* States hold sums of phi(k) v, numerators sums of w v. */
+  found.overflows = !(fmax(features, found.normaliser) * fmax(1, found.largest_value) <= LARGEST);
+
+  double previous = NAN;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) {
+      if (repeats(row->weights[j], previous, found.seen)) found.repeated++;
+      previous = row->weights[j];
+    }
+  return found;
+}
+
+void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                            int64_t i, reference_row *row) {
+  set_output_bounds(problem, row, 0);
+  const int64_t kv_head = reference_kv_head(problem, h);
+  const float *query = reference_vector(tensors->query, problem->query, b, h, i);
+  const linear_row found = survey_linear(problem, tensors, b, kv_head, query, row);
+  if (found.seen == 0) return;
+  if (found.overflows) {
+    set_output_bounds(problem, row, INFINITY);
+    return;
+  }
+
+  const chain_errors chains = errors_of_chains(found.seen + (double)problem->head_dim + 8, found.repeated);
+  const double epsilon_part = problem->epsilon / found.normaliser;
+  weight_sums sums = {{0}, {epsilon_part * (1 - UNIT), epsilon_part * (1 - UNIT)}};
+  double previous_weight = NAN, vanished = 0;
+  const float *previous = NULL;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j]) continue;
+    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
+    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
+    const linear_key errors = survey_linear_key(query, key, problem->head_dim);
+    const double weight = row->weights[j] / found.normaliser;
+    const double absolute = errors.underflow / found.normaliser;
+    const double error[FORMS] = {weight * errors.relative, weight * errors.relative};
+    for (int form = WORST; form < FORMS; form++) {
+      sums.grown[form] += error[form] + absolute;
+      sums.kept[form] += weight - error[form] - absolute;
+    }
+    vanished += absolute;
+    add_key(problem, row, value, weight, error, &chains, absolute);
+    if (previous && repeats(row->weights[j], previous_weight, found.seen))
+      add_repeated_values(problem, row, value, previous, found.seen, found.largest_value);
+    previous = value;
+    previous_weight = row->weights[j];
+  }
+  finish_output(problem, row, &chains, &sums, 4 * UNIT * epsilon_part + vanished,
+                vanished / FLUSHED * SUBNORMAL + 4 * SUBNORMAL);
+}

@@ -1,0 +1,34 @@
+/* Linear attention, one output row in double precision (Katharopoulos et al. 2020, section 3.2,
+ * equation 4): the sum over keys as it stands, never the factorised state that variants keep and that
+ * this must check.
+ *
+ * A hidden key is never read. A row that sees no key is zero; a row that sees keys follows the formula,
+ * so a normaliser of 0 gives NaN. */
+#include <math.h>
+
+#include "rows.h"
+
+static double phi(double x) { return x > 0 ? x + 1 : exp(x); }
+
+void reference_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                      int64_t i, reference_row *row) {
+  const int64_t kv_head = reference_kv_head(problem, h);
+  const float *query = reference_vector(tensors->query, problem->query, b, h, i);
+
+  bool sees_a_key = false;
+  double normaliser = problem->epsilon;
+  for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    row->visible[j] = reference_sees(problem, tensors, b, h, i, j);
+    row->weights[j] = 0;
+    if (!row->visible[j]) continue;
+    sees_a_key = true;
+    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
+    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
+    for (int64_t d = 0; d < problem->head_dim; d++) row->weights[j] += phi(query[d]) * phi(key[d]);
+    normaliser += row->weights[j];
+    for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
+  }
+  if (!sees_a_key) return;
+  for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] /= normaliser;
+}

@@ -1,0 +1,54 @@
+/* Softmax attention, one output row in double precision, straight from the formula in
+ * variants/attention.h (Vaswani et al. 2017, section 3.2.1).
+ *
+ * A hidden key is never read: not even multiplied by 0, which would let its NaN through. A visible key
+ * follows the formula wherever that leads, so a score of +inf makes the row NaN. One limit is taken by
+ * its meaning: a row whose visible scores are all -inf (a bias of -inf is how many write a mask) is a
+ * row that sees no key, hence zeros and a log-sum-exp of -inf. */
+#include <math.h>
+
+#include "rows.h"
+
+static double score(const attn_problem *problem, const float *query, const float *key, const float *bias) {
+  double dot = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) dot += (double)query[d] * key[d];
+  double score = problem->scale * dot;
+  if (problem->softcap > 0) score = problem->softcap * tanh(score / problem->softcap);
+  return bias ? score + *bias : score;
+}
+
+void reference_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                       int64_t i, reference_row *row) {
+  const int64_t kv_head = reference_kv_head(problem, h);
+  const float *query = reference_vector(tensors->query, problem->query, b, h, i);
+  const float *bias = problem->has_bias ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
+
+  bool sees_a_key = false;
+  double largest = -INFINITY;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    row->visible[j] = reference_sees(problem, tensors, b, h, i, j);
+    row->scores[j] = -INFINITY;
+    if (!row->visible[j]) continue;
+    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
+    row->scores[j] = score(problem, query, key, bias ? bias + j : NULL);
+    if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
+    if (row->scores[j] > largest) largest = row->scores[j];
+  }
+
+  for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
+  for (int64_t j = 0; j < problem->key_length; j++) row->weights[j] = 0;
+  row->lse = -INFINITY;
+  if (!sees_a_key) return;
+
+  double sum = 0;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) sum += row->weights[j] = exp(row->scores[j] - largest);
+  row->lse = largest + log(sum);
+
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j]) continue;
+    row->weights[j] /= sum;
+    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
+    for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
+  }
+}

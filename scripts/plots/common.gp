@@ -1,0 +1,14 @@
+# How every picture looks. harness/plots.c loads this first, then the settings of one picture (its texts,
+# ranges, labels and the name of its data file), then the script of that picture.
+set encoding utf8
+set minussign
+set micro
+
+# Okabe and Ito's palette, which people who are colour-blind can tell apart; its yellow, too faint for
+# a line on white, is a grey here. The ninth is for what belongs to the machine.
+array colour[9] = ['#000000', '#D55E00', '#0072B2', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7F7F7F', '#444444']
+array shape[8] = [7, 5, 9, 13, 11, 15, 6, 4]
+
+# Later lines are thinner and their points smaller, so that of lines that coincide each still shows.
+width(i) = 2.0 - 0.16 * style[i]
+size(i) = 1.9 - 0.12 * style[i]

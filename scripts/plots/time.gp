@@ -1,0 +1,8 @@
+load scripts.'/frame.gp'
+set logscale y 10
+set ylabel 'median time of one run'
+set format y '%.0s %cs'
+load scripts.'/guides.gp'
+plot for [i=1:lines] data index i-1 using 1:2 with lines lc rgb colour[style[i]] lw 0.7 dt 3, \
+     for [i=1:lines] data index lines+i-1 using 1:2 with lines lc rgb colour[style[i]] lw width(i), \
+     for [i=1:lines] data index i-1 using 1:2 with points pt shape[style[i]] ps size(i) lc rgb colour[style[i]]

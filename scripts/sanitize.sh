@@ -1,0 +1,38 @@
+#!/bin/sh
+# Runs every test in instrumented builds: AddressSanitizer with UndefinedBehaviorSanitizer (the compiler
+# that CC names), then ThreadSanitizer. ThreadSanitizer knows the synchronisation inside OpenMP only
+# through clang's runtime and its tool archer; with gcc's runtime it reports races that are none. So that
+# part is left out where they are missing. `scripts/sanitize.sh address|thread` runs one of the two.
+# Ends with "N passed, N failed" for each.
+set -u
+which=${1:-both}
+status=0
+
+run() { # the make variables of the build
+  make --no-print-directory "-j$(nproc)" all tests "$@" &&
+    make --no-print-directory run-tests "$@" || status=1
+}
+
+if [ "$which" != thread ]; then
+  echo "AddressSanitizer and UndefinedBehaviorSanitizer"
+  # A test asks for memory that cannot be had: the allocator then has to say no, not end the program.
+  export ASAN_OPTIONS=allocator_may_return_null=1:detect_stack_use_after_return=0
+  run SANITIZE=address,undefined
+fi
+
+if [ "$which" != address ]; then
+  archer=$(ls -d /usr/lib/llvm-*/lib/libarcher.so 2>/dev/null | tail -n 1)
+  if command -v clang >/dev/null 2>&1 && [ -n "$archer" ]; then
+    echo "ThreadSanitizer"
+    export OMP_TOOL_LIBRARIES="$archer"
+    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1
+    # Kernels that randomise addresses widely leave no room for its shadow memory.
+    if setarch "$(uname -m)" -R true 2>/dev/null; then
+      export ATTN_TEST_WRAPPER="setarch $(uname -m) -R"
+    fi
+    run SANITIZE=thread CC=clang
+  else
+    echo "ThreadSanitizer is left out: it needs clang and its OpenMP runtime (clang, libomp-dev)"
+  fi
+fi
+exit "$status"

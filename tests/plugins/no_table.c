@@ -1,0 +1,2 @@
+/* A shared object that is no plugin. */
+int attn_nothing;

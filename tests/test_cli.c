@@ -1,0 +1,220 @@
+/* The program as people meet it: run as a process, judged by its exit status and by what it prints. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench"
+#define PLUGINS ATTN_BUILD_DIR "/tests/plugins/"
+
+typedef struct outcome {
+  int status;
+  char out[65536], err[16384];
+} outcome;
+
+static char folder[] = "/tmp/attnbench-test-cli-XXXXXX";
+
+static void read_whole(const char *path, char *text, size_t size) {
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  text[fread(text, 1, size - 1, file)] = '\0';
+  fclose(file);
+}
+
+/* Runs the program through the shell in the test's own folder. */
+static void run_program(const char *arguments, outcome *outcome) {
+  char command[4096];
+  snprintf(command, sizeof command, "cd %s && " PROGRAM " %s >out 2>err", folder, arguments);
+  int status = system(command);
+  outcome->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  char path[256];
+  snprintf(path, sizeof path, "%s/out", folder);
+  read_whole(path, outcome->out, sizeof outcome->out);
+  snprintf(path, sizeof path, "%s/err", folder);
+  read_whole(path, outcome->err, sizeof outcome->err);
+}
+
+static void expect(const char *arguments, int status, const char *out_has, const char *err_has) {
+  static outcome outcome;
+  run_program(arguments, &outcome);
+  if (outcome.status != status || (out_has && !strstr(outcome.out, out_has)) ||
+      (err_has && !strstr(outcome.err, err_has)))
+    fail_msg("attnbench %s: status %d, expected %d, '%s' on stdout and '%s' on stderr; there was:\n%s\n%s",
+             arguments, outcome.status, status, out_has ? out_has : "", err_has ? err_has : "", outcome.out,
+             outcome.err);
+}
+
+static size_t count_lines(const char *text) {
+  size_t lines = 0;
+  for (; *text; text++) lines += *text == '\n';
+  return lines;
+}
+
+static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *says;
+  } cases[] = {
+      {"--frobnicate", "--help"},
+      {"bench --varaint fused", "--variant"},
+      {"bench --variant fuzed", "fused"},
+      {"verify --variant fuzed", "fused"},
+      {"bench --preset gtp2", "nearest"},
+      {"bench --isa avx9000", "instruction set"},
+      {"verify --isa avx9000", "instruction set"},
+      {"bench --heads 6 --kv-heads 4", "multiple"},
+      {"bench --head-dim -4", "--head-dim"},
+      {"bench --threads 0", "--threads"},
+      {"bench --batch 1000000000000 --heads 1000000000000", "too many"},
+      {"bench --lengths 1000000000000 --batch 1000000000", "too many"},
+      {"bench --variant multi_query --kv-heads 2", "multi_query cannot solve"},
+      {"bench --problem nonsense/T:8", "--problem nonsense/T:8"},
+      {"verify --problem full/H:3/Hkv:2/T:8", "--problem"},
+      {"verify --problem full/T:-5", "--problem"},
+      {"verify --variant linear --problem full/T:8", "linear cannot solve"},
+      {"bench --benchmark_filter '('", "regular expression"},
+      {"bench --benchmark_filter no_such_point", "no point matches"},
+      {"bench --variant fused --lengths 16 --out err/results", "--out err/results"},
+      {"bench --variant fused --lengths 16 --out err", "--out err"},
+      {"bench --variant fused --lengths 16 --benchmark_out=nowhere/r.json", "nowhere/r.json"},
+      {"list --plugin ./nowhere.so", "nowhere.so"},
+      {"list --plugin " PLUGINS "no_table.so", "attn_plugin"},
+      {"list --plugin " PLUGINS "other_version.so", "version"},
+      {"list --plugin " PLUGINS "taken_name.so", "naive"},
+      {"verify --cases nowhere", "nowhere"},
+      {"plots nowhere.json", "nowhere.json"},
+      {"plots broken.json", "broken.json"},
+      {"plots other.json", "other.json"},
+  };
+  static outcome outcome;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    run_program(cases[i].arguments, &outcome);
+    if (outcome.status != 2 || outcome.out[0] || count_lines(outcome.err) != 1 ||
+        strncmp(outcome.err, "attnbench: ", 11) != 0 || !strstr(outcome.err, cases[i].says))
+      fail_msg("attnbench %s: status %d, expected 2 and one line with '%s'; there was:\n%s%s",
+               cases[i].arguments, outcome.status, cases[i].says, outcome.out, outcome.err);
+  }
+}
+
+static void the_help_names_every_option(void **state) {
+  (void)state;
+  static const char *const options[] = {"--variant",
+                                        "--plugin",
+                                        "--problem",
+                                        "--preset",
+                                        "--batch",
+                                        "--heads",
+                                        "--kv-heads",
+                                        "--head-dim",
+                                        "--value-dim",
+                                        "--lengths",
+                                        "--causal",
+                                        "--window",
+                                        "--threads",
+                                        "--isa",
+                                        "--seed",
+                                        "--out",
+                                        "--min-time",
+                                        "--repetitions",
+                                        "--point-limit",
+                                        "--point-budget",
+                                        "--quiet",
+                                        "--count",
+                                        "--cases",
+                                        "--scripts",
+                                        "--benchmark_filter",
+                                        "--benchmark_list_tests",
+                                        "--benchmark_min_time",
+                                        "--benchmark_min_warmup_time",
+                                        "--benchmark_repetitions",
+                                        "--benchmark_report_aggregates_only",
+                                        "--benchmark_display_aggregates_only",
+                                        "--benchmark_enable_random_interleaving",
+                                        "--benchmark_format",
+                                        "--benchmark_out",
+                                        "--benchmark_out_format",
+                                        "--benchmark_time_unit",
+                                        "--benchmark_dry_run",
+                                        "--benchmark_color",
+                                        "--benchmark_counters_tabular"};
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++) expect("--help", 0, options[i], NULL);
+}
+
+static void list_names_every_variant_and_those_of_a_plugin(void **state) {
+  (void)state;
+  static const char *const names[] = {"naive",          "blocked",     "fused",        "linear",
+                                      "sliding_window", "multi_query", "grouped_query"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) expect("list", 0, names[i], NULL);
+  expect("list --plugin " PLUGINS "crash.so", 0, "crashing", NULL);
+}
+
+static void points_are_named_without_being_measured(void **state) {
+  (void)state;
+  expect("bench --variant fused --lengths 64 --causal --benchmark_list_tests", 0,
+         "fused/causal/B:1/H:4/Hkv:4/D:64/T:64\n", NULL);
+  expect("bench --benchmark_list_tests --benchmark_filter=-naive", 0,
+         "multi_query/full/B:1/H:4/Hkv:1/D:64/T:128\n", NULL);
+}
+
+static void a_crash_names_the_variant_and_the_problem(void **state) {
+  (void)state;
+  const char *arguments = "verify --plugin " PLUGINS "crash.so --variant crashing --problem full/T:16";
+  expect(arguments, 1, NULL, "crashing");
+  expect(arguments, 1, NULL, "T:16");
+}
+
+static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(void **state) {
+  (void)state;
+  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5", 1, "--problem", NULL);
+  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:16", 1, "wrong", NULL);
+  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
+}
+
+static void a_dry_run_writes_every_file(void **state) {
+  (void)state;
+  expect("bench --variant fused,linear --lengths 32:128 --benchmark_dry_run --quiet --out run", 0, "fused",
+         NULL);
+  static const char *const files[] = {"results.json", "results.csv", "console.txt", "summary.txt"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    char path[256];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/run/%s", folder, files[i]);
+    if (stat(path, &status) != 0 || status.st_size == 0) fail_msg("%s is missing or empty", path);
+  }
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  if (!mkdtemp(folder)) return -1;
+  char command[512];
+  snprintf(command, sizeof command,
+           "cd %s && printf '{\"benchmarks\": [' >broken.json && printf '{\"a\": 1}' >other.json", folder);
+  return system(command);
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[256];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bad_input_gives_status_2_one_line_and_nothing_on_stdout),
+      cmocka_unit_test(the_help_names_every_option),
+      cmocka_unit_test(list_names_every_variant_and_those_of_a_plugin),
+      cmocka_unit_test(points_are_named_without_being_measured),
+      cmocka_unit_test(a_crash_names_the_variant_and_the_problem),
+      cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
+      cmocka_unit_test(a_dry_run_writes_every_file),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,207 @@
+/* The command line: what is understood, and that what is not is refused with a reason that helps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "../harness/options.h"
+#include "../harness/text.h"
+
+/* Parses a command line given as one string with single spaces. The words live until the next call. */
+static bool parse(options *options, const char *line, char *why, size_t why_size) {
+  static char words[1024];
+  static char *argv[64];
+  int argc = 0;
+  snprintf(words, sizeof words, "attnbench %s", line);
+  for (char *word = strtok(words, " "); word; word = strtok(NULL, " ")) argv[argc++] = word;
+  return options_parse(options, argc, argv, why, why_size);
+}
+
+static void parse_well(options *options, const char *line) {
+  char why[512] = "";
+  if (!parse(options, line, why, sizeof why)) fail_msg("'%s' was refused: %s", line, why);
+}
+
+static void no_arguments_mean_a_sweep_of_everything(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "");
+  assert_int_equal(options.command, COMMAND_BENCH);
+  assert_int_equal(options.variants.count, 0);
+  assert_int_equal(options.length_count, 0);
+  assert_int_equal(options.batch, OPTIONS_UNSAID);
+  assert_true(options.threads >= 1);
+  assert_true(options.random_interleaving);
+  options_destroy(&options);
+}
+
+static void each_command_has_its_name(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    command command;
+  } cases[] = {{"bench", COMMAND_BENCH},       {"verify", COMMAND_VERIFY},      {"list", COMMAND_LIST},
+               {"machine", COMMAND_MACHINE},   {"plots a.json", COMMAND_PLOTS}, {"help", COMMAND_HELP},
+               {"bench --help", COMMAND_HELP}, {"verify -h", COMMAND_HELP},     {"version", COMMAND_VERSION},
+               {"--version", COMMAND_VERSION}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    options options;
+    parse_well(&options, cases[i].line);
+    assert_int_equal(options.command, cases[i].command);
+    options_destroy(&options);
+  }
+}
+
+static void values_may_follow_or_be_joined(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "bench --variant fused,naive --variant=linear --batch 2 --heads=8 --causal --window 0 "
+                       "--seed 18446744073709551615 --min-time 0.25s --plugin a.so --plugin=b.so "
+                       "--benchmark_enable_random_interleaving=false --benchmark_format=json");
+  assert_int_equal(options.variants.count, 3);
+  assert_string_equal(options.variants.items[1], "naive");
+  assert_string_equal(options.variants.items[2], "linear");
+  assert_int_equal(options.batch, 2);
+  assert_int_equal(options.heads, 8);
+  assert_true(options.causal);
+  assert_int_equal(options.window, 0);
+  assert_true(options.seed == UINT64_MAX);
+  assert_true(options.min_time == 0.25);
+  assert_int_equal(options.plugins.count, 2);
+  assert_false(options.random_interleaving);
+  assert_string_equal(options.format, "json");
+  options_destroy(&options);
+}
+
+static void a_problem_is_not_split_at_its_commas(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "verify --problem band:16,0,31/B:2/T:64");
+  assert_int_equal(options.problems.count, 1);
+  assert_string_equal(options.problems.items[0], "band:16,0,31/B:2/T:64");
+  options_destroy(&options);
+}
+
+static void lengths_are_numbers_and_ranges_sorted_each_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    size_t count;
+    int64_t lengths[8];
+  } cases[] = {
+      {"--lengths 100", 1, {100}},
+      {"--lengths 300,100,200,100", 3, {100, 200, 300}},
+      {"--lengths 128:1024", 4, {128, 256, 512, 1024}},
+      {"--lengths 100:999", 4, {100, 200, 400, 800}},
+      {"--lengths 10:1000:x10", 3, {10, 100, 1000}},
+      {"--lengths 5:20:+5,7", 5, {5, 7, 10, 15, 20}},
+      {"--lengths 64 --lengths 32", 2, {32, 64}},
+      {"--lengths 7:7", 1, {7}},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    options options;
+    parse_well(&options, cases[i].line);
+    assert_int_equal(options.length_count, cases[i].count);
+    for (size_t t = 0; t < cases[i].count; t++) assert_int_equal(options.lengths[t], cases[i].lengths[t]);
+    options_destroy(&options);
+  }
+}
+
+static void what_is_wrong_is_refused_with_a_reason(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *reason;
+  } cases[] = {
+      {"benhc", "the nearest is bench"},
+      {"frobnicate", "the commands are"},
+      {"--varriant fused", "the nearest is --variant"},
+      {"--zzzzzzzz", "--help lists them all"},
+      {"--variant", "--variant NAME"},
+      {"--variant fused,,naive", "commas"},
+      {"--variant=", "commas"},
+      {"--batch 0", "from 1"},
+      {"--batch -3", "from 1"},
+      {"--batch 3x", "from 1"},
+      {"--batch 99999999999999999999", "from 1"},
+      {"--heads 1.5", "whole number"},
+      {"--threads 0", "from 1"},
+      {"--window -1", "from 0"},
+      {"--seed -1", "from 0"},
+      {"--seed 18446744073709551616", "from 0"},
+      {"--min-time -1", "seconds"},
+      {"--min-time nan", "seconds"},
+      {"--min-time 1e999", "seconds"},
+      {"--repetitions 0", "from 1"},
+      {"--lengths 0", "A:B"},
+      {"--lengths 128:64", "A:B"},
+      {"--lengths 128:", "A:B"},
+      {"--lengths 1:8:x1", "A:B"},
+      {"--lengths 1:8:+0", "A:B"},
+      {"--lengths 1:8:*2", "A:B"},
+      {"--lengths 1,", "A:B"},
+      {"--lengths 1:1000000:+1", "more than"},
+      {"--benchmark_format=xml", "console|json|csv"},
+      {"--benchmark_time_unit=h", "ns|us|ms|s"},
+      {"--causal=maybe", "true or false"},
+      {"--isa=", "NAME"},
+      {"--preset gpt2 --batch 2", "leave out"},
+      {"--problem full/T:8 --lengths 8", "leave out"},
+      {"verify --lengths 8", "verify has no option --lengths"},
+      {"list --threads 2", "list has no option --threads"},
+      {"verify --problem full/T:8 --problem full/T:9", "one --problem"},
+      {"verify --problem full/T:8 --cases folder", "not both"},
+      {"verify --isa avx2 --cases folder", "leave out --isa"},
+      {"plots", "needs a file"},
+      {"plots a.json b.json", "b.json"},
+      {"bench fused", "'fused'"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    options options;
+    char why[512] = "";
+    if (parse(&options, cases[i].line, why, sizeof why)) fail_msg("'%s' was accepted", cases[i].line);
+    if (!strstr(why, cases[i].reason))
+      fail_msg("'%s': the reason lacks '%s': %s", cases[i].line, cases[i].reason, why);
+    if (strchr(why, '\n')) fail_msg("'%s': the reason is more than a line: %s", cases[i].line, why);
+    options_destroy(&options);
+  }
+}
+
+static void the_nearest_word_is_suggested_only_when_it_is_near(void **state) {
+  (void)state;
+  static const char *const words[] = {"naive", "blocked", "fused", "linear", "sliding_window"};
+  const size_t count = sizeof words / sizeof *words;
+  assert_string_equal(text_nearest("fuzed", words, count), "fused");
+  assert_string_equal(text_nearest("naiv", words, count), "naive");
+  assert_string_equal(text_nearest("sliding-window", words, count), "sliding_window");
+  assert_null(text_nearest("convolution", words, count));
+  assert_null(text_nearest("", words, 0));
+}
+
+static void overlong_words_are_refused_not_copied(void **state) {
+  (void)state;
+  char word[900], why[256];
+  memset(word, 'x', sizeof word - 1);
+  word[sizeof word - 1] = '\0';
+  word[0] = word[1] = '-';
+  options options;
+  assert_false(parse(&options, word, why, sizeof why));
+  options_destroy(&options);
+  assert_false(parse(&options, word + 2, why, sizeof why));
+  options_destroy(&options);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_arguments_mean_a_sweep_of_everything),
+      cmocka_unit_test(each_command_has_its_name),
+      cmocka_unit_test(values_may_follow_or_be_joined),
+      cmocka_unit_test(a_problem_is_not_split_at_its_commas),
+      cmocka_unit_test(lengths_are_numbers_and_ranges_sorted_each_once),
+      cmocka_unit_test(what_is_wrong_is_refused_with_a_reason),
+      cmocka_unit_test(the_nearest_word_is_suggested_only_when_it_is_near),
+      cmocka_unit_test(overlong_words_are_refused_not_copied),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* README.md shows a kernel of one's own in a few lines of C and two commands. Here that very text is
+ * taken out of it, built and run, in a folder that looks like the repository. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static char folder[] = "/tmp/attnbench-test-readme-XXXXXX";
+static char readme[262144];
+
+/* Writes the first block that opens with the fence after `from` to a file; returns what follows it. */
+static const char *extract_block(const char *from, const char *fence, const char *name) {
+  const char *begin = strstr(from, fence);
+  if (!begin) fail_msg("README.md has no %s block where its own kernel is shown", fence + 3);
+  begin = strchr(begin, '\n') + 1;
+  const char *end = strstr(begin, "\n```");
+  assert_non_null(end);
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "%.*s\n", (int)(end - begin), begin);
+  assert_int_equal(fclose(file), 0);
+  return end;
+}
+
+static void the_kernel_in_the_readme_builds_and_passes(void **state) {
+  (void)state;
+  const char *section = strstr(readme, "## Your own kernel");
+  assert_non_null(section);
+  const char *rest = extract_block(section, "```c\n", "mine.c");
+  extract_block(rest, "```sh\n", "commands.sh");
+  char command[1024];
+  snprintf(command, sizeof command, "cd %s && sh -e commands.sh >log 2>&1 || { cat log; exit 1; }", folder);
+  int status = system(command);
+  assert_true(WIFEXITED(status));
+  assert_int_equal(WEXITSTATUS(status), 0);
+  snprintf(command, sizeof command, "grep -q mine %s/log", folder);
+  assert_int_equal(system(command), 0);
+}
+
+static int prepare(void **state) {
+  (void)state;
+  FILE *file = fopen(ATTN_SOURCE_DIR "/README.md", "r");
+  if (!file || !mkdtemp(folder)) return -1;
+  readme[fread(readme, 1, sizeof readme - 1, file)] = '\0';
+  fclose(file);
+  char command[1024];
+  snprintf(command, sizeof command,
+           "ln -s " ATTN_SOURCE_DIR "/variants %s/variants && ln -s " ATTN_BUILD_DIR " %s/build", folder,
+           folder);
+  return system(command);
+}
+
+static int clean_up(void **state) {
+  (void)state;
+  char command[256];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(the_kernel_in_the_readme_builds_and_passes)};
+  return cmocka_run_group_tests(tests, prepare, clean_up);
+}

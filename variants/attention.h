@@ -1,0 +1,181 @@
+/* The interface of attnbench: what an attention kernel is asked (attn_problem), what it is given
+ * (attn_tensors), and what it says of itself (attn_variant). A new kernel includes this header and
+ * nothing else. It can be included from C++, and so from CUDA.
+ *
+ * In comments: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D head
+ * dimension of queries and keys, Dv head dimension of values. */
+#ifndef ATTN_ATTENTION_H
+#define ATTN_ATTENTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTN_INTERFACE_VERSION 1
+
+/* No limit on that side of the band. */
+#define ATTN_UNLIMITED INT64_MAX
+
+/* Element type of query, key, value, bias, output and weights. The log-sum-exp is float32 always. */
+typedef enum attn_dtype { ATTN_FLOAT32 = 0, ATTN_BFLOAT16 = 1, ATTN_FLOAT16 = 2 } attn_dtype;
+
+/* The mathematical function; it decides which reference a variant is held to.
+ *
+ * ATTN_SOFTMAX (Vaswani et al. 2017, section 3.2.1), for query i and key j:
+ *     score_ij = scale * sum_d q_id k_jd
+ *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
+ *     score_ij = score_ij + bias_ij                       where there is a bias
+ *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
+ *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
+ *
+ * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi(x) = elu(x) + 1:
+ *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
+ *
+ * A row that sees no key: output zeros, log-sum-exp -inf, weights zeros. NaN and infinity in an input
+ * reach the output rows that see them and no other. */
+typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1 } attn_function;
+
+/* Distance, in elements, between neighbours along each axis; neighbours along the last axis (D, Dv or
+ * Tk) are one element apart. Both [B, H, T, D] and [B, T, H, D] are expressed so. 0 broadcasts an
+ * input. */
+typedef struct attn_strides {
+  int64_t batch, head, position;
+} attn_strides;
+
+/* What is asked, never how. */
+typedef struct attn_problem {
+  attn_function function;
+  attn_dtype dtype;
+
+  int64_t batch;
+  int64_t query_heads;
+  int64_t kv_heads; /* divides query_heads; query head h reads key/value head h / (H / Hkv) */
+  int64_t query_length;
+  int64_t key_length;
+  int64_t head_dim;
+  int64_t value_dim;
+
+  double scale;   /* of the scores; any finite number, 1/sqrt(D) by custom. Softmax only. */
+  double softcap; /* 0: none. Softmax only. */
+  double epsilon; /* added to the normaliser; 0 allowed. Linear only. */
+
+  /* The band: query i sees key j when  i + offset - left <= j <= i + offset + right.
+   * left = right = ATTN_UNLIMITED is full attention, right = 0 causal, left = W and right = 0 a causal
+   * sliding window. offset 0 aligns the diagonal top left, Tk - Tq bottom right. */
+  int64_t left, right;    /* 0 to ATTN_UNLIMITED */
+  int64_t offset;         /* for every batch entry, unless offsets is set */
+  const int64_t *offsets; /* [B], or NULL */
+
+  const int64_t *key_lengths; /* [B], keys of each entry that exist, 0 to Tk; NULL: all Tk */
+
+  bool has_mask;      /* tensors->mask is given: 0 hides a key */
+  bool has_bias;      /* tensors->bias is given: added to the scores */
+  bool wants_lse;     /* tensors->lse is to be written */
+  bool wants_weights; /* tensors->weights is to be written */
+
+  attn_strides query, key, value, output;
+  attn_strides mask, bias; /* [B, H, Tq, Tk] */
+  attn_strides lse;        /* [B, H, Tq] */
+  attn_strides weights;    /* [B, H, Tq, Tk] */
+} attn_problem;
+
+/* Where the data are. Outputs are written whole, whatever they held, and overlap no input. */
+typedef struct attn_tensors {
+  const void *query;   /* [B, H, Tq, D] */
+  const void *key;     /* [B, Hkv, Tk, D] */
+  const void *value;   /* [B, Hkv, Tk, Dv] */
+  const uint8_t *mask; /* [B, H, Tq, Tk], 1 = may be seen; NULL without has_mask */
+  const void *bias;    /* [B, H, Tq, Tk]; NULL without has_bias */
+  void *output;        /* [B, H, Tq, Dv] */
+  float *lse;          /* [B, H, Tq]; NULL without wants_lse */
+  void *weights;       /* [B, H, Tq, Tk], zero for hidden keys; NULL without wants_weights */
+} attn_tensors;
+
+/* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. The same
+ * input gives the same bits, whatever the thread count. */
+typedef struct attn_variant {
+  const char *name;    /* one word, [a-z0-9_]: fused */
+  const char *summary; /* one line */
+  attn_function function;
+  uint32_t dtypes; /* bit 1 << ATTN_FLOAT32 and so on: what it computes in */
+
+  /* Declared growth in T, all else fixed: the exponent of T. Measured, then held against this. */
+  int time_exponent;
+  int workspace_exponent;
+
+  /* NULL where the variant can solve the problem, else the reason in words. Called only with sound
+   * problems of its function and dtypes. NULL pointer: supports them all. */
+  const char *(*unsupported)(const attn_problem *problem);
+
+  /* Exact bytes of workspace that run needs with so many threads. NULL pointer: none. */
+  size_t (*workspace_size)(const attn_problem *problem, int threads);
+
+  /* Solves the problem with at most `threads` threads, 1 or more. The workspace is aligned to 64
+   * bytes and holds anything. */
+  void (*run)(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads);
+} attn_variant;
+
+/* What a shared object of variants exports, under the name attn_plugin:
+ *
+ *     const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, 1, variants, NULL};
+ */
+typedef struct attn_table {
+  uint32_t interface_version; /* ATTN_INTERFACE_VERSION */
+  uint32_t count;
+  const attn_variant *const *variants; /* [count] */
+
+  /* NULL, or: names the instruction sets that these variants can be held to on this processor,
+   * slowest first, ending in NULL. The environment variable ATTN_ISA, read at each call of
+   * workspace_size and run, holds them to one; unset, the last is used. */
+  const char *const *(*instruction_sets)(void);
+} attn_table;
+
+extern const attn_table attn_plugin __attribute__((visibility("default")));
+
+/* True when the problem makes sense; otherwise false and a sentence in reason (cut to size bytes) that
+ * says what is wrong and what would be right. Everything that a variant may rely on is checked here:
+ * sizes not negative, D at least 1, H a multiple of Hkv, the address of every element within
+ * int64_t, numbers finite, band and key lengths in range. A band that is empty everywhere is sound. */
+bool attn_check_problem(const attn_problem *problem, char *reason, size_t reason_size);
+
+/* NULL when the variant solves this sound problem, else the reason in words: another function, another
+ * dtype, or what the variant itself says. */
+static inline const char *attn_unsupported(const attn_variant *variant, const attn_problem *problem) {
+  if (variant->function != problem->function)
+    return problem->function == ATTN_LINEAR ? "computes softmax attention" : "computes linear attention";
+  if (!(variant->dtypes >> problem->dtype & 1)) return "does not compute in this data type";
+  return variant->unsupported ? variant->unsupported(problem) : NULL;
+}
+
+/* Strides of a packed [B, heads, length, width] tensor. */
+static inline attn_strides attn_packed(int64_t heads, int64_t length, int64_t width) {
+  attn_strides strides = {heads * length * width, length * width, width};
+  return strides;
+}
+
+/* The keys that the band and the key lengths let query i of entry b see: first <= j < end, with
+ * first == end == 0 where there is none. Masks are not looked at. */
+typedef struct attn_range {
+  int64_t first, end;
+} attn_range;
+
+static inline attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
+  int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
+  int64_t centre = i + (problem->offsets ? problem->offsets[b] : problem->offset);
+  attn_range range = {0, length};
+  /* attn_check_problem keeps the offset within a range where these sums cannot overflow. */
+  if (problem->left != ATTN_UNLIMITED && centre - problem->left > 0) range.first = centre - problem->left;
+  if (problem->right != ATTN_UNLIMITED && centre + problem->right < length - 1)
+    range.end = centre + problem->right + 1;
+  if (range.first >= range.end) range.first = range.end = 0;
+  return range;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

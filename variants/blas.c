@@ -1,0 +1,82 @@
+/* BLAS: what one gets from a good matrix library, as most frameworks' fallback does it: one sgemm for the
+ * scores of a head, a vectorised softmax, one sgemm for the output. The products run near the library's
+ * speed, but all Tq x Tk scores pass through memory three times. */
+#include <cblas.h>
+#include <limits.h>
+
+#include "attention.h"
+#include "tile/score_rows.h"
+
+/* Rows of a head are shared out in blocks of fixed size: what sgemm rounds may depend on the block, so it
+ * must not depend on the thread count. */
+enum { BLOCK_ROWS = SCORE_MAX_ROWS };
+
+static bool is_leading_dimension(int64_t stride, int64_t width) {
+  return stride >= width && stride <= INT_MAX;
+}
+
+static const char *unsupported(const attn_problem *problem) {
+  if (!is_leading_dimension(problem->query.position, problem->head_dim) ||
+      !is_leading_dimension(problem->key.position, problem->head_dim) ||
+      !is_leading_dimension(problem->value.position, problem->value_dim) ||
+      !is_leading_dimension(problem->output.position, problem->value_dim))
+    return "sgemm needs position strides from the row's width to INT_MAX";
+  if (problem->key_length > INT_MAX - 16) return "sgemm needs key lengths within int";
+  return NULL;
+}
+
+static void solve_block(score_rows *rows) {
+  const attn_problem *problem = rows->problem;
+  const int64_t keys = rows->keys.end - rows->keys.first;
+  if (keys > 0)
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows->count, (int)keys, (int)problem->head_dim,
+                score_rows_factor(problem), score_rows_query(rows, 0), (int)problem->query.position,
+                score_rows_key(rows), (int)problem->key.position, 0, rows->scores, (int)rows->pitch);
+  for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
+  if (rows->pair_by_pair)
+    for (int64_t r = 0; r < rows->count; r++) score_rows_output(rows, r);
+  else if (keys > 0 && problem->value_dim > 0)
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows->count, (int)problem->value_dim,
+                (int)keys, 1, rows->scores, (int)rows->pitch, score_rows_value(rows),
+                (int)problem->value.position, 0, score_rows_out(rows, 0), (int)problem->output.position);
+  for (int64_t r = 0; r < rows->count; r++) score_rows_divide(rows, r);
+}
+
+static size_t workspace_size(const attn_problem *problem, int threads) {
+  (void)threads;
+  return (size_t)(problem->query_length * score_rows_pitch(problem->key_length)) * sizeof(float);
+}
+
+static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  const int64_t pitch = score_rows_pitch(problem->key_length);
+  const tile_kernels *kernels = tile_select();
+  /* The library must not start threads of its own inside ours; its setting is put back afterwards. A
+   * sequential build of it has no locks: called from two threads at once, it was seen to give wrong sums. */
+  const int library_threads = openblas_get_num_threads();
+  if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) threads = 1;
+  if (library_threads != 1) openblas_set_num_threads(1);
+  for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t h = 0; h < problem->query_heads; h++)
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+      for (int64_t first = 0; first < problem->query_length; first += BLOCK_ROWS) {
+        const int64_t left = problem->query_length - first;
+        score_rows rows = {kernels, problem, tensors, b, h, .first_row = first, .pitch = pitch};
+        rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
+        rows.scores = (float *)workspace + first * pitch;
+        score_rows_place(&rows);
+        solve_block(&rows);
+      }
+  if (library_threads != 1) openblas_set_num_threads(library_threads);
+}
+
+const attn_variant attn_blas = {
+    .name = "blas",
+    .summary = "sgemm, softmax, sgemm with OpenBLAS; all T x T scores of a head",
+    .function = ATTN_SOFTMAX,
+    .dtypes = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 2,
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};

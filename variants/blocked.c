@@ -1,0 +1,135 @@
+/* Blocked: the loops of naive, tiled for registers and caches in portable C. A block of query rows fills
+ * one panel of scores, takes its softmax in two passes (maximum, then exponentials) and multiplies it with
+ * the values; each key or value that is loaded serves the whole block. The workspace is a panel a thread,
+ * O(T). Nothing here is tied to an instruction set; vectors of 4 floats are in every processor. */
+#include <omp.h>
+#include <string.h>
+
+#include "attention.h"
+#include "tile/score_rows.h"
+
+/* ROWS x COLUMNS sums stay in the 16 registers of 4 floats that SSE2 and NEON have at least; KEYS keys of a
+ * panel are transposed at a time, so that the inner loop runs along them. */
+enum { ROWS = 4, COLUMNS = 8, BLOCK_ROWS = 32, KEYS = 64 };
+
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* c[r][x] = sum over d < depth of a[r * a_pitch + d] * b[d * b_pitch + x] for r < ROWS, x < COLUMNS. */
+static void product(int64_t depth, const float *restrict a, int64_t a_pitch, const float *restrict b,
+                    int64_t b_pitch, float c[ROWS][COLUMNS]) {
+  four sum[ROWS][COLUMNS / 4] = {{{0}}};
+  for (int64_t d = 0; d < depth; d++) {
+    const four left = *(const four *)(b + d * b_pitch), right = *(const four *)(b + d * b_pitch + 4);
+    for (int r = 0; r < ROWS; r++) {
+      sum[r][0] += a[r * a_pitch + d] * left;
+      sum[r][1] += a[r * a_pitch + d] * right;
+    }
+  }
+  memcpy(c, sum, sizeof sum);
+}
+
+/* The same for the last features of a width that COLUMNS does not divide. */
+static void narrow_product(int64_t depth, const float *restrict a, int64_t a_pitch, const float *restrict b,
+                           int64_t b_pitch, int64_t columns, float c[ROWS][COLUMNS]) {
+  memset(c, 0, sizeof(float[ROWS][COLUMNS]));
+  for (int64_t d = 0; d < depth; d++)
+    for (int r = 0; r < ROWS; r++)
+      for (int64_t x = 0; x < columns; x++) c[r][x] += a[r * a_pitch + d] * b[d * b_pitch + x];
+}
+
+/* queries: [BLOCK_ROWS, D] scaled; keys: [D, KEYS] transposed. */
+static void panel_scores(int64_t head_dim, const float *restrict queries, const float *restrict keys,
+                         float *restrict scores, int64_t pitch) {
+  float sum[ROWS][COLUMNS];
+  for (int64_t r = 0; r < BLOCK_ROWS; r += ROWS)
+    for (int64_t j = 0; j < KEYS; j += COLUMNS) {
+      product(head_dim, queries + r * head_dim, head_dim, keys + j, KEYS, sum);
+      for (int x = 0; x < ROWS; x++) memcpy(scores + (r + x) * pitch + j, sum[x], sizeof sum[x]);
+    }
+}
+
+/* Output rows r to r + ROWS, before the division, COLUMNS features at a time. */
+static void panel_output(const score_rows *rows, int64_t r) {
+  const int64_t width = rows->problem->value_dim, keys = rows->keys.end - rows->keys.first;
+  const int64_t value_pitch = rows->problem->value.position;
+  const float *weights = rows->scores + r * rows->pitch, *value = score_rows_value(rows);
+  float sum[ROWS][COLUMNS];
+  for (int64_t e = 0; e < width; e += COLUMNS) {
+    const int64_t columns = width - e < COLUMNS ? width - e : COLUMNS;
+    if (columns == COLUMNS)
+      product(keys, weights, rows->pitch, value + e, value_pitch, sum);
+    else
+      narrow_product(keys, weights, rows->pitch, value + e, value_pitch, columns, sum);
+    for (int64_t x = 0; x < ROWS && r + x < rows->count; x++)
+      memcpy(score_rows_out(rows, r + x) + e, sum[x], (size_t)columns * sizeof(float));
+  }
+}
+
+static void solve_block(score_rows *rows, float *queries, float *transposed) {
+  const int64_t head_dim = rows->problem->head_dim, key_pitch = rows->problem->key.position;
+  const int64_t keys = rows->keys.end - rows->keys.first;
+  const float factor = score_rows_factor(rows->problem);
+  memset(queries, 0, (size_t)(BLOCK_ROWS * head_dim) * sizeof *queries);
+  for (int64_t r = 0; r < rows->count; r++)
+    for (int64_t d = 0; d < head_dim; d++) queries[r * head_dim + d] = factor * score_rows_query(rows, r)[d];
+
+  for (int64_t first = 0; first < keys; first += KEYS) {
+    const int64_t count = keys - first < KEYS ? keys - first : KEYS;
+    if (count < KEYS) memset(transposed, 0, (size_t)(head_dim * KEYS) * sizeof *transposed);
+    for (int64_t j = 0; j < count; j++)
+      for (int64_t d = 0; d < head_dim; d++)
+        transposed[d * KEYS + j] = score_rows_key(rows)[(first + j) * key_pitch + d];
+    panel_scores(head_dim, queries, transposed, rows->scores + first, rows->pitch);
+  }
+  for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
+  for (int64_t r = 0; r < rows->count; r += ROWS)
+    if (!rows->pair_by_pair) panel_output(rows, r);
+  for (int64_t r = 0; r < rows->count; r++) {
+    if (rows->pair_by_pair) score_rows_output(rows, r);
+    score_rows_divide(rows, r);
+  }
+}
+
+/* Floats of a panel row: whole tiles of keys. */
+static int64_t panel_pitch(const attn_problem *problem) {
+  return (problem->key_length + KEYS - 1) / KEYS * KEYS;
+}
+
+static size_t thread_floats(const attn_problem *problem) {
+  return (size_t)(BLOCK_ROWS * (problem->head_dim + panel_pitch(problem)) + KEYS * problem->head_dim);
+}
+
+static size_t workspace_size(const attn_problem *problem, int threads) {
+  return (size_t)threads * thread_floats(problem) * sizeof(float);
+}
+
+static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  const int64_t blocks = (problem->query_length + BLOCK_ROWS - 1) / BLOCK_ROWS;
+  const int64_t heads = problem->batch * problem->query_heads;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+  for (int64_t item = 0; item < heads * blocks; item++) {
+    float *queries = (float *)workspace + (size_t)omp_get_thread_num() * thread_floats(problem);
+    float *transposed = queries + BLOCK_ROWS * problem->head_dim;
+    const int64_t head = item / blocks, first = item % blocks * BLOCK_ROWS;
+    const int64_t left = problem->query_length - first;
+    score_rows rows = {&tile_portable, problem, tensors, .first_row = first};
+    rows.batch = head / problem->query_heads;
+    rows.head = head % problem->query_heads;
+    rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
+    rows.scores = transposed + KEYS * problem->head_dim;
+    rows.pitch = panel_pitch(problem);
+    score_rows_place(&rows);
+    solve_block(&rows, queries, transposed);
+  }
+}
+
+const attn_variant attn_blocked = {
+    .name = "blocked",
+    .summary = "the same loops tiled for registers and caches in portable C; one panel of scores",
+    .function = ATTN_SOFTMAX,
+    .dtypes = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 1,
+    .workspace_size = workspace_size,
+    .run = run,
+};

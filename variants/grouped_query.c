@@ -1,0 +1,34 @@
+/* Grouped-query attention (Ainslie et al. 2023): each key/value head serves a group of query heads. The
+ * rows of the whole group are stacked into one tile, so that a key or value is fetched once for the group
+ * and not once for each of its heads. At full length the arithmetic is that of fused; the gain is in
+ * memory traffic, and decoding (one query position against a long cache) is all memory traffic. */
+#include "attention.h"
+#include "tile/schedule.h"
+
+static schedule_shape shape(const attn_problem *problem) {
+  return (schedule_shape){.heads = problem->query_heads / problem->kv_heads, .rows = tile_select()->max_rows};
+}
+
+static const char *unsupported(const attn_problem *problem) {
+  return problem->wants_weights ? "never holds the attention weights" : NULL;
+}
+
+static size_t workspace_size(const attn_problem *problem, int threads) {
+  return schedule_workspace_size(problem, shape(problem), threads);
+}
+
+static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  schedule_run(problem, tensors, shape(problem), workspace, threads);
+}
+
+const attn_variant attn_grouped_query = {
+    .name = "grouped_query",
+    .summary = "fused, with the query heads of a group stacked on their shared keys and values",
+    .function = ATTN_SOFTMAX,
+    .dtypes = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 0,
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};

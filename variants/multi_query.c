@@ -1,0 +1,34 @@
+/* Multi-query attention (Shazeer 2019): one key/value head serves all query heads. All heads are stacked
+ * on it: the keys and values of a batch entry pass through the caches once for every tile of 64 rows,
+ * whichever heads these belong to. It is grouped_query with a single group. */
+#include "attention.h"
+#include "tile/schedule.h"
+
+static schedule_shape shape(const attn_problem *problem) {
+  return (schedule_shape){.heads = problem->query_heads, .rows = tile_select()->max_rows};
+}
+
+static const char *unsupported(const attn_problem *problem) {
+  if (problem->kv_heads != 1) return "needs a single key/value head";
+  return problem->wants_weights ? "never holds the attention weights" : NULL;
+}
+
+static size_t workspace_size(const attn_problem *problem, int threads) {
+  return schedule_workspace_size(problem, shape(problem), threads);
+}
+
+static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  schedule_run(problem, tensors, shape(problem), workspace, threads);
+}
+
+const attn_variant attn_multi_query = {
+    .name = "multi_query",
+    .summary = "fused, with all query heads stacked on the one key/value head",
+    .function = ATTN_SOFTMAX,
+    .dtypes = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 0,
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};

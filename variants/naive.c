@@ -1,0 +1,92 @@
+/* Naive: the formula as written. For each query, the scores of all keys, then their softmax, then the
+ * weighted sum of the values: three plain loops that anyone can check by eye. The Tq x Tk scores of a head
+ * are kept whole; time and workspace both grow with T squared. */
+#include <math.h>
+
+#include "attention.h"
+
+static int64_t at(const attn_strides *strides, int64_t b, int64_t h, int64_t i) {
+  return b * strides->batch + h * strides->head + i * strides->position;
+}
+
+static float score(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
+                   int64_t j) {
+  const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
+  const float *query = (const float *)tensors->query + at(&problem->query, b, h, i);
+  const float *key = (const float *)tensors->key + at(&problem->key, b, kv_head, j);
+  float dot = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) dot += query[d] * key[d];
+  float result = (float)problem->scale * dot;
+  if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
+  if (problem->has_bias) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
+  return result;
+}
+
+static bool is_visible(attn_range range, const uint8_t *mask, int64_t j) {
+  return j >= range.first && j < range.end && (!mask || mask[j]);
+}
+
+/* Scores of a row become weights; returns the log-sum-exp. */
+static float softmax(float *row, int64_t length) {
+  float max = -INFINITY, sum = 0;
+  for (int64_t j = 0; j < length; j++) max = fmaxf(max, row[j]);
+  for (int64_t j = 0; j < length; j++) {
+    row[j] = row[j] == -INFINITY ? 0 : expf(row[j] - max);
+    sum += row[j];
+  }
+  if (sum == 0) return -INFINITY;
+  for (int64_t j = 0; j < length; j++) row[j] /= sum;
+  return max + logf(sum);
+}
+
+/* row: [Tk], this query's row of the scores, which become the weights. */
+static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                      int64_t i, float *row) {
+  const attn_range range = attn_visible_keys(problem, b, i);
+  const uint8_t *mask = problem->has_mask ? tensors->mask + at(&problem->mask, b, h, i) : NULL;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    row[j] = is_visible(range, mask, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
+
+  const float lse = softmax(row, problem->key_length);
+  if (problem->wants_lse) tensors->lse[at(&problem->lse, b, h, i)] = lse;
+  if (problem->wants_weights) {
+    float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
+    for (int64_t j = 0; j < problem->key_length; j++) weights[j] = is_visible(range, mask, j) ? row[j] : 0;
+  }
+
+  const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
+  float *output = (float *)tensors->output + at(&problem->output, b, h, i);
+  for (int64_t d = 0; d < problem->value_dim; d++) output[d] = 0;
+  if (lse == -INFINITY) return;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    /* Left out, not multiplied by 0: a NaN that the row cannot see must not reach it. */
+    if (!is_visible(range, mask, j)) continue;
+    const float *value = (const float *)tensors->value + at(&problem->value, b, kv_head, j);
+    for (int64_t d = 0; d < problem->value_dim; d++) output[d] += row[j] * value[d];
+  }
+}
+
+static size_t workspace_size(const attn_problem *problem, int threads) {
+  (void)threads;
+  return (size_t)(problem->query_length * problem->key_length) * sizeof(float);
+}
+
+static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  float *weights = workspace;
+  for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t h = 0; h < problem->query_heads; h++)
+#pragma omp parallel for num_threads(threads)
+      for (int64_t i = 0; i < problem->query_length; i++)
+        solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
+}
+
+const attn_variant attn_naive = {
+    .name = "naive",
+    .summary = "the formula as written: three plain loops, all T x T scores of a head",
+    .function = ATTN_SOFTMAX,
+    .dtypes = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 2,
+    .workspace_size = workspace_size,
+    .run = run,
+};

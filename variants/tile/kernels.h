@@ -1,0 +1,287 @@
+/* The tile kernels, written once over the vector operations of an instruction set. The file that includes
+ * this defines: vec, LANES, MAX_VECTORS, GROUP(vectors); load, store, broadcast, zero, fused_multiply_add,
+ * add, subtract, multiply, divide, maximum, absolute, copy_sign, select_less, product_error,
+ * zero_where_minus_infinity, flush_denormals, restore_denormals, exp2_vec; and after it, the table.
+ *
+ * Everything rests on one register tile: `group` broadcast elements times `vectors` vectors of rows, all
+ * sums in registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit
+ * the register file. Counts inside are constants after inlining; check the assembly for stack traffic
+ * after any change (gcc 12 spills easily). */
+#include <math.h>
+#include <string.h>
+
+#include "tile.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum { MAX_GROUP = 8 };
+
+/* sum[g][v] += sum over d < depth of scalars[g * group_stride + d * depth_stride] * columns[d * pitch, v] */
+INLINE void product(const int vectors, const int group, int64_t depth, const float *restrict columns,
+                    int64_t pitch, const float *restrict scalars, int64_t group_stride, int64_t depth_stride,
+                    vec sum[MAX_GROUP][MAX_VECTORS]) {
+  for (int64_t d = 0; d < depth; d++) {
+    vec column[MAX_VECTORS];
+    for (int v = 0; v < vectors; v++) column[v] = load(columns + d * pitch + v * LANES);
+    for (int g = 0; g < group; g++) {
+      vec scalar = broadcast(scalars + g * group_stride + d * depth_stride);
+      for (int v = 0; v < vectors; v++) sum[g][v] = fused_multiply_add(scalar, column[v], sum[g][v]);
+    }
+  }
+}
+
+/* Depth is cut so that the slice of queries that every group of keys reads again stays in a 32 KiB L1. */
+enum { DEPTH_SLICE = 64 };
+
+INLINE void scores_group(const int vectors, const int group, int64_t depth, bool first_slice,
+                         const float *restrict queries, const float *restrict key, int64_t key_stride,
+                         float *restrict scores) {
+  const int64_t rows = vectors * LANES;
+  vec sum[MAX_GROUP][MAX_VECTORS];
+  for (int g = 0; g < group; g++)
+    for (int v = 0; v < vectors; v++) sum[g][v] = first_slice ? zero() : load(scores + g * rows + v * LANES);
+  product(vectors, group, depth, queries, rows, key, key_stride, 1, sum);
+  for (int g = 0; g < group; g++)
+    for (int v = 0; v < vectors; v++) store(scores + g * rows + v * LANES, sum[g][v]);
+}
+
+INLINE void scores_rows(const int vectors, int64_t keys, int64_t depth, const float *restrict queries,
+                        const float *restrict key, int64_t key_stride, float *restrict scores) {
+  const int64_t rows = vectors * LANES;
+  const int group = GROUP(vectors);
+  for (int64_t d = 0; d == 0 || d < depth; d += DEPTH_SLICE) {
+    const int64_t slice = depth - d < DEPTH_SLICE ? depth - d : DEPTH_SLICE;
+    const float *columns = queries + d * rows;
+    int64_t j = 0;
+    for (; j + group <= keys; j += group)
+      scores_group(vectors, group, slice, d == 0, columns, key + j * key_stride + d, key_stride,
+                   scores + j * rows);
+    for (; j + 2 <= keys; j += 2)
+      scores_group(vectors, 2, slice, d == 0, columns, key + j * key_stride + d, key_stride,
+                   scores + j * rows);
+    for (; j < keys; j++)
+      scores_group(vectors, 1, slice, d == 0, columns, key + j * key_stride + d, key_stride,
+                   scores + j * rows);
+  }
+}
+
+INLINE void accumulate_group(const int vectors, const int group, int64_t keys, const float *restrict weights,
+                             int64_t pitch, const float *restrict value, int64_t value_stride,
+                             const float *restrict rescale, float *restrict output) {
+  vec sum[MAX_GROUP][MAX_VECTORS];
+  for (int g = 0; g < group; g++)
+    for (int v = 0; v < vectors; v++) sum[g][v] = zero();
+  product(vectors, group, keys, weights, pitch, value, 1, value_stride, sum);
+  /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
+   * tile long plus one a tile. */
+  for (int v = 0; v < vectors; v++) {
+    vec factor = load(rescale + v * LANES);
+    for (int g = 0; g < group; g++) {
+      float *out = output + g * pitch + v * LANES;
+      store(out, fused_multiply_add(load(out), factor, sum[g][v]));
+    }
+  }
+}
+
+INLINE void accumulate_rows(const int vectors, int64_t keys, int64_t width, const float *restrict weights,
+                            int64_t pitch, const float *restrict value, int64_t value_stride,
+                            const float *restrict rescale, float *restrict output) {
+  const int group = GROUP(vectors);
+  int64_t e = 0;
+  for (; e + group <= width; e += group)
+    accumulate_group(vectors, group, keys, weights, pitch, value + e, value_stride, rescale,
+                     output + e * pitch);
+  for (; e + 2 <= width; e += 2)
+    accumulate_group(vectors, 2, keys, weights, pitch, value + e, value_stride, rescale, output + e * pitch);
+  for (; e < width; e++)
+    accumulate_group(vectors, 1, keys, weights, pitch, value + e, value_stride, rescale, output + e * pitch);
+}
+
+INLINE void softmax_rows(const int vectors, int64_t keys, float *restrict scores, float *restrict max,
+                         float *restrict sum, float *restrict rescale) {
+  const int64_t rows = vectors * LANES;
+  const unsigned mode = flush_denormals();
+  vec largest[2][MAX_VECTORS]; /* two chains each, to hide the latency of the maximum */
+  for (int v = 0; v < vectors; v++) largest[0][v] = largest[1][v] = load(max + v * LANES);
+  int64_t j = 0;
+  for (; j + 2 <= keys; j += 2)
+    for (int v = 0; v < vectors; v++) {
+      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
+      largest[1][v] = maximum(load(scores + (j + 1) * rows + v * LANES), largest[1][v]);
+    }
+  if (j < keys)
+    for (int v = 0; v < vectors; v++)
+      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
+
+  vec shift[MAX_VECTORS], total[MAX_VECTORS];
+  for (int v = 0; v < vectors; v++) {
+    vec new_max = maximum(largest[0][v], largest[1][v]);
+    vec old_max = load(max + v * LANES);
+    /* -inf minus -inf must not be NaN while nothing is visible. */
+    shift[v] = zero_where_minus_infinity(new_max);
+    store(max + v * LANES, new_max);
+    store(rescale + v * LANES, exp2_vec(subtract(old_max, shift[v])));
+    total[v] = zero();
+  }
+  for (j = 0; j < keys; j++)
+    for (int v = 0; v < vectors; v++) {
+      float *score = scores + j * rows + v * LANES;
+      vec weight = exp2_vec(subtract(load(score), shift[v]));
+      store(score, weight);
+      total[v] = add(total[v], weight);
+    }
+  for (int v = 0; v < vectors; v++) {
+    float *row_sum = sum + v * LANES;
+    store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
+  }
+  restore_denormals(mode);
+}
+
+static void hide(int64_t rows, int64_t keys, const int32_t *restrict first, const int32_t *restrict end,
+                 float *restrict scores) {
+  for (int64_t j = 0; j < keys; j++)
+    for (int64_t r = 0; r < rows; r++)
+      scores[j * rows + r] = (int32_t)j >= first[r] && (int32_t)j < end[r] ? scores[j * rows + r] : -INFINITY;
+}
+
+static void exp2_all(int64_t count, float *x) {
+  const unsigned mode = flush_denormals();
+  for (int64_t n = 0; n < count; n += LANES) store(x + n, exp2_vec(load(x + n)));
+  restore_denormals(mode);
+}
+
+static void softmax_row(int64_t count, float *restrict x, float *max, float *sum) {
+  enum { CHAINS = 4 };
+  const unsigned mode = flush_denormals();
+  vec largest[CHAINS], total[CHAINS];
+  for (int c = 0; c < CHAINS; c++) {
+    largest[c] = broadcast(&(float){-INFINITY});
+    total[c] = zero();
+  }
+  for (int64_t n = 0; n < count; n += LANES) {
+    const int c = (int)(n / LANES % CHAINS);
+    largest[c] = maximum(load(x + n), largest[c]);
+  }
+  float lane[LANES];
+  store(lane, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
+  *max = -INFINITY;
+  for (int l = 0; l < LANES; l++) *max = lane[l] > *max ? lane[l] : *max;
+
+  const vec shift = broadcast(&(float){*max == -INFINITY ? 0 : *max});
+  for (int64_t n = 0; n < count; n += LANES) {
+    const int c = (int)(n / LANES % CHAINS);
+    vec weight = exp2_vec(subtract(load(x + n), shift));
+    store(x + n, weight);
+    total[c] = add(total[c], weight);
+  }
+  store(lane, add(add(total[0], total[1]), add(total[2], total[3])));
+  *sum = 0;
+  for (int l = 0; l < LANES; l++) *sum += lane[l];
+  restore_denormals(mode);
+}
+
+/* The functions of the table: the number of vectors becomes a constant. */
+
+static void scores(int64_t rows, int64_t keys, int64_t depth, const float *queries, const float *key,
+                   int64_t key_stride, float *out) {
+  switch (rows / LANES) {
+    case 1: scores_rows(1, keys, depth, queries, key, key_stride, out); break;
+    case 2: scores_rows(2, keys, depth, queries, key, key_stride, out); break;
+#if MAX_VECTORS > 2
+    case 3: scores_rows(3, keys, depth, queries, key, key_stride, out); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: scores_rows(4, keys, depth, queries, key, key_stride, out); break;
+#endif
+  }
+}
+
+static void accumulate(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t pitch,
+                       const float *value, int64_t value_stride, const float *rescale, float *out) {
+  switch (rows / LANES) {
+    case 1: accumulate_rows(1, keys, width, weights, pitch, value, value_stride, rescale, out); break;
+    case 2: accumulate_rows(2, keys, width, weights, pitch, value, value_stride, rescale, out); break;
+#if MAX_VECTORS > 2
+    case 3: accumulate_rows(3, keys, width, weights, pitch, value, value_stride, rescale, out); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: accumulate_rows(4, keys, width, weights, pitch, value, value_stride, rescale, out); break;
+#endif
+  }
+}
+
+static void softmax(int64_t rows, int64_t keys, float *score, float *max, float *sum, float *rescale) {
+  switch (rows / LANES) {
+    case 1: softmax_rows(1, keys, score, max, sum, rescale); break;
+    case 2: softmax_rows(2, keys, score, max, sum, rescale); break;
+#if MAX_VECTORS > 2
+    case 3: softmax_rows(3, keys, score, max, sum, rescale); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: softmax_rows(4, keys, score, max, sum, rescale); break;
+#endif
+  }
+}
+
+/* tanh: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel (coefficients: Cephes, tanhf.c). */
+static void softcap(int64_t count, float cap, float *x) {
+  const vec one = broadcast(&(float){1.0f}), two = broadcast(&(float){2.0f});
+  const vec two_log2e = broadcast(&(float){2.885390082f}), caps = broadcast(&cap);
+  const vec near = broadcast(&(float){0.625f}), far = broadcast(&(float){10.0f});
+  for (int64_t n = 0; n < count; n += LANES) {
+    vec a = load(x + n), size = absolute(a), square = multiply(a, a);
+    vec p = broadcast(&(float){-5.70498872745e-3f});
+    p = fused_multiply_add(p, square, broadcast(&(float){2.06390887954e-2f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){-5.37397155531e-2f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){1.33314422036e-1f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){-3.33332819422e-1f}));
+    p = fused_multiply_add(multiply(p, square), a, a);
+    /* Beyond 10, tanh is 1 in float32; a NaN fails the comparison and stays. */
+    vec power = exp2_vec(multiply(select_less(far, size, far, size), two_log2e));
+    vec q = subtract(one, divide(two, add(power, one)));
+    store(x + n, multiply(caps, select_less(size, near, p, copy_sign(q, a))));
+  }
+}
+
+/* e^x for x <= 0 as 2^(x log2 e), with the error of that product put back: 2^(t + r) = 2^t (1 + r ln 2). */
+static void elu1(int64_t count, float *x) {
+  const vec one = broadcast(&(float){1.0f}), log2e = broadcast(&(float){0x1.715476p+0f});
+  const vec log2e_rest = broadcast(&(float){0x1.4ae0cp-26f}), ln2 = broadcast(&(float){0x1.62e43p-1f});
+  const vec lowest = broadcast(&(float){-104.0f});
+  const unsigned mode = flush_denormals();
+  for (int64_t n = 0; n < count; n += LANES) {
+    vec a = load(x + n);
+    vec b = maximum(lowest, select_less(zero(), a, zero(), a));
+    vec t = multiply(b, log2e);
+    vec rest = fused_multiply_add(b, log2e_rest, product_error(b, log2e, t));
+    vec power = multiply(exp2_vec(t), fused_multiply_add(rest, ln2, one));
+    store(x + n, select_less(zero(), a, add(a, one), power));
+  }
+  restore_denormals(mode);
+}
+
+/* Rows are read along, a block of LANES features at a time, so that each cache line is met once. */
+static void pack(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
+                 float *restrict columns) {
+  if (count < rows) memset(columns, 0, (size_t)(depth * rows) * sizeof *columns);
+  for (int64_t d = 0; d < depth; d += LANES) {
+    int64_t end = depth - d < LANES ? depth : d + LANES;
+    for (int64_t r = 0; r < count; r++)
+      for (int64_t x = d; x < end; x++) columns[x * rows + r] = row[r][x] * factor;
+  }
+}
+
+static void unpack(int64_t rows, int64_t count, int64_t width, const float *restrict columns,
+                   const float *factor, float *const *row) {
+  for (int64_t e = 0; e < width; e += LANES) {
+    int64_t end = width - e < LANES ? width : e + LANES;
+    for (int64_t r = 0; r < count; r++)
+      for (int64_t x = e; x < end; x++) row[r][x] = columns[x * rows + r] * factor[r];
+  }
+}
+
+#define TILE_TABLE(isa)                                                                                      \
+  {                                                                                                          \
+    isa, LANES, MAX_VECTORS *LANES, scores, accumulate, softmax, hide, softmax_row, softcap, exp2_all, elu1, \
+        pack, unpack                                                                                         \
+  }

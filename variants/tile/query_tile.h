@@ -1,0 +1,65 @@
+/* A tile of query rows on its way past the keys: the state of the online softmax and the steps that move
+ * it on. The loop over keys is in fused.c; which tiles there are is in schedule.h. */
+#ifndef ATTN_QUERY_TILE_H
+#define ATTN_QUERY_TILE_H
+
+#include "tile.h"
+
+/* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
+ * first_head + (first_row + r) % heads: `heads` query heads that share their keys are stacked, position by
+ * position, so that a causal tile stays narrow. */
+typedef struct query_tile {
+  const tile_kernels *kernels;
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  int64_t batch, first_head, heads, first_row;
+  int64_t count; /* rows that exist */
+  int64_t rows;  /* with padding, a multiple of the lanes */
+
+  const float *key, *value; /* of this batch entry and key/value head */
+  attn_range visible[TILE_MAX_ROWS];
+  attn_range keys; /* all keys that some row sees */
+
+  /* Columns, see tile.h. */
+  float *queries; /* [D, rows], scaled so that scores come out in base 2 (with softcap: before tanh) */
+  float *scores;  /* [TILE_KEYS, rows] */
+  float *output;  /* [Dv, rows], not yet divided by sum */
+  float *max, *sum, *rescale; /* [rows] */
+} query_tile;
+
+/* Floats of scratch (queries, scores, rescale) and of state (output, max, sum) of a tile of so many rows. */
+size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows);
+size_t query_tile_state_floats(const attn_problem *problem, int64_t rows);
+
+/* With batch, first_head, heads, first_row and count set: finds the rows and their keys. */
+void query_tile_place(query_tile *tile);
+
+/* Points the tile at its memory: the state apart from the scratch, so that it can outlive it. */
+void query_tile_use(query_tile *tile, float *scratch, float *state);
+
+/* Before the first key: packs the queries; nothing seen, output 0. */
+void query_tile_begin(query_tile *tile);
+
+/* Scores of keys [first, end), at most TILE_KEYS, with softcap and bias, in base 2. */
+void query_tile_scores(query_tile *tile, int64_t first, int64_t end);
+
+/* Hides what band, lengths and mask hide. True when something in [first, end) was hidden. */
+bool query_tile_hide(query_tile *tile, int64_t first, int64_t end);
+
+/* Scores become weights under the running maximum. */
+void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
+
+/* Adds the weighted values to the output. */
+void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hidden);
+
+/* True when keys x width values hold no NaN and no infinity. */
+bool all_finite(const float *value, int64_t stride, int64_t keys, int64_t width);
+
+/* Joins the state of another part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding";
+ * the same formula as one online step). */
+void query_tile_merge(query_tile *tile, const float *other_state);
+
+/* After the last key: divides by the sum and writes the output rows and the log-sum-exp. */
+void query_tile_finish(query_tile *tile);
+
+#endif

@@ -1,0 +1,21 @@
+/* How a problem is cut into query tiles, and the parallel loop over them. */
+#ifndef ATTN_SCHEDULE_H
+#define ATTN_SCHEDULE_H
+
+#include "query_tile.h"
+
+/* What a variant chooses. */
+typedef struct schedule_shape {
+  int64_t heads; /* query heads of one key/value head that are stacked in a tile; divides H / Hkv */
+  int64_t rows;  /* of a full tile: a multiple of the lanes, at most max_rows */
+} schedule_shape;
+
+size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape, int threads);
+
+void schedule_run(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
+                  void *workspace, int threads);
+
+/* Brings a begun tile past the keys [keys.first, keys.end). */
+void online_softmax(query_tile *tile, attn_range keys);
+
+#endif

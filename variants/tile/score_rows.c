@@ -1,0 +1,133 @@
+/* Between the two products of two-pass attention, row by row. */
+#include "score_rows.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "query_tile.h"
+
+enum { WIDEST_VECTOR = 16 };
+
+static const float log2e = 1.44269504f;
+static const double ln2 = 0.69314718055994531;
+
+static int64_t at(const attn_strides *strides, int64_t b, int64_t h, int64_t i) {
+  return b * strides->batch + h * strides->head + i * strides->position;
+}
+
+int64_t score_rows_pitch(int64_t keys) { return (keys + WIDEST_VECTOR - 1) / WIDEST_VECTOR * WIDEST_VECTOR; }
+
+const float *score_rows_query(const score_rows *rows, int64_t r) {
+  return (const float *)rows->tensors->query +
+         at(&rows->problem->query, rows->batch, rows->head, rows->first_row + r);
+}
+
+const float *score_rows_key(const score_rows *rows) {
+  return (const float *)rows->tensors->key +
+         at(&rows->problem->key, rows->batch, rows->kv_head, rows->keys.first);
+}
+
+const float *score_rows_value(const score_rows *rows) {
+  return (const float *)rows->tensors->value +
+         at(&rows->problem->value, rows->batch, rows->kv_head, rows->keys.first);
+}
+
+float *score_rows_out(const score_rows *rows, int64_t r) {
+  return (float *)rows->tensors->output +
+         at(&rows->problem->output, rows->batch, rows->head, rows->first_row + r);
+}
+
+static attn_range visible(const score_rows *rows, int64_t r) {
+  return attn_visible_keys(rows->problem, rows->batch, rows->first_row + r);
+}
+
+static const uint8_t *mask_row(const score_rows *rows, int64_t r) {
+  if (!rows->problem->has_mask) return NULL;
+  return rows->tensors->mask + at(&rows->problem->mask, rows->batch, rows->head, rows->first_row + r);
+}
+
+void score_rows_place(score_rows *rows) {
+  const attn_problem *problem = rows->problem;
+  bool hidden = problem->has_mask;
+  rows->kv_head = rows->head / (problem->query_heads / problem->kv_heads);
+  rows->keys = (attn_range){0, 0};
+  for (int64_t r = 0; r < rows->count; r++) {
+    const attn_range range = visible(rows, r);
+    if (range.first == range.end) continue;
+    if (rows->keys.first == rows->keys.end) rows->keys = range;
+    if (range.first < rows->keys.first) rows->keys.first = range.first;
+    if (range.end > rows->keys.end) rows->keys.end = range.end;
+  }
+  for (int64_t r = 0; r < rows->count; r++) {
+    const attn_range range = visible(rows, r);
+    hidden |= range.first > rows->keys.first || range.end < rows->keys.end;
+  }
+  rows->pair_by_pair = hidden && !all_finite(score_rows_value(rows), problem->value.position,
+                                             rows->keys.end - rows->keys.first, problem->value_dim);
+}
+
+float score_rows_factor(const attn_problem *problem) {
+  return (float)(problem->scale * (problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2));
+}
+
+static void hide(const score_rows *rows, int64_t r, float *score, int64_t padded) {
+  const attn_range range = visible(rows, r);
+  const uint8_t *mask = mask_row(rows, r);
+  const int64_t from = range.first - rows->keys.first, to = range.end - rows->keys.first;
+  for (int64_t j = 0; j < from && j < padded; j++) score[j] = -INFINITY;
+  for (int64_t j = to > 0 ? to : 0; j < padded; j++) score[j] = -INFINITY;
+  if (mask)
+    for (int64_t j = range.first; j < range.end; j++)
+      if (!mask[j]) score[j - rows->keys.first] = -INFINITY;
+}
+
+static void write_weights(const score_rows *rows, int64_t r, const float *weight) {
+  const attn_problem *problem = rows->problem;
+  float *out =
+      (float *)rows->tensors->weights + at(&problem->weights, rows->batch, rows->head, rows->first_row + r);
+  memset(out, 0, (size_t)problem->key_length * sizeof *out);
+  if (rows->sum[r] == 0) return;
+  const attn_range range = visible(rows, r);
+  const uint8_t *mask = mask_row(rows, r);
+  for (int64_t j = range.first; j < range.end; j++)
+    if (!mask || mask[j]) out[j] = weight[j - rows->keys.first] / rows->sum[r];
+}
+
+void score_rows_softmax(score_rows *rows, int64_t r) {
+  const attn_problem *problem = rows->problem;
+  const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
+  float *score = rows->scores + r * rows->pitch, max;
+  memset(score + keys, 0, (size_t)(padded - keys) * sizeof *score);
+  if (problem->softcap > 0) rows->kernels->softcap(padded, (float)(problem->softcap / ln2), score);
+  if (problem->has_bias) {
+    const float *bias = (const float *)rows->tensors->bias +
+                        at(&problem->bias, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;
+    for (int64_t j = 0; j < keys; j++) score[j] += log2e * bias[j];
+  }
+  hide(rows, r, score, padded);
+  rows->kernels->softmax_row(padded, score, &max, &rows->sum[r]);
+  if (problem->wants_lse)
+    rows->tensors->lse[at(&problem->lse, rows->batch, rows->head, rows->first_row + r)] =
+        (float)((double)max * ln2 + log((double)rows->sum[r]));
+  if (problem->wants_weights) write_weights(rows, r, score);
+}
+
+void score_rows_divide(const score_rows *rows, int64_t r) {
+  float *out = score_rows_out(rows, r);
+  const float factor = 1 / rows->sum[r];
+  for (int64_t e = 0; e < rows->problem->value_dim; e++) out[e] = rows->sum[r] == 0 ? 0 : out[e] * factor;
+}
+
+void score_rows_output(const score_rows *rows, int64_t r) {
+  const attn_problem *problem = rows->problem;
+  const attn_range range = visible(rows, r);
+  const uint8_t *mask = mask_row(rows, r);
+  float *out = score_rows_out(rows, r);
+  memset(out, 0, (size_t)problem->value_dim * sizeof *out);
+  for (int64_t j = range.first; j < range.end; j++) {
+    if (mask && !mask[j]) continue;
+    const float weight = rows->scores[r * rows->pitch + j - rows->keys.first];
+    const float *value = score_rows_value(rows) + (j - rows->keys.first) * problem->value.position;
+    for (int64_t e = 0; e < problem->value_dim; e++) out[e] += weight * value[e];
+  }
+}

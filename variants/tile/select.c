@@ -1,0 +1,36 @@
+/* Which tile kernels run: the fastest that the processor has, or the one that ATTN_ISA names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tile.h"
+
+enum { MAX_SETS = 8 };
+
+/* Slowest first. */
+static size_t available(const tile_kernels *sets[MAX_SETS]) {
+  size_t count = 0;
+  sets[count++] = &tile_portable;
+#ifdef ATTN_X86_64
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets[count++] = &tile_avx2;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) sets[count++] = &tile_avx512;
+#endif
+  return count;
+}
+
+const tile_kernels *tile_select(void) {
+  const tile_kernels *sets[MAX_SETS];
+  size_t count = available(sets);
+  const char *wanted = getenv("ATTN_ISA");
+  for (size_t n = 0; wanted && n < count; n++)
+    if (strcmp(sets[n]->name, wanted) == 0) return sets[n];
+  return sets[count - 1];
+}
+
+const char *const *tile_instruction_sets(void) {
+  static const char *names[MAX_SETS + 1];
+  const tile_kernels *sets[MAX_SETS];
+  size_t count = available(sets);
+  for (size_t n = 0; n < count; n++) names[n] = sets[n]->name;
+  return names;
+}

@@ -1,0 +1,75 @@
+/* The tile kernels that the fast variants share: one table of functions per instruction set.
+ *
+ * Query rows lie across the lanes of a vector, so that keys and values are read where they are, one
+ * broadcast element at a time, whatever their strides: nothing of length T is ever packed or copied.
+ * Row maximum and row sum are then plain vertical operations. In memory a tile is therefore stored
+ * "columns": element (x, row) of a tile [X, rows] at columns[x * rows + row].
+ *
+ * rows is a multiple of `lanes`, at most `max_rows`; rows that do not exist are padding, computed and
+ * thrown away. Column buffers are aligned to 64 bytes. keys is any number from 0. */
+#ifndef ATTN_TILE_H
+#define ATTN_TILE_H
+
+#include "../attention.h"
+
+enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_ALIGNMENT = 64 };
+
+typedef struct tile_kernels {
+  const char *name;
+  int64_t lanes;
+  int64_t max_rows;
+
+  /* scores[j, r] = sum_d key[j * key_stride + d] * queries[d, r]      d < depth, j < keys */
+  void (*scores)(int64_t rows, int64_t keys, int64_t depth, const float *queries, const float *key,
+                 int64_t key_stride, float *scores);
+
+  /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j * value_stride + e]
+   * for e < width. Columns of weights and of output are `pitch` apart, which may exceed rows. */
+  void (*accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t pitch,
+                     const float *value, int64_t value_stride, const float *rescale, float *output);
+
+  /* One step of the online softmax in base 2 (Milakov and Gimelshein 2018, algorithm 3), row by row:
+   *     old = max;  max = largest of max and the scores;  rescale = 2^(old - max)
+   *     scores = 2^(scores - max);  sum = sum * rescale + sum of the scores
+   * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. */
+  void (*softmax)(int64_t rows, int64_t keys, float *scores, float *max, float *sum, float *rescale);
+
+  /* scores[j, r] = -inf unless first[r] <= j < end[r] */
+  void (*hide)(int64_t rows, int64_t keys, const int32_t *first, const int32_t *end, float *scores);
+
+  /* The softmax of one row that lies along memory, in base 2: x = 2^(x - max), with the row's max and
+   * the sum of the results. count a multiple of lanes; fill up with -inf. */
+  void (*softmax_row)(int64_t count, float *x, float *max, float *sum);
+
+  /* x = cap * tanh(x), elementwise; count a multiple of lanes. */
+  void (*softcap)(int64_t count, float cap, float *x);
+
+  /* x = 2^x: within 2 ulp, 0 for -inf and wherever the result is below 2^-126.5 or so, NaN for NaN,
+   * for x up to 127. count a multiple of lanes. */
+  void (*exp2)(int64_t count, float *x);
+
+  /* x = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; count a multiple of lanes. */
+  void (*elu1)(int64_t count, float *x);
+
+  /* columns[d, r] = rows[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
+  void (*pack)(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
+               float *columns);
+
+  /* row[r][e] = columns[e, r] * factor[r] for r < count, e < width. */
+  void (*unpack)(int64_t rows, int64_t count, int64_t width, const float *columns, const float *factor,
+                 float *const *row);
+} tile_kernels;
+
+/* The kernels in force: of the instruction set that ATTN_ISA names, else the fastest that this processor
+ * has. */
+const tile_kernels *tile_select(void);
+
+/* Names of those that this processor has, slowest first, ending in NULL. */
+const char *const *tile_instruction_sets(void);
+
+extern const tile_kernels tile_portable;
+#ifdef ATTN_X86_64
+extern const tile_kernels tile_avx2, tile_avx512;
+#endif
+
+#endif
