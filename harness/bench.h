@@ -13,13 +13,13 @@ typedef struct bench_point {
 
 typedef struct bench_options {
   int threads;
-  const char *isa;           /* name of the instruction set in force, for the record */
-  double min_time;           /* seconds of one repetition, at least one iteration */
-  double min_warmup_time;    /* seconds */
-  int repetitions;           /* at most; a point stops early when its time is spent */
-  double point_limit;        /* seconds: a point whose single run is predicted to take longer is skipped */
-  double point_budget;       /* seconds that all repetitions of one point may take; one is always made */
-  double machine_seconds;    /* spent on measuring peaks */
+  const char *isa;        /* name of the instruction set in force, for the record */
+  double min_time;        /* seconds of one repetition, at least one iteration */
+  double min_warmup_time; /* seconds */
+  int repetitions;        /* at most; a point stops early when its time is spent */
+  double point_limit;     /* seconds: a point whose single run is predicted to take longer is skipped */
+  double point_budget;    /* seconds that all repetitions of one point may take; one is always made */
+  double machine_seconds; /* spent on measuring peaks */
   bool random_interleaving;
   uint64_t seed;
   bool quiet; /* no progress */

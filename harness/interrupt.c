@@ -1,24 +1,35 @@
-/* See interrupt.h. The handler is dropped at the first signal, so that the second has its usual effect
- * even when the program is stuck. */
+/* See interrupt.h. Some parents (timeout, some shells) send a signal to the process and then to its whole
+ * group: what comes right after the first one is the same wish. */
 #include "interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-static volatile sig_atomic_t wanted;
-static struct sigaction before[2];
+#include "timer.h"
+
 static const int signals[2] = {SIGINT, SIGTERM};
+static const double same_wish_seconds = 0.2;
+static struct sigaction before[2];
+static volatile sig_atomic_t wanted;
+static double wanted_since; /* read and written by the handler, or before it can run */
 
 static void on_signal(int number) {
-  (void)number;
-  wanted = 1;
-  for (int n = 0; n < 2; n++) signal(signals[n], SIG_DFL);
+  const double now = wall_seconds();
+  if (!wanted) {
+    wanted = 1;
+    wanted_since = now;
+  } else if (now - wanted_since > same_wish_seconds) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
 }
 
 void interrupt_catch(void) {
   wanted = 0;
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  /* Neither interrupts the handler of the other. */
   sigemptyset(&action.sa_mask);
+  for (int n = 0; n < 2; n++) sigaddset(&action.sa_mask, signals[n]);
   for (int n = 0; n < 2; n++) {
     sigaction(signals[n], &action, &before[n]);
     /* What is ignored, as under nohup, stays ignored. */

@@ -8,7 +8,7 @@
 
 /* A rate over interleaved repetitions: the median and its 95 % interval. */
 typedef struct machine_rate {
-  char name[32]; /* "avx512", "sgemm", "read L1", "read memory" */
+  char name[32];            /* "avx512", "sgemm", "read L1", "read memory" */
   double median, low, high; /* FLOP/s or bytes/s */
   size_t working_set_bytes; /* of a bandwidth; else 0 */
 } machine_rate;
@@ -24,10 +24,10 @@ typedef struct machine {
   bool frequency_scaling; /* a governor other than performance */
   double load_average;
 
-  int threads; /* that the peaks below were measured with */
+  int threads;                           /* that the peaks below were measured with */
   machine_rate peaks[MACHINE_MAX_RATES]; /* multiply-add, per instruction set, slowest first */
   size_t peak_count;
-  machine_rate sgemm; /* median 0: no BLAS in this build */
+  machine_rate sgemm;                    /* median 0: no BLAS in this build */
   machine_rate reads[MACHINE_MAX_RATES]; /* read bandwidth, by cache level and of memory */
   size_t read_count;
 } machine;

@@ -1,7 +1,7 @@
 /* What the machine can do at best, as the denominator of every share: multiply-adds, sgemm, reads. All
  * rates are taken in turn, round after round, so that a slow second of a shared machine hits each of
- * them; the median is given with its 95 % interval. All threads work at the same time and the slowest
- * one ends the clock. */
+ * them; the median is given with its 95 % interval. All threads work at the same time, and their rates
+ * add up. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <omp.h>
@@ -67,18 +67,19 @@ static void work(const probe *probe, int64_t amount, const unsigned char *memory
   }
 }
 
-/* Seconds from the first thread's start to the last one's end. */
+/* Seconds of one repetition: the harmonic mean over the threads, so that the rates of the threads add up.
+ * A thread that shares its core with another process then counts for what it did, not for all. */
 static double time_work(const probe *probe, int64_t amount, const bench_ground *ground) {
-  double from = INFINITY, to = 0;
-#pragma omp parallel num_threads(ground->threads) reduction(min : from) reduction(max : to)
+  double pace = 0;
+#pragma omp parallel num_threads(ground->threads) reduction(+ : pace)
   {
     const unsigned char *memory = ground->memory + (size_t)omp_get_thread_num() * ground->bytes_per_thread;
 #pragma omp barrier
-    from = wall_seconds();
+    const double start = wall_seconds();
     work(probe, amount, memory);
-    to = wall_seconds();
+    pace += 1 / fmax(wall_seconds() - start, 1e-9);
   }
-  return to - from;
+  return ground->threads / pace;
 }
 
 /* So much work that one repetition takes about as long as wanted. */
@@ -160,13 +161,23 @@ static size_t plan(machine *machine, probe *probes, const peak_loops *loops, siz
   return count;
 }
 
-/* Four times the last cache and no less than 256 MiB, within a quarter of what is free; each thread
- * touches its own part, which lays it near that thread. */
+/* Fewer than asked for where OMP_THREAD_LIMIT says so. */
+static int granted_threads(int threads) {
+  int granted = 1;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+  granted = omp_get_num_threads();
+  return granted;
+}
+
+/* Four times the last cache, no less than 256 MiB and 16 MiB a thread, within a quarter of what is free;
+ * each thread touches its own part, which lays it near that thread. */
 static bench_ground acquire_ground(const machine *machine, int threads) {
   bench_ground ground = {threads, NULL, 0};
   const size_t page = (size_t)2 << 20, least = (size_t)256 << 20, most = (size_t)2 << 30;
   size_t wanted = machine->l3_bytes > most / 4 ? most : 4 * machine->l3_bytes;
   if (wanted < least) wanted = least;
+  if (wanted < (size_t)threads << 24) wanted = (size_t)threads << 24;
   const size_t room = memory_available_bytes() / 4;
   if (wanted > room) wanted = room;
   ground.bytes_per_thread = wanted / (size_t)threads / page * page;
@@ -197,7 +208,7 @@ void machine_measure(machine *machine, int threads, double seconds) {
   openblas_set_num_threads(1); /* it is our threads that call it */
 #endif
   const size_t loop_count = peak_loops_available(loops);
-  const bench_ground ground = acquire_ground(machine, threads);
+  const bench_ground ground = acquire_ground(machine, granted_threads(threads));
   measure(probes, plan(machine, probes, loops, loop_count, &ground), &ground, seconds);
   free(ground.memory);
   free(probes);

@@ -23,11 +23,11 @@ typedef struct result {
   char reason[256]; /* why it was skipped, or how it failed */
 
   size_t repetitions;
-  int64_t iterations;   /* in each repetition */
-  double *seconds;      /* [repetitions] wall time of one iteration */
-  double *cpu_seconds;  /* [repetitions] processor time, all threads, of one iteration */
+  int64_t iterations;  /* in each repetition */
+  double *seconds;     /* [repetitions] wall time of one iteration */
+  double *cpu_seconds; /* [repetitions] processor time, all threads, of one iteration */
   interval seconds_median;
-  double flops;         /* operations of one iteration */
+  double flops; /* operations of one iteration */
   double flops_per_second, peak_fraction;
   size_t workspace_bytes, workspace_touched_bytes;
   double error_bound_fraction;
@@ -38,9 +38,9 @@ typedef struct result {
 typedef struct growth {
   char family[WORKLOAD_NAME_BYTES], variant[64];
   int family_index;
-  bool has_time, has_workspace; /* false: too few points */
-  interval time, workspace;     /* exponents, with 95 % intervals */
-  double time_coefficient, time_rms;  /* seconds = coefficient T^declared, and its relative RMS */
+  bool has_time, has_workspace;               /* false: too few points */
+  interval time, workspace;                   /* exponents, with 95 % intervals */
+  double time_coefficient, time_rms;          /* seconds = coefficient T^declared, and its relative RMS */
   double time_intercept, workspace_intercept; /* natural log of the fitted line at T = 1 */
   int time_declared, workspace_declared;
   double from_length, to_length; /* range of T of the fit */
@@ -50,7 +50,7 @@ typedef struct report {
   machine machine;
   char started[32]; /* 2026-11-21T03:30:17+00:00 */
   char executable[256];
-  char isa[32];     /* that the variants ran with */
+  char isa[32]; /* that the variants ran with */
   uint64_t seed;
   bool interrupted; /* Ctrl-C: what follows is what was measured until then */
   result *results;
@@ -74,8 +74,8 @@ void report_csv(const report *report, const report_options *options, FILE *out);
 
 /* Writes beside, then renames: path holds the old file or the whole new one. format: "json", "csv",
  * "console". False, with the reason in words. */
-bool report_write(const report *report, const report_options *options, const char *format,
-                  const char *path, char *why, size_t why_size);
+bool report_write(const report *report, const report_options *options, const char *format, const char *path,
+                  char *why, size_t why_size);
 
 /* Reads a JSON report back, ours only; false, with the reason in words. */
 bool report_read(report *report, const char *path, char *why, size_t why_size);

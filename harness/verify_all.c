@@ -206,20 +206,14 @@ static bool run_problems(tally *tallies, size_t count, const verify_options *opt
   return true;
 }
 
+/* "; skipped 12: computes softmax attention (9), ..." */
 static void print_skipped(const tally *of, FILE *out) {
   int64_t all = 0;
   for (int n = 0; n < MAX_REASONS; n++) all += of->skipped[n];
   if (all == 0) return;
-  fprintf(out, "    skipped %" PRId64 " problem%s:", all, all == 1 ? "" : "s");
+  fprintf(out, "; skipped %" PRId64 ":", all);
   for (int n = 0; n < MAX_REASONS && of->reasons[n]; n++)
-    fprintf(out, "%s %s (%" PRId64 ")", n ? ";" : "", of->reasons[n], of->skipped[n]);
-  fputc('\n', out);
-}
-
-static void print_worst(const char *title, const worst_case *worst, FILE *out) {
-  if (worst->share > 0)
-    fprintf(out, "    %-13s %8.3g of the bound in %s%s%s\n", title, worst->share, worst->workload,
-            worst->isa[0] ? " with " : "", worst->isa);
+    fprintf(out, "%s %s (%" PRId64 ")", n ? "," : "", of->reasons[n], of->skipped[n]);
 }
 
 static void print_command(const tally *of, const failure *entry, const verify_options *options, FILE *out) {
@@ -231,17 +225,19 @@ static void print_command(const tally *of, const failure *entry, const verify_op
   fputc('\n', out);
 }
 
+/* One line for a variant, more only where it failed. */
 static void print_tally(const tally *of, const verify_options *options, FILE *out) {
-  fprintf(out, "%-20s %6" PRId64 " %7" PRId64 "   %-10.3g %-10.3g %s\n", of->variant->name, of->cases,
-          of->failed, of->bound.share, of->probabilistic.share,
+  const worst_case *worst = &of->probabilistic;
+  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->variant->name,
           of->failed  ? "FAILED"
           : of->cases ? "passed"
-                      : "nothing to run");
-  print_worst("worst case", &of->bound, out);
-  print_worst("probabilistic", &of->probabilistic, out);
+                      : "not run",
+          of->cases, of->bound.share, worst->share);
+  if (worst->share > 0) fprintf(out, " %s%s%s", worst->workload, worst->isa[0] ? " with " : "", worst->isa);
   if (of->rows < of->rows_total)
-    fprintf(out, "    checked %" PRId64 " of %" PRId64 " rows: a seeded sample\n", of->rows, of->rows_total);
+    fprintf(out, "; checked %" PRId64 " of %" PRId64 " rows, a seeded sample", of->rows, of->rows_total);
   print_skipped(of, out);
+  fputc('\n', out);
   for (int64_t n = 0; n < of->failed && n < MAX_FAILURES; n++) {
     fprintf(out, "    FAILED: %s\n", of->failures[n].problem);
     print_command(of, &of->failures[n], options, out);
@@ -253,7 +249,8 @@ static void print_tally(const tally *of, const verify_options *options, FILE *ou
 static int print_tallies(const tally *tallies, size_t count, const verify_options *options, double seconds,
                          FILE *out) {
   int64_t cases = 0, failed = 0;
-  fprintf(out, "%-20s %6s %7s   %-10s %-10s %s\n", "variant", "cases", "failed", "worst", "probable", "");
+  fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
+  fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
   for (size_t n = 0; n < count; n++) {
     print_tally(&tallies[n], options, out);
     cases += tallies[n].cases;
