@@ -168,9 +168,13 @@ static bench_options bench_options_from(const options *options, const char *isa)
 
 /* Prints and writes a report in all forms that were asked for; the summary comes last. */
 static bool give_report(const report *report, const options *options, char *why, size_t why_size) {
-  report_options file_rows = {!options->report_aggregates_only, true, false, options->time_unit};
-  report_options console_rows = {!options->report_aggregates_only && !options->display_aggregates_only, true,
-                                 wants_color(options), options->time_unit};
+  const bool single_rows = !options->report_aggregates_only;
+  report_options file_rows = {.repetitions = single_rows, .aggregates = true, .time_unit = options->time_unit};
+  report_options console_rows = {.repetitions = single_rows && !options->display_aggregates_only,
+                                 .aggregates = true,
+                                 .brief = options->brief && !options->display_aggregates_only,
+                                 .color = wants_color(options),
+                                 .time_unit = options->time_unit};
   if (strcmp(options->format, "json") == 0) {
     report_json(report, &console_rows, stdout);
   } else if (strcmp(options->format, "csv") == 0) {

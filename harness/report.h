@@ -64,6 +64,7 @@ void report_destroy(report *report);
 
 typedef struct report_options {
   bool repetitions, aggregates; /* which rows are given */
+  bool brief;                   /* on the console instead of these: one row a point, its median */
   bool color;
   const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
 } report_options;

@@ -130,6 +130,11 @@ static void give_result(table *table, const result *result) {
   double spread = result->repetitions > 1
                       ? format_half_width(result->seconds_median) / result->seconds_median.estimate
                       : INFINITY;
+  if (table->options->brief) {
+    give_time(table, result, "", result->seconds_median.estimate,
+              statistics_median(result->cpu_seconds, result->repetitions), spread, true);
+    return;
+  }
   if (table->options->repetitions || result->repetitions == 1)
     for (size_t i = 0; i < result->repetitions; i++)
       give_time(table, result, "", result->seconds[i], result->cpu_seconds[i], spread, true);

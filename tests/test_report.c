@@ -18,7 +18,7 @@
 
 #include "sample_report.h"
 
-static const report_options all_rows = {true, true, false, NULL};
+static const report_options all_rows = {.repetitions = true, .aggregates = true};
 static const char skipped_name[] = "naive/full/B:1/H:8/Hkv:8/D:64/T:8192";
 static const char odd_reason[] = "needs \"6 GiB\", has\n\t5, caf\xc3\xa9";
 
@@ -133,7 +133,7 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
 
 static void aggregates_alone_keep_the_medians(void **state) {
   fixture *fixture = *state;
-  report_options aggregates = {false, true, false, "ms"};
+  report_options aggregates = {.aggregates = true, .time_unit = "ms"};
   report after;
   char why[256] = "";
   assert_true(report_write(&fixture->report, &aggregates, "json", fixture->path, why, sizeof why));
@@ -364,7 +364,7 @@ static void every_csv_record_has_as_many_fields_as_the_header(void **state) {
 
 static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state) {
   const fixture *fixture = *state;
-  report_options aggregates = {false, true, false, NULL};
+  report_options aggregates = {.aggregates = true};
   char *text = text_of(&fixture->report, &aggregates, "console");
   const char *rule = strstr(text, "\n---"), *end = strstr(text, "\n\nGrowth");
   assert_non_null(rule);
@@ -390,7 +390,7 @@ static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state)
 /* Five repetitions within 1 %: a fourth digit would be noise. */
 static void the_table_shows_no_more_digits_than_the_interval_supports(void **state) {
   const fixture *fixture = *state;
-  report_options aggregates = {false, true, false, NULL};
+  report_options aggregates = {.aggregates = true};
   char *text = text_of(&fixture->report, &aggregates, "console");
   const char *row = strstr(text, "fused/full/B:1/H:8/Hkv:8/D:64/T:4096_median");
   assert_non_null(row);

@@ -21,7 +21,7 @@ typedef struct linear_plan {
   const tile_kernels *kernels;
   int64_t group, heads; /* query heads to a key/value head; key/value heads of all batch entries */
   int64_t rows, tiles;  /* query rows of a tile, and tiles of a key/value head */
-  int64_t parts, part_keys;
+  int64_t parts, most_parts, part_keys;
   int64_t pitch; /* D, padded to whole vectors */
   size_t state_floats, thread_floats;
 } linear_plan;
@@ -41,7 +41,7 @@ static const float one = 1;
 static size_t whole_lines(size_t floats) { return (floats + 15) / 16 * 16; }
 
 static linear_plan make_plan(const attn_problem *problem) {
-  linear_plan plan = {.kernels = tile_select(), .parts = 1};
+  linear_plan plan = {.kernels = tile_select(), .parts = 1, .most_parts = 1};
   const int64_t lanes = plan.kernels->lanes;
   const bool causal = problem->right != ATTN_UNLIMITED;
   if (problem->query_heads == 0) return plan;
@@ -51,8 +51,9 @@ static linear_plan make_plan(const attn_problem *problem) {
   plan.rows = causal ? 2 * lanes : plan.kernels->max_rows;
   plan.tiles = (problem->query_length * plan.group + plan.rows - 1) / plan.rows;
   if (plan.heads > 0 && (plan.heads < MANY_HEADS || !causal)) {
-    plan.parts = WANTED_PARTS / plan.heads;
-    if (plan.parts > problem->key_length / LEAST_KEYS) plan.parts = problem->key_length / LEAST_KEYS;
+    if (plan.heads < WANTED_PARTS) plan.most_parts = WANTED_PARTS / plan.heads;
+    plan.parts = problem->key_length / LEAST_KEYS;
+    if (plan.parts > plan.most_parts) plan.parts = plan.most_parts;
     if (plan.parts < 1) plan.parts = 1;
   }
   plan.part_keys = (problem->key_length / plan.parts / TILE_KEYS + 1) * TILE_KEYS;
@@ -227,7 +228,8 @@ static const char *unsupported(const attn_problem *problem) {
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
   const linear_plan plan = make_plan(problem);
-  const size_t states = plan.parts > 1 ? (size_t)(plan.heads * plan.parts) : 0;
+  /* As many as any length may use: the workspace does not depend on T. */
+  const size_t states = plan.most_parts > 1 ? (size_t)(plan.heads * plan.most_parts) : 0;
   return (states * plan.state_floats + (size_t)threads * plan.thread_floats) * sizeof(float);
 }
 
