@@ -9,6 +9,7 @@
 typedef struct bench_point {
   const attn_variant *variant;
   workload workload;
+  const char *origin; /* the plugin that the variant came from, NULL: our own; for the report of a crash */
 } bench_point;
 
 typedef struct bench_options {

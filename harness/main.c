@@ -169,7 +169,8 @@ static bench_options bench_options_from(const options *options, const char *isa)
 /* Prints and writes a report in all forms that were asked for; the summary comes last. */
 static bool give_report(const report *report, const options *options, char *why, size_t why_size) {
   const bool single_rows = !options->report_aggregates_only;
-  report_options file_rows = {.repetitions = single_rows, .aggregates = true, .time_unit = options->time_unit};
+  report_options file_rows = {
+      .repetitions = single_rows, .aggregates = true, .time_unit = options->time_unit};
   report_options console_rows = {.repetitions = single_rows && !options->display_aggregates_only,
                                  .aggregates = true,
                                  .brief = options->brief && !options->display_aggregates_only,

@@ -189,6 +189,7 @@ static void admit(bench *bench, stage *stage, size_t n) {
     return;
   }
   trial trial = {.variant = point->variant,
+                 .origin = point->origin,
                  .options = bench->options,
                  .inputs = &shared->inputs,
                  .truth = &shared->truth,

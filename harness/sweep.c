@@ -133,6 +133,12 @@ static workload shape_for(const options *options, const attn_variant *variant) {
 
 /* ---- points ---- */
 
+static const char *origin_of(const variant_list *list, const attn_variant *variant) {
+  for (size_t n = 0; n < list->count; n++)
+    if (list->variants[n] == variant) return list->origins[n];
+  return NULL;
+}
+
 static bool append_point(builder *builder, const attn_variant *variant, const workload *workload) {
   sweep *sweep = builder->sweep;
   if (sweep->count == builder->capacity) {
@@ -145,7 +151,7 @@ static bool append_point(builder *builder, const attn_variant *variant, const wo
     sweep->points = points;
     builder->capacity = capacity;
   }
-  sweep->points[sweep->count++] = (bench_point){variant, *workload};
+  sweep->points[sweep->count++] = (bench_point){variant, *workload, origin_of(builder->list, variant)};
   return true;
 }
 

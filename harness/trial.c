@@ -41,7 +41,7 @@ bool trial_verify(trial *trial, char *why, size_t why_size) {
   if (!guarded_create(&workspace, trial->result->workspace_bytes, 64, why, why_size)) return false;
   guarded_reset(&workspace);
   inputs_poison_outputs(in);
-  crash_context(trial->variant->name, trial->problem, NULL, trial->options->isa);
+  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa);
   const double start = wall_seconds();
   trial->variant->run(&in->problem, &in->tensors, workspace.data, trial->options->threads);
   trial->run_seconds = wall_seconds() - start;
@@ -64,7 +64,7 @@ static bool run_batch(const trial *trial, void *workspace, int64_t iterations, e
   const attn_tensors *tensors = &trial->inputs->tensors;
   void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = trial->variant->run;
   const int threads = trial->options->threads;
-  crash_context(trial->variant->name, trial->problem, NULL, trial->options->isa);
+  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa);
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   bool whole = true;
   for (int64_t n = 0; n < iterations && whole; n++) {

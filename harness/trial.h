@@ -7,6 +7,7 @@
 
 typedef struct trial {
   const attn_variant *variant;
+  const char *origin; /* as in bench_point */
   const bench_options *options;
   inputs *inputs; /* shared with the other trials on the same workload */
   const truth *truth;

@@ -7,6 +7,8 @@
 set -u
 passed=0
 failed=0
+# Threads that wait must not spin while others want the processor; OpenMP reads this when it is loaded.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 output=$(mktemp) || exit 2
 trap 'rm -f "$output"' EXIT
 trap 'exit 130' INT TERM

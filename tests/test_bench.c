@@ -124,7 +124,7 @@ static const bench_options quick = {.threads = 1,
 static size_t add_points(bench_point *points, size_t count, const attn_variant *variant, int lengths) {
   for (int n = 0; n < lengths; n++) {
     bench_point *point = &points[count++];
-    *point = (bench_point){variant, workload_default()};
+    *point = (bench_point){.variant = variant, .workload = workload_default()};
     point->workload.query_heads = point->workload.kv_heads = 1;
     point->workload.head_dim = point->workload.value_dim = 4;
     point->workload.query_length = point->workload.key_length = 32 << n;

@@ -167,6 +167,8 @@ static void a_crash_names_the_variant_and_the_problem(void **state) {
   (void)state;
   const char *arguments = "verify --plugin " PLUGINS "crash.so --variant crashing --problem full/T:16";
   expect(arguments, 1, NULL, "crashing");
+  expect("bench --plugin " PLUGINS "crash.so --variant crashing --problem full/T:16", 1, NULL,
+         "--plugin '" PLUGINS);
   expect(arguments, 1, NULL, "T:16");
 }
 

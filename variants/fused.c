@@ -9,18 +9,23 @@
  *     output  = output 2^(max - max') + weights . values
  *
  * and output / sum after the last key is the answer. Scores never leave the L1 cache; the workspace does
- * not grow with T. Key tiles that no row of the tile sees are not visited. */
+ * not grow with T. Key tiles that no row of a query tile sees are not visited. A few query tiles go past
+ * the keys together, so that keys and values that come from afar serve them all. */
 #include "attention.h"
 #include "tile/schedule.h"
 
-void online_softmax(query_tile *tile, attn_range keys) {
-  for (int64_t first = keys.first; first < keys.end; first += TILE_KEYS) {
-    const int64_t end = first + TILE_KEYS < keys.end ? first + TILE_KEYS : keys.end;
-    query_tile_scores(tile, first, end);
-    const bool hidden = query_tile_hide(tile, first, end);
-    query_tile_weights(tile, first, end);
-    query_tile_accumulate(tile, first, end, hidden);
-  }
+void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
+  for (int64_t j = keys.first; j < keys.end; j += TILE_KEYS)
+    for (query_tile *tile = tiles; tile < tiles + count; tile++) {
+      const int64_t first = j > tile->keys.first ? j : tile->keys.first;
+      const int64_t last = j + TILE_KEYS < keys.end ? j + TILE_KEYS : keys.end;
+      const int64_t end = last < tile->keys.end ? last : tile->keys.end;
+      if (first >= end) continue;
+      query_tile_scores(tile, first, end);
+      const bool hidden = query_tile_hide(tile, first, end);
+      query_tile_weights(tile, first, end);
+      query_tile_accumulate(tile, first, end, hidden);
+    }
 }
 
 static schedule_shape shape(void) { return (schedule_shape){.heads = 1, .rows = tile_select()->max_rows}; }

@@ -9,13 +9,15 @@
 static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
-size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows) {
-  return (size_t)(rows * (problem->head_dim + TILE_KEYS + 1));
+size_t query_tile_queries_floats(const attn_problem *problem, int64_t rows) {
+  return (size_t)(rows * problem->head_dim);
 }
 
 size_t query_tile_state_floats(const attn_problem *problem, int64_t rows) {
   return (size_t)(rows * (problem->value_dim + 2));
 }
+
+size_t query_tile_scratch_floats(int64_t rows) { return (size_t)(rows * (TILE_KEYS + 1)); }
 
 static int64_t row_position(const query_tile *tile, int64_t r) { return (tile->first_row + r) / tile->heads; }
 
@@ -38,9 +40,12 @@ void query_tile_place(query_tile *tile) {
   tile->value = (const float *)tile->tensors->value + tile->batch * problem->value.batch +
                 kv_head * problem->value.head;
   tile->keys = (attn_range){0, 0};
+  tile->shared = (attn_range){0, problem->key_length};
   for (int64_t r = 0; r < tile->count; r++) {
     const attn_range range = attn_visible_keys(problem, tile->batch, row_position(tile, r));
     tile->visible[r] = range;
+    if (range.first > tile->shared.first) tile->shared.first = range.first;
+    if (range.end < tile->shared.end) tile->shared.end = range.end;
     if (range.first == range.end) continue;
     if (tile->keys.first == tile->keys.end) tile->keys = range;
     if (range.first < tile->keys.first) tile->keys.first = range.first;
@@ -48,14 +53,13 @@ void query_tile_place(query_tile *tile) {
   }
 }
 
-void query_tile_use(query_tile *tile, float *scratch, float *state) {
-  const attn_problem *problem = tile->problem;
-  tile->queries = scratch;
-  tile->scores = tile->queries + problem->head_dim * tile->rows;
-  tile->rescale = tile->scores + TILE_KEYS * tile->rows;
+void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
+  tile->queries = queries;
   tile->output = state;
-  tile->max = tile->output + problem->value_dim * tile->rows;
+  tile->max = tile->output + tile->problem->value_dim * tile->rows;
   tile->sum = tile->max + tile->rows;
+  tile->scores = scratch;
+  tile->rescale = tile->scores + TILE_KEYS * tile->rows;
 }
 
 void query_tile_begin(query_tile *tile) {
@@ -87,12 +91,6 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
     }
 }
 
-static bool all_visible(const query_tile *tile, int64_t first, int64_t end) {
-  for (int64_t r = 0; r < tile->count; r++)
-    if (tile->visible[r].first > first || tile->visible[r].end < end) return false;
-  return true;
-}
-
 static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
   return tile->tensors->mask + row_offset(tile, &tile->problem->mask, r);
 }
@@ -101,7 +99,7 @@ static int32_t clamp_to_tile(int64_t j) { return (int32_t)(j < 0 ? 0 : j > TILE_
 
 bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   bool hidden = false;
-  if (!all_visible(tile, first, end)) {
+  if (first < tile->shared.first || end > tile->shared.end) {
     int32_t from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
     for (int64_t r = 0; r < tile->count; r++) {
       from[r] = clamp_to_tile(tile->visible[r].first - first);

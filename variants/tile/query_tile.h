@@ -18,7 +18,8 @@ typedef struct query_tile {
 
   const float *key, *value; /* of this batch entry and key/value head */
   attn_range visible[TILE_MAX_ROWS];
-  attn_range keys; /* all keys that some row sees */
+  attn_range keys;   /* all keys that some row sees */
+  attn_range shared; /* those that every row sees */
 
   /* Columns, see tile.h. */
   float *queries; /* [D, rows], scaled so that scores come out in base 2 (with softcap: before tanh) */
@@ -27,15 +28,17 @@ typedef struct query_tile {
   float *max, *sum, *rescale; /* [rows] */
 } query_tile;
 
-/* Floats of scratch (queries, scores, rescale) and of state (output, max, sum) of a tile of so many rows. */
-size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows);
+/* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
+ * (scores, rescale) that tiles may take turns with. */
+size_t query_tile_queries_floats(const attn_problem *problem, int64_t rows);
 size_t query_tile_state_floats(const attn_problem *problem, int64_t rows);
+size_t query_tile_scratch_floats(int64_t rows);
 
 /* With batch, first_head, heads, first_row and count set: finds the rows and their keys. */
 void query_tile_place(query_tile *tile);
 
-/* Points the tile at its memory: the state apart from the scratch, so that it can outlive it. */
-void query_tile_use(query_tile *tile, float *scratch, float *state);
+/* Points the tile at its memory. */
+void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch);
 
 /* Before the first key: packs the queries; nothing seen, output 0. */
 void query_tile_begin(query_tile *tile);

@@ -15,7 +15,7 @@ size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape
 void schedule_run(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
                   void *workspace, int threads);
 
-/* Brings a begun tile past the keys [keys.first, keys.end). */
-void online_softmax(query_tile *tile, attn_range keys);
+/* Brings begun tiles of one key/value head past the keys [keys.first, keys.end). */
+void online_softmax(query_tile *tiles, int64_t count, attn_range keys);
 
 #endif
