@@ -247,11 +247,10 @@ static int run_bench(const options *options, const variant_list *list) {
 /* ---- the other commands ---- */
 
 /* A problem that was asked for by name must be one that the named variants can solve. */
-static bool check_verify_problem(const options *options, const variant_list *list, char *why,
-                                 size_t why_size) {
+static bool check_verify_problem(const options *options, const variant_list *list, const char *text,
+                                 char *why, size_t why_size) {
   workload workload;
-  if (!options->problems.count) return true;
-  if (!sweep_parse_problem(options->problems.items[0], &workload, why, why_size)) return false;
+  if (!sweep_parse_problem(text, &workload, why, why_size)) return false;
   attn_problem problem = workload_problem(&workload);
   for (size_t i = 0; i < options->variants.count; i++) {
     const char *name = options->variants.items[i];
@@ -267,9 +266,11 @@ static int run_verify(const options *options, const variant_list *list) {
   char why[WHY_BYTES];
   const char *isa;
   if (!sweep_check_variants(list, &options->variants, why, sizeof why) ||
-      !find_isa(options, list, &isa, why, sizeof why) ||
-      !check_verify_problem(options, list, why, sizeof why))
+      !find_isa(options, list, &isa, why, sizeof why))
     return complain(why);
+  for (size_t i = 0; i < options->problems.count; i++)
+    if (!check_verify_problem(options, list, options->problems.items[i], why, sizeof why))
+      return complain(why);
   const char *const *names = options->variants.count ? (const char *const *)options->variants.items : NULL;
   crash_install();
   if (options->cases)
@@ -277,7 +278,8 @@ static int run_verify(const options *options, const variant_list *list) {
   verify_options how = {
       .variant_names = names,
       .variant_count = options->variants.count,
-      .problem = options->problems.count ? options->problems.items[0] : NULL,
+      .problems = (const char *const *)options->problems.items,
+      .problem_count = options->problems.count,
       .isa = isa,
       .seed = options->seed,
       .random_count = options->count,
@@ -288,13 +290,21 @@ static int run_verify(const options *options, const variant_list *list) {
   return verify_all(list, &how, stdout);
 }
 
+/* "O(1)", "O(T)", "O(T^2)". */
+static void describe_growth(char text[16], int exponent) {
+  if (exponent < 2)
+    strcpy(text, exponent == 1 ? "O(T)" : "O(1)");
+  else
+    snprintf(text, 16, "O(T^%d)", exponent);
+}
+
 static int run_list(const variant_list *list) {
   printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
   for (size_t i = 0; i < list->count; i++) {
     const attn_variant *variant = list->variants[i];
     char time[16], workspace[16];
-    snprintf(time, sizeof time, "O(T^%d)", variant->time_exponent);
-    snprintf(workspace, sizeof workspace, "O(T^%d)", variant->workspace_exponent);
+    describe_growth(time, variant->time_exponent);
+    describe_growth(workspace, variant->workspace_exponent);
     printf("%-16s %-8s %-10s %-10s %s\n", variant->name,
            variant->function == ATTN_LINEAR ? "linear" : "softmax", time, workspace, variant->summary);
   }

@@ -358,10 +358,6 @@ static bool check_together(const options *options, char *why, size_t why_size) {
              options->presets.count ? "--preset" : "--problem");
     return false;
   }
-  if (options->command == COMMAND_VERIFY && options->problems.count > 1) {
-    snprintf(why, why_size, "verify takes one --problem");
-    return false;
-  }
   if (options->cases && options->problems.count) {
     snprintf(why, why_size, "verify takes --cases or --problem, not both");
     return false;

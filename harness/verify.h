@@ -25,8 +25,9 @@ bool verify_run_against(const attn_variant *variant, inputs *inputs, const truth
 typedef struct verify_options {
   const char *const *variant_names; /* NULL: all */
   size_t variant_count;
-  const char *problem; /* one workload in words, or NULL for grid and sample */
-  const char *isa;     /* hold to this one; NULL: every one that each variant's table names */
+  const char *const *problems; /* workloads in words */
+  size_t problem_count;        /* 0: grid and random sample */
+  const char *isa;             /* hold to this one; NULL: every one that each variant's table names */
   uint64_t seed;
   int64_t random_count; /* random problems for each variant */
   int threads;

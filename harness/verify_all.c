@@ -125,7 +125,7 @@ static bool run_case(tally *to, trial *at, const char *isa, char *why, size_t wh
     if (!result.passed) count_failure(to, at, isa, at->options->threads, result.problem);
   }
   /* Two in three problems run once more; one that is asked for by name, with both. */
-  const bool alone = at->options->problem != NULL;
+  const bool alone = at->options->problem_count > 0;
   const uint64_t bits = inputs_outputs_checksum(&at->inputs);
   if (ran && to->failed == failed && (alone || at->number % 3 == 0))
     ran = check_threads(to, at, isa, 1, bits, why, why_size);
@@ -192,11 +192,13 @@ static bool run_problem(tally *tallies, size_t count, trial *at, const workload 
 static bool run_problems(tally *tallies, size_t count, const verify_options *options, char *why,
                          size_t why_size) {
   trial at = {.options = options};
-  if (options->problem) {
+  for (size_t n = 0; n < options->problem_count; n++) {
     workload w;
-    return workload_parse(options->problem, &w, why, why_size) &&
-           run_problem(tallies, count, &at, &w, why, why_size);
+    if (!workload_parse(options->problems[n], &w, why, why_size) ||
+        !run_problem(tallies, count, &at, &w, why, why_size))
+      return false;
   }
+  if (options->problem_count) return true;
   const int64_t grid = verify_grid_count();
   for (at.number = 0; at.number < grid + options->random_count; at.number++) {
     workload w = at.number < grid ? verify_grid_problem(at.number)

@@ -276,8 +276,12 @@ static int verify_table(const char *problem, char **text) {
   const char *origins[] = {"./mine.so"};
   const variant_list list = {.variants = variants, .origins = origins, .count = 1};
   const char *const plugins[] = {"./mine.so"};
-  const verify_options options = {
-      .problem = problem, .threads = 2, .seed = 1, .plugins = plugins, .plugin_count = 1};
+  const verify_options options = {.problems = &problem,
+                                  .problem_count = 1,
+                                  .threads = 2,
+                                  .seed = 1,
+                                  .plugins = plugins,
+                                  .plugin_count = 1};
   size_t size;
   FILE *out = open_memstream(text, &size);
   int status = verify_all(&list, &options, out);
