@@ -28,6 +28,25 @@ OP vec select_less(vec a, vec b, vec yes, vec no) {
   return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }
 
+/* x[i][j] and x[j][i] change places: within halves of a register by unpacking, then whole halves. */
+OP void transpose(vec x[LANES]) {
+  vec a[LANES], b[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    a[i] = _mm256_unpacklo_ps(x[i], x[i + 1]);
+    a[i + 1] = _mm256_unpackhi_ps(x[i], x[i + 1]);
+  }
+  for (int i = 0; i < LANES; i += 4) {
+    b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    x[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+    x[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
+  }
+}
+
 OP vec zero_where_minus_infinity(vec a) {
   return _mm256_and_ps(a, _mm256_cmp_ps(a, _mm256_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ));
 }

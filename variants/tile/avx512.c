@@ -28,6 +28,30 @@ OP vec select_less(vec a, vec b, vec yes, vec no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }
 
+/* x[i][j] and x[j][i] change places: within quarters of a register by unpacking, then whole quarters. */
+OP void transpose(vec x[LANES]) {
+  vec a[LANES], b[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    a[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+    a[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+  }
+  for (int i = 0; i < LANES; i += 4) {
+    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    vec low = _mm512_shuffle_f32x4(b[i], b[i + 4], 0x88),
+        high = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0x88);
+    x[i] = _mm512_shuffle_f32x4(low, high, 0x88);
+    x[i + 8] = _mm512_shuffle_f32x4(low, high, 0xdd);
+    low = _mm512_shuffle_f32x4(b[i], b[i + 4], 0xdd), high = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0xdd);
+    x[i + 4] = _mm512_shuffle_f32x4(low, high, 0x88);
+    x[i + 12] = _mm512_shuffle_f32x4(low, high, 0xdd);
+  }
+}
+
 OP vec zero_where_minus_infinity(vec a) {
   __mmask16 keep = _mm512_cmp_ps_mask(a, _mm512_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ);
   return _mm512_maskz_mov_ps(keep, a);

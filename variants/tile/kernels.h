@@ -1,7 +1,7 @@
 /* The tile kernels, written once over the vector operations of an instruction set. The file that includes
  * this defines: vec, LANES, MAX_VECTORS, GROUP(vectors); load, store, broadcast, zero, fused_multiply_add,
  * add, subtract, multiply, divide, maximum, absolute, copy_sign, select_less, product_error,
- * zero_where_minus_infinity, flush_denormals, restore_denormals, exp2_vec; and after it, the table.
+ * zero_where_minus_infinity, transpose, flush_denormals, restore_denormals, exp2_vec; and after it, the table.
  *
  * Everything rests on one register tile: `group` broadcast elements times `vectors` vectors of rows, all
  * sums in registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit
@@ -260,23 +260,37 @@ static void elu1(int64_t count, float *x) {
   restore_denormals(mode);
 }
 
-/* Rows are read along, a block of LANES features at a time, so that each cache line is met once. */
+/* Squares of LANES rows by LANES features are transposed in registers; what features remain goes singly. */
 static void pack(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
                  float *restrict columns) {
-  if (count < rows) memset(columns, 0, (size_t)(depth * rows) * sizeof *columns);
-  for (int64_t d = 0; d < depth; d += LANES) {
-    int64_t end = depth - d < LANES ? depth : d + LANES;
-    for (int64_t r = 0; r < count; r++)
-      for (int64_t x = d; x < end; x++) columns[x * rows + r] = row[r][x] * factor;
+  const vec factors = broadcast(&factor);
+  const int64_t whole = depth / LANES * LANES;
+  for (int64_t r = 0; r < rows; r += LANES) {
+    for (int64_t d = 0; d < whole; d += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++)
+        square[x] = r + x < count ? multiply(factors, load(row[r + x] + d)) : zero();
+      transpose(square);
+      for (int x = 0; x < LANES; x++) store(columns + (d + x) * rows + r, square[x]);
+    }
+    for (int64_t d = whole; d < depth; d++)
+      for (int64_t x = r; x < r + LANES; x++) columns[d * rows + x] = x < count ? row[x][d] * factor : 0;
   }
 }
 
 static void unpack(int64_t rows, int64_t count, int64_t width, const float *restrict columns,
                    const float *factor, float *const *row) {
-  for (int64_t e = 0; e < width; e += LANES) {
-    int64_t end = width - e < LANES ? width : e + LANES;
-    for (int64_t r = 0; r < count; r++)
-      for (int64_t x = e; x < end; x++) row[r][x] = columns[x * rows + r] * factor[r];
+  const int64_t whole = width / LANES * LANES;
+  for (int64_t r = 0; r < count; r += LANES) {
+    for (int64_t e = 0; e < whole; e += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++) square[x] = load(columns + (e + x) * rows + r);
+      transpose(square);
+      for (int x = 0; x < LANES && r + x < count; x++)
+        store(row[r + x] + e, multiply(broadcast(&factor[r + x]), square[x]));
+    }
+    for (int64_t e = whole; e < width; e++)
+      for (int64_t x = r; x < r + LANES && x < count; x++) row[x][e] = columns[e * rows + x] * factor[x];
   }
 }
 

@@ -40,6 +40,13 @@ OP vec absolute(vec a) { return (vec)((ivec)a & INT32_MAX); }
 OP vec copy_sign(vec a, vec sign) { return (vec)((ivec)absolute(a) | ((ivec)sign & INT32_MIN)); }
 OP vec select_less(vec a, vec b, vec yes, vec no) { return select(a < b, yes, no); }
 
+/* x[i][j] and x[j][i] change places. */
+OP void transpose(vec x[LANES]) {
+  vec a[LANES];
+  for (int i = 0; i < LANES; i++) a[i] = (vec){x[0][i], x[1][i], x[2][i], x[3][i]};
+  for (int i = 0; i < LANES; i++) x[i] = a[i];
+}
+
 OP vec zero_where_minus_infinity(vec a) { return (vec)((ivec)a & (a != set(-__builtin_inff()))); }
 
 /* exp2_vec makes no denormal numbers. */
