@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -59,6 +60,29 @@ static void sort_points(bench *bench) {
       bench->order[place] = bench->order[place - 1];
     bench->order[place] = n;
   }
+}
+
+/* ---- the machine ---- */
+
+static void keep_higher(machine_rate *rate, const machine_rate *again) {
+  if (again->median > rate->median) *rate = *again;
+}
+
+/* The peaks are measured anew before each length, and the highest median counts: on a shared machine a slow
+ * minute must not lower the peak that all shares are taken of. */
+static void measure_machine_again(const bench *bench) {
+  machine *machine = &bench->report->machine;
+  struct machine again = *machine;
+  machine_measure(&again, bench->options->threads, bench->options->machine_seconds / 8);
+  for (size_t n = 0; n < machine->peak_count; n++) keep_higher(&machine->peaks[n], &again.peaks[n]);
+  for (size_t n = 0; n < machine->read_count; n++) keep_higher(&machine->reads[n], &again.reads[n]);
+  keep_higher(&machine->sgemm, &again.sgemm);
+}
+
+static void fill_peak_fractions(report *report, const char *isa) {
+  const double peak = machine_peak(&report->machine, isa);
+  for (size_t n = 0; n < report->result_count; n++)
+    report->results[n].peak_fraction = peak > 0 ? report->results[n].flops_per_second / peak : NAN;
 }
 
 /* ---- the report ---- */
@@ -120,6 +144,7 @@ static bool run_stages(bench *bench, char *why, size_t why_size) {
       if (length_at(bench, first + count) != length_at(bench, first)) break;
       count++;
     }
+    if (first > 0) measure_machine_again(bench);
     if (stage_run(bench, first, count)) continue;
     snprintf(why, why_size, "out of memory for %zu points", count);
     return false;
@@ -146,7 +171,10 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   }
   progress_end(&bench.progress);
   interrupt_release();
-  if (good) complexity_fit(report, find_declared, &bench);
+  if (good) {
+    fill_peak_fractions(report, options->isa);
+    complexity_fit(report, find_declared, &bench);
+  }
   report->peak_memory_bytes = memory_peak_bytes();
   free(bench.families);
   free(bench.order);

@@ -274,7 +274,7 @@ static void time_trials(bench *bench, stage *stage) {
   if (whole) take_turns(bench, stage);
   for (size_t n = 0; n < stage->trial_count; n++) {
     trial *trial = &stage->trials[n];
-    trial_finish(trial, &bench->report->machine);
+    trial_finish(trial);
     if (trial->result->repetitions > 0) learn(bench, trial->result, trial->result->seconds_median.estimate);
     bench->settled++;
   }

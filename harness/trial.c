@@ -140,11 +140,9 @@ double trial_seconds_left(const trial *trial) {
              : 0;
 }
 
-void trial_finish(trial *trial, const machine *machine) {
+void trial_finish(trial *trial) {
   result *result = trial->result;
   if (result->repetitions == 0) return;
   result->seconds_median = statistics_median_interval(result->seconds, result->repetitions, 0.95);
   result->flops_per_second = result->flops / result->seconds_median.estimate;
-  const double peak = machine_peak(machine, trial->options->isa);
-  result->peak_fraction = peak > 0 ? result->flops_per_second / peak : NAN;
 }

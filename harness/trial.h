@@ -34,7 +34,7 @@ bool trial_wants_more(const trial *trial);
 /* Seconds that the repetitions to come will probably take. */
 double trial_seconds_left(const trial *trial);
 
-/* Fills what follows from the repetitions: median, rate, share of the peak. */
-void trial_finish(trial *trial, const machine *machine);
+/* Fills what follows from the repetitions: median and rate. */
+void trial_finish(trial *trial);
 
 #endif

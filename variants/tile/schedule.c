@@ -49,9 +49,10 @@ static tiling make_plan(const attn_problem *problem, schedule_shape shape) {
   return plan;
 }
 
-/* Of each thread: queries and states of a block, and scratch. Split keys have their states apart. */
+/* Of each thread: queries and states of the largest block, so that the size does not depend on T, and
+ * scratch. Split keys have their states apart. */
 static size_t thread_floats(const tiling *plan) {
-  return (size_t)plan->block * (plan->queries_floats + plan->state_floats) + plan->scratch_floats;
+  return MAX_BLOCK * (plan->queries_floats + plan->state_floats) + plan->scratch_floats;
 }
 
 size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape, int threads) {
