@@ -2,11 +2,11 @@
 #define _GNU_SOURCE
 #include "bench.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "complexity.h"
 #include "interrupt.h"
@@ -101,8 +101,7 @@ static void describe_run(report *report, const bench_options *options) {
   struct tm utc;
   if (gmtime_r(&now, &utc))
     strftime(report->started, sizeof report->started, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
-  const ssize_t bytes = readlink("/proc/self/exe", report->executable, sizeof report->executable - 1);
-  report->executable[bytes > 0 ? bytes : 0] = '\0';
+  snprintf(report->executable, sizeof report->executable, "%s", program_invocation_name);
   snprintf(report->isa, sizeof report->isa, "%s", options->isa ? options->isa : "");
   report->seed = options->seed;
   machine_describe(&report->machine);
