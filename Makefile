@@ -27,7 +27,7 @@ VARIANTS := $(BUILD)/attnbench_variants.so
 # ---- What this machine has ------------------------------------------------------------------------
 
 # $(call has_header,name,flags): "yes" when the compiler finds the header.
-has_header = $(shell echo '\#include <$(1)>' | $(CC) $(2) -E -x c - >/dev/null 2>&1 && echo yes)
+has_header = $(shell $(CC) $(2) -include $(1) -E -x c /dev/null >/dev/null 2>&1 && echo yes)
 TARGET := $(shell $(CC) -dumpmachine 2>/dev/null)
 HAVE_JANSSON := $(call has_header,jansson.h)
 HAVE_GNUPLOT := $(shell command -v gnuplot 2>/dev/null)

@@ -150,7 +150,6 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"--problem full/T:8 --lengths 8", "leave out"},
       {"verify --lengths 8", "verify has no option --lengths"},
       {"list --threads 2", "list has no option --threads"},
-      {"verify --problem full/T:8 --problem full/T:9", "one --problem"},
       {"verify --problem full/T:8 --cases folder", "not both"},
       {"verify --isa avx2 --cases folder", "leave out --isa"},
       {"plots", "needs a file"},
