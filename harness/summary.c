@@ -127,6 +127,8 @@ static void print_overtaking(const report *report, int challenger, int champion,
   }
   if (first == 0) {
     fprintf(out, "%s: at no T were both measured\n", names);
+  } else if (first == last) {
+    return; /* one length shows no crossover */
   } else if (lead(report, challenger, champion, last) >= 0) {
     fprintf(out, "%s: not ahead at the longest T measured, %lld\n", names, (long long)last);
   } else if (below == 0) {
