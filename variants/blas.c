@@ -3,6 +3,7 @@
  * speed, but all Tq x Tk scores pass through memory three times. */
 #include <cblas.h>
 #include <limits.h>
+#include <omp.h>
 
 #include "attention.h"
 #include "tile/score_rows.h"
@@ -33,18 +34,16 @@ static void solve_block(score_rows *rows) {
                 score_rows_factor(problem), score_rows_query(rows, 0), (int)problem->query.position,
                 score_rows_key(rows), (int)problem->key.position, 0, rows->scores, (int)rows->pitch);
   for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
-  if (rows->pair_by_pair)
-    for (int64_t r = 0; r < rows->count; r++) score_rows_output(rows, r);
-  else if (keys > 0 && problem->value_dim > 0)
+  if (keys > 0 && problem->value_dim > 0)
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows->count, (int)problem->value_dim,
-                (int)keys, 1, rows->scores, (int)rows->pitch, score_rows_value(rows),
-                (int)problem->value.position, 0, score_rows_out(rows, 0), (int)problem->output.position);
-  for (int64_t r = 0; r < rows->count; r++) score_rows_divide(rows, r);
+                (int)keys, 1, rows->scores, (int)rows->pitch, rows->value, (int)rows->value_pitch, 0,
+                score_rows_out(rows, 0), (int)problem->output.position);
+  for (int64_t r = 0; r < rows->count; r++) score_rows_finish(rows, r);
 }
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
-  (void)threads;
-  return (size_t)(problem->query_length * score_rows_pitch(problem->key_length)) * sizeof(float);
+  const int64_t scores = problem->query_length * score_rows_pitch(problem->key_length);
+  return (size_t)(scores + threads * problem->key_length * problem->value_dim) * sizeof(float);
 }
 
 static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
@@ -63,6 +62,8 @@ static void run(const attn_problem *problem, const attn_tensors *tensors, void *
         score_rows rows = {kernels, problem, tensors, b, h, .first_row = first, .pitch = pitch};
         rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
         rows.scores = (float *)workspace + first * pitch;
+        rows.finite = (float *)workspace + problem->query_length * pitch +
+                      omp_get_thread_num() * problem->key_length * problem->value_dim;
         score_rows_place(&rows);
         solve_block(&rows);
       }

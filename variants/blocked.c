@@ -51,15 +51,14 @@ static void panel_scores(int64_t head_dim, const float *restrict queries, const 
 /* Output rows r to r + ROWS, before the division, COLUMNS features at a time. */
 static void panel_output(const score_rows *rows, int64_t r) {
   const int64_t width = rows->problem->value_dim, keys = rows->keys.end - rows->keys.first;
-  const int64_t value_pitch = rows->problem->value.position;
-  const float *weights = rows->scores + r * rows->pitch, *value = score_rows_value(rows);
+  const float *weights = rows->scores + r * rows->pitch;
   float sum[ROWS][COLUMNS];
   for (int64_t e = 0; e < width; e += COLUMNS) {
     const int64_t columns = width - e < COLUMNS ? width - e : COLUMNS;
     if (columns == COLUMNS)
-      product(keys, weights, rows->pitch, value + e, value_pitch, sum);
+      product(keys, weights, rows->pitch, rows->value + e, rows->value_pitch, sum);
     else
-      narrow_product(keys, weights, rows->pitch, value + e, value_pitch, columns, sum);
+      narrow_product(keys, weights, rows->pitch, rows->value + e, rows->value_pitch, columns, sum);
     for (int64_t x = 0; x < ROWS && r + x < rows->count; x++)
       memcpy(score_rows_out(rows, r + x) + e, sum[x], (size_t)columns * sizeof(float));
   }
@@ -82,12 +81,8 @@ static void solve_block(score_rows *rows, float *queries, float *transposed) {
     panel_scores(head_dim, queries, transposed, rows->scores + first, rows->pitch);
   }
   for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
-  for (int64_t r = 0; r < rows->count; r += ROWS)
-    if (!rows->pair_by_pair) panel_output(rows, r);
-  for (int64_t r = 0; r < rows->count; r++) {
-    if (rows->pair_by_pair) score_rows_output(rows, r);
-    score_rows_divide(rows, r);
-  }
+  for (int64_t r = 0; r < rows->count; r += ROWS) panel_output(rows, r);
+  for (int64_t r = 0; r < rows->count; r++) score_rows_finish(rows, r);
 }
 
 /* Floats of a panel row: whole tiles of keys. */
@@ -96,7 +91,8 @@ static int64_t panel_pitch(const attn_problem *problem) {
 }
 
 static size_t thread_floats(const attn_problem *problem) {
-  return (size_t)(BLOCK_ROWS * (problem->head_dim + panel_pitch(problem)) + KEYS * problem->head_dim);
+  return (size_t)(BLOCK_ROWS * (problem->head_dim + panel_pitch(problem)) + KEYS * problem->head_dim +
+                  problem->key_length * problem->value_dim);
 }
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
@@ -118,6 +114,7 @@ static void run(const attn_problem *problem, const attn_tensors *tensors, void *
     rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
     rows.scores = transposed + KEYS * problem->head_dim;
     rows.pitch = panel_pitch(problem);
+    rows.finite = rows.scores + BLOCK_ROWS * rows.pitch;
     score_rows_place(&rows);
     solve_block(&rows, queries, transposed);
   }

@@ -7,6 +7,7 @@
  * One pass over keys and queries, O(T) time, and a state that does not grow. Under a causal mask the state
  * moves along with the query tiles: it holds what all rows of the tile see, and the few keys that only
  * some rows see are met pair by pair. The tile kernels of softmax attention do both products. */
+#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ typedef struct linear_scratch {
   float *weights; /* columns [TILE_KEYS, rows] */
   float *output;  /* columns [Dv + 1, rows] */
   float *ones;    /* [TILE_MAX_ROWS] */
+  float *finite;  /* [TILE_KEYS, Dv], for values that not all are */
 } linear_scratch;
 
 static const float one = 1;
@@ -62,7 +64,7 @@ static linear_plan make_plan(const attn_problem *problem) {
   plan.thread_floats =
       plan.state_floats + whole_lines((size_t)(TILE_KEYS * plan.pitch)) +
       whole_lines((size_t)(plan.rows * (problem->head_dim + TILE_KEYS + problem->value_dim + 1))) +
-      TILE_MAX_ROWS;
+      whole_lines((size_t)(TILE_KEYS * problem->value_dim)) + TILE_MAX_ROWS;
   return plan;
 }
 
@@ -70,7 +72,8 @@ static linear_scratch make_scratch(const attn_problem *problem, const linear_pla
   linear_scratch scratch = {.state = memory};
   scratch.keys = scratch.state + plan->state_floats;
   scratch.ones = scratch.keys + whole_lines((size_t)(TILE_KEYS * plan->pitch));
-  scratch.queries = scratch.ones + TILE_MAX_ROWS;
+  scratch.finite = scratch.ones + TILE_MAX_ROWS;
+  scratch.queries = scratch.finite + whole_lines((size_t)(TILE_KEYS * problem->value_dim));
   scratch.weights = scratch.queries + problem->head_dim * plan->rows;
   scratch.output = scratch.weights + TILE_KEYS * plan->rows;
   for (int64_t r = 0; r < TILE_MAX_ROWS; r++) scratch.ones[r] = 1;
@@ -114,6 +117,8 @@ static void add_partly_visible(const query_tile *tile, const linear_plan *plan, 
   const attn_problem *problem = tile->problem;
   const int64_t rows = tile->rows, width = problem->value_dim, stride = problem->value.position;
   const float *value = tile->value + first * stride;
+  /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
+  const bool apart = !all_finite(value, stride, end - first, width);
   load_keys(tile, plan, scratch, first, end);
   plan->kernels->scores(rows, end - first, problem->head_dim, scratch->queries, scratch->keys, plan->pitch,
                         scratch->weights);
@@ -122,17 +127,16 @@ static void add_partly_visible(const query_tile *tile, const linear_plan *plan, 
       if (j >= tile->visible[r].end) scratch->weights[(j - first) * rows + r] = 0;
   plan->kernels->accumulate(rows, end - first, 1, scratch->weights, rows, &one, 0, scratch->ones,
                             scratch->output + width * rows);
-  if (all_finite(value, stride, end - first, width)) {
-    plan->kernels->accumulate(rows, end - first, width, scratch->weights, rows, value, stride, scratch->ones,
-                              scratch->output);
-    return;
-  }
-  /* A NaN or an infinity must not be met as 0 times it by the rows that cannot see it. */
+  if (apart) copy_finite(value, stride, end - first, width, scratch->finite);
+  plan->kernels->accumulate(rows, end - first, width, scratch->weights, rows, apart ? scratch->finite : value,
+                            apart ? width : stride, scratch->ones, scratch->output);
+  if (!apart) return;
   for (int64_t r = 0; r < tile->count; r++)
     for (int64_t j = first; j < end && j < tile->visible[r].end; j++)
       for (int64_t e = 0; e < width; e++)
-        scratch->output[e * rows + r] +=
-            scratch->weights[(j - first) * rows + r] * value[(j - first) * stride + e];
+        if (!isfinite(value[(j - first) * stride + e]))
+          scratch->output[e * rows + r] +=
+              scratch->weights[(j - first) * rows + r] * value[(j - first) * stride + e];
 }
 
 static int64_t offset(const query_tile *tile, const attn_strides *strides, int64_t r) {

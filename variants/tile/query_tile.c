@@ -17,7 +17,9 @@ size_t query_tile_state_floats(const attn_problem *problem, int64_t rows) {
   return (size_t)(rows * (problem->value_dim + 2));
 }
 
-size_t query_tile_scratch_floats(int64_t rows) { return (size_t)(rows * (TILE_KEYS + 1)); }
+size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows) {
+  return (size_t)(rows * (TILE_KEYS + 1) + TILE_KEYS * problem->value_dim);
+}
 
 static int64_t row_position(const query_tile *tile, int64_t r) { return (tile->first_row + r) / tile->heads; }
 
@@ -60,6 +62,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->sum = tile->max + tile->rows;
   tile->scores = scratch;
   tile->rescale = tile->scores + TILE_KEYS * tile->rows;
+  tile->finite = tile->rescale + tile->rows;
 }
 
 void query_tile_begin(query_tile *tile) {
@@ -130,29 +133,41 @@ bool all_finite(const float *value, int64_t stride, int64_t keys, int64_t width)
   return !bad;
 }
 
-/* Pair by pair, so that a NaN or an infinity in a value that a row cannot see is not met as 0 times it. */
-static void accumulate_visible(query_tile *tile, int64_t first, int64_t end) {
+void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite) {
+  for (int64_t j = 0; j < keys; j++)
+    for (int64_t e = 0; e < width; e++)
+      finite[j * width + e] = fabsf(value[j * stride + e]) <= FLT_MAX ? value[j * stride + e] : 0;
+}
+
+/* Adds what copy_finite left out, to the rows that see it. */
+static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
   for (int64_t r = 0; r < tile->count; r++) {
     const uint8_t *mask = problem->has_mask ? mask_row(tile, r) : NULL;
-    for (int64_t e = 0; e < problem->value_dim; e++) tile->output[e * tile->rows + r] *= tile->rescale[r];
     for (int64_t j = first; j < end; j++) {
       if (j < tile->visible[r].first || j >= tile->visible[r].end || (mask && !mask[j])) continue;
       const float weight = tile->scores[(j - first) * tile->rows + r];
       const float *value = tile->value + j * problem->value.position;
-      for (int64_t e = 0; e < problem->value_dim; e++) tile->output[e * tile->rows + r] += weight * value[e];
+      for (int64_t e = 0; e < problem->value_dim; e++)
+        if (!(fabsf(value[e]) <= FLT_MAX)) tile->output[e * tile->rows + r] += weight * value[e];
     }
   }
 }
 
 void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hidden) {
-  const int64_t stride = tile->problem->value.position, width = tile->problem->value_dim;
+  const int64_t width = tile->problem->value_dim;
+  int64_t stride = tile->problem->value.position;
   const float *value = tile->value + first * stride;
-  if (hidden && !all_finite(value, stride, end - first, width))
-    accumulate_visible(tile, first, end);
-  else
-    tile->kernels->accumulate(tile->rows, end - first, width, tile->scores, tile->rows, value, stride,
-                              tile->rescale, tile->output);
+  /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
+  const bool apart = hidden && !all_finite(value, stride, end - first, width);
+  if (apart) {
+    copy_finite(value, stride, end - first, width, tile->finite);
+    value = tile->finite;
+    stride = width;
+  }
+  tile->kernels->accumulate(tile->rows, end - first, width, tile->scores, tile->rows, value, stride,
+                            tile->rescale, tile->output);
+  if (apart) accumulate_nonfinite(tile, first, end);
 }
 
 void query_tile_merge(query_tile *tile, const float *other_state) {

@@ -26,13 +26,14 @@ typedef struct query_tile {
   float *scores;  /* [TILE_KEYS, rows] */
   float *output;  /* [Dv, rows], not yet divided by sum */
   float *max, *sum, *rescale; /* [rows] */
+  float *finite;              /* [TILE_KEYS, Dv], for values that not all are */
 } query_tile;
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (scores, rescale) that tiles may take turns with. */
+ * (scores, rescale, finite) that tiles may take turns with. */
 size_t query_tile_queries_floats(const attn_problem *problem, int64_t rows);
 size_t query_tile_state_floats(const attn_problem *problem, int64_t rows);
-size_t query_tile_scratch_floats(int64_t rows);
+size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows);
 
 /* With batch, first_head, heads, first_row and count set: finds the rows and their keys. */
 void query_tile_place(query_tile *tile);
@@ -57,6 +58,9 @@ void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hi
 
 /* True when keys x width values hold no NaN and no infinity. */
 bool all_finite(const float *value, int64_t stride, int64_t keys, int64_t width);
+
+/* finite: [keys, width], the values with 0 for every NaN and infinity. */
+void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite);
 
 /* Joins the state of another part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding";
  * the same formula as one online step). */

@@ -45,7 +45,7 @@ static tiling make_plan(const attn_problem *problem, schedule_shape shape) {
   const int64_t tile_rows = pieces(smaller(rows, shape.rows), lanes) * lanes;
   plan.queries_floats = whole_lines(query_tile_queries_floats(problem, tile_rows));
   plan.state_floats = whole_lines(query_tile_state_floats(problem, tile_rows));
-  plan.scratch_floats = whole_lines(query_tile_scratch_floats(tile_rows));
+  plan.scratch_floats = whole_lines(query_tile_scratch_floats(problem, tile_rows));
   return plan;
 }
 

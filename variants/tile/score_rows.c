@@ -27,7 +27,7 @@ const float *score_rows_key(const score_rows *rows) {
          at(&rows->problem->key, rows->batch, rows->kv_head, rows->keys.first);
 }
 
-const float *score_rows_value(const score_rows *rows) {
+static const float *first_value(const score_rows *rows) {
   return (const float *)rows->tensors->value +
          at(&rows->problem->value, rows->batch, rows->kv_head, rows->keys.first);
 }
@@ -62,8 +62,14 @@ void score_rows_place(score_rows *rows) {
     const attn_range range = visible(rows, r);
     hidden |= range.first > rows->keys.first || range.end < rows->keys.end;
   }
-  rows->pair_by_pair = hidden && !all_finite(score_rows_value(rows), problem->value.position,
-                                             rows->keys.end - rows->keys.first, problem->value_dim);
+  const int64_t keys = rows->keys.end - rows->keys.first;
+  rows->value = first_value(rows);
+  rows->value_pitch = problem->value.position;
+  if (hidden && !all_finite(rows->value, rows->value_pitch, keys, problem->value_dim)) {
+    copy_finite(rows->value, rows->value_pitch, keys, problem->value_dim, rows->finite);
+    rows->value = rows->finite;
+    rows->value_pitch = problem->value_dim;
+  }
 }
 
 float score_rows_factor(const attn_problem *problem) {
@@ -112,22 +118,22 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   if (problem->wants_weights) write_weights(rows, r, score);
 }
 
-void score_rows_divide(const score_rows *rows, int64_t r) {
-  float *out = score_rows_out(rows, r);
-  const float factor = 1 / rows->sum[r];
-  for (int64_t e = 0; e < rows->problem->value_dim; e++) out[e] = rows->sum[r] == 0 ? 0 : out[e] * factor;
-}
-
-void score_rows_output(const score_rows *rows, int64_t r) {
+static void add_nonfinite(const score_rows *rows, int64_t r, float *out) {
   const attn_problem *problem = rows->problem;
   const attn_range range = visible(rows, r);
   const uint8_t *mask = mask_row(rows, r);
-  float *out = score_rows_out(rows, r);
-  memset(out, 0, (size_t)problem->value_dim * sizeof *out);
   for (int64_t j = range.first; j < range.end; j++) {
     if (mask && !mask[j]) continue;
     const float weight = rows->scores[r * rows->pitch + j - rows->keys.first];
-    const float *value = score_rows_value(rows) + (j - rows->keys.first) * problem->value.position;
-    for (int64_t e = 0; e < problem->value_dim; e++) out[e] += weight * value[e];
+    const float *value = first_value(rows) + (j - rows->keys.first) * problem->value.position;
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      if (!isfinite(value[e])) out[e] += weight * value[e];
   }
+}
+
+void score_rows_finish(const score_rows *rows, int64_t r) {
+  float *out = score_rows_out(rows, r);
+  const float factor = 1 / rows->sum[r];
+  if (rows->value == rows->finite) add_nonfinite(rows, r, out);
+  for (int64_t e = 0; e < rows->problem->value_dim; e++) out[e] = rows->sum[r] == 0 ? 0 : out[e] * factor;
 }

@@ -14,7 +14,12 @@ typedef struct score_rows {
   const attn_tensors *tensors;
   int64_t batch, head, kv_head, first_row, count; /* count at most SCORE_MAX_ROWS */
   attn_range keys;
-  bool pair_by_pair; /* some value that some row cannot see is not finite: the product would leak it */
+
+  /* Values of those keys, value_pitch apart. Where one that some row cannot see is not finite, they are a
+   * copy with 0 for it, in `finite` [Tk, Dv]: 0 times it would reach that row. */
+  const float *value;
+  int64_t value_pitch;
+  float *finite;
 
   float *scores; /* row r at r * pitch: one score for each key of the range */
   int64_t pitch; /* at least score_rows_pitch */
@@ -24,7 +29,7 @@ typedef struct score_rows {
 /* The number of keys, rounded up for the kernels to write padding. */
 int64_t score_rows_pitch(int64_t keys);
 
-/* With kernels to count set: finds kv_head, keys and pair_by_pair. */
+/* With kernels to count and finite set: finds kv_head, keys and value. */
 void score_rows_place(score_rows *rows);
 
 /* The factor that turns q.k into what score_rows_softmax takes. */
@@ -34,15 +39,12 @@ float score_rows_factor(const attn_problem *problem);
  * with sum[r] their sum. Writes the log-sum-exp and the attention weights where they are wanted. */
 void score_rows_softmax(score_rows *rows, int64_t r);
 
-/* output row r = output row r / sum[r]; zeros where nothing was seen. */
-void score_rows_divide(const score_rows *rows, int64_t r);
-
-/* The whole output row r by plain loops over what it sees, before the division. */
-void score_rows_output(const score_rows *rows, int64_t r);
+/* With output row r holding weights times value: adds what the copy left out where the row sees it, and
+ * divides by sum[r]; zeros where nothing was seen. */
+void score_rows_finish(const score_rows *rows, int64_t r);
 
 const float *score_rows_query(const score_rows *rows, int64_t r);
-const float *score_rows_key(const score_rows *rows);   /* first key of the range */
-const float *score_rows_value(const score_rows *rows); /* first value of the range */
+const float *score_rows_key(const score_rows *rows); /* first key of the range */
 float *score_rows_out(const score_rows *rows, int64_t r);
 
 #endif
