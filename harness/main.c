@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "cases.h"
 #include "crash.h"
+#include "instructions.h"
 #include "machine.h"
 #include "options.h"
 #include "plugins.h"
@@ -364,6 +365,8 @@ static int run(const options *options) {
 
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
+  /* What the program runs of itself, with its own few arguments. */
+  if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);
   options options;
   int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
   options_destroy(&options);

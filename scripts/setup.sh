@@ -46,6 +46,7 @@ case $purpose in
 bench | test | ci)
   want libopenblas-pthread-dev "the blas variant and the sgemm peak (OpenBLAS)"
   want gnuplot-nox "the plots (gnuplot)"
+  want valgrind "instruction counts (valgrind)"
   ;;
 esac
 if [ "$purpose" = ci ]; then
