@@ -1,0 +1,112 @@
+/* Each variant calls for memory inside run in one of the ways there are; the one named heap_none does not. */
+#define _GNU_SOURCE
+#include <attention.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Where the compiler cannot see that nothing comes of it. */
+static void *volatile kept;
+
+#define RUN(name)                                                                                            \
+  static void name(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads)
+#define UNUSED() (void)problem, (void)tensors, (void)workspace, (void)threads
+
+RUN(none) { UNUSED(); }
+
+RUN(call_malloc) {
+  UNUSED();
+  kept = malloc(100);
+  free(kept);
+}
+
+RUN(call_calloc) {
+  UNUSED();
+  kept = calloc(3, 100);
+  kept = realloc(kept, 200);
+  free(kept);
+}
+
+RUN(call_aligned) {
+  UNUSED();
+  void *memory;
+  if (posix_memalign(&memory, 64, 128) != 0) abort();
+  kept = memory;
+  free(kept);
+  kept = aligned_alloc(64, 128);
+  free(kept);
+  kept = memalign(64, 128);
+  free(kept);
+}
+
+RUN(call_mmap) {
+  UNUSED();
+  kept = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  memset(kept, 1, 4096);
+  munmap(kept, 4096);
+}
+
+RUN(call_brk) {
+  UNUSED();
+  kept = sbrk(0);
+  if (brk(kept) != 0) abort();
+}
+
+/* The call lies in the C library. */
+RUN(call_strdup) {
+  UNUSED();
+  kept = strdup("a word");
+}
+
+RUN(call_once) {
+  UNUSED();
+  static void *own;
+  if (!own) own = malloc(100);
+  kept = own;
+}
+
+RUN(call_library_once) {
+  UNUSED();
+  static char *own;
+  if (!own) own = strdup("a word");
+  kept = own;
+}
+
+RUN(call_on_workers) {
+  UNUSED();
+#pragma omp parallel num_threads(threads)
+  {
+    void *volatile own = malloc(64);
+    free(own);
+  }
+}
+
+RUN(call_openmp) {
+  UNUSED();
+  for (int team = 1; team <= threads; team++) {
+#pragma omp parallel num_threads(team)
+    kept = NULL;
+  }
+}
+
+#define VARIANT(name, run)                                                                                   \
+  static const attn_variant name##_variant = {#name, "", ATTN_SOFTMAX, 1, 0, 0, NULL, NULL, run}
+VARIANT(heap_none, none);
+VARIANT(heap_malloc, call_malloc);
+VARIANT(heap_calloc, call_calloc);
+VARIANT(heap_aligned, call_aligned);
+VARIANT(heap_mmap, call_mmap);
+VARIANT(heap_brk, call_brk);
+VARIANT(heap_strdup, call_strdup);
+VARIANT(heap_once, call_once);
+VARIANT(heap_library_once, call_library_once);
+VARIANT(heap_workers, call_on_workers);
+VARIANT(heap_openmp, call_openmp);
+
+static const attn_variant *const variants[] = {
+    &heap_none_variant, &heap_malloc_variant,       &heap_calloc_variant, &heap_aligned_variant,
+    &heap_mmap_variant, &heap_brk_variant,          &heap_strdup_variant, &heap_workers_variant,
+    &heap_once_variant, &heap_library_once_variant, &heap_openmp_variant};
+const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof variants[0], variants, NULL};
