@@ -151,9 +151,9 @@ static bool check_run(tally *counts, posed *asked, const attn_problem *problem, 
   char where[WHERE_BYTES] = "";
   bool overran = false;
   if (isa) setenv("ATTN_ISA", isa, 1);
-  crash_context(variant, name, counts->origin, isa);
+  crash_context(variant, name, counts->origin, isa, common->threads);
   const bool ran = run_once(counts->variant, &asked->given, problem, &overran, common);
-  crash_context(NULL, NULL, NULL, NULL);
+  crash_context(NULL, NULL, NULL, NULL, 0);
   if (!ran) return false;
 
   const double share = compare(&asked->given, &asked->allowed, problem->wants_lse, where, sizeof where);

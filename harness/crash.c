@@ -59,13 +59,14 @@ void crash_install(void) {
   for (size_t n = 0; n < sizeof signals / sizeof signals[0]; n++) sigaction(signals[n], &action, NULL);
 }
 
-void crash_context(const char *variant, const char *problem, const char *origin, const char *isa) {
+void crash_context(const char *variant, const char *problem, const char *origin, const char *isa,
+                   int threads) {
   armed = 0;
   if (!variant) return;
   snprintf(head, sizeof head, "\nattnbench: variant '%s' crashed (", variant);
   snprintf(tail, sizeof tail,
-           ") on %s\n  reproduce: attnbench verify --variant %s --problem '%s'%s%s%s%s%s\n", problem, variant,
-           problem, isa ? " --isa " : "", isa ? isa : "", origin ? " --plugin '" : "", origin ? origin : "",
-           origin ? "'" : "");
+           ") on %s\n  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s\n",
+           problem, variant, problem, isa ? " --isa " : "", isa ? isa : "", threads,
+           origin ? " --plugin '" : "", origin ? origin : "", origin ? "'" : "");
   armed = 1;
 }

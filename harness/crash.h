@@ -8,7 +8,8 @@
 void crash_install(void);
 
 /* What runs from now on; the texts are copied. A variant of NULL: nothing, a signal then keeps its usual
- * meaning. origin: the plugin, NULL for our own variants; isa: NULL when none is forced. */
-void crash_context(const char *variant, const char *problem, const char *origin, const char *isa);
+ * meaning. origin: the plugin, NULL for our own variants; isa: NULL when none is forced; threads: as asked. */
+void crash_context(const char *variant, const char *problem, const char *origin, const char *isa,
+                   int threads);
 
 #endif

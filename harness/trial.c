@@ -41,11 +41,12 @@ bool trial_verify(trial *trial, char *why, size_t why_size) {
   if (!guarded_create(&workspace, trial->result->workspace_bytes, 64, why, why_size)) return false;
   guarded_reset(&workspace);
   inputs_poison_outputs(in);
-  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa);
+  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa,
+                trial->options->threads);
   const double start = wall_seconds();
   trial->variant->run(&in->problem, &in->tensors, workspace.data, trial->options->threads);
   trial->run_seconds = wall_seconds() - start;
-  crash_context(NULL, NULL, NULL, NULL);
+  crash_context(NULL, NULL, NULL, NULL, 0);
   trial->result->workspace_touched_bytes = guarded_touched_bytes(&workspace);
   judge(trial, &workspace);
   guarded_destroy(&workspace);
@@ -64,7 +65,8 @@ static bool run_batch(const trial *trial, void *workspace, int64_t iterations, e
   const attn_tensors *tensors = &trial->inputs->tensors;
   void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = trial->variant->run;
   const int threads = trial->options->threads;
-  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa);
+  crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa,
+                trial->options->threads);
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   bool whole = true;
   for (int64_t n = 0; n < iterations && whole; n++) {
@@ -73,7 +75,7 @@ static bool run_batch(const trial *trial, void *workspace, int64_t iterations, e
   }
   elapsed->wall = wall_seconds() - start;
   elapsed->cpu = cpu_seconds() - cpu_start;
-  crash_context(NULL, NULL, NULL, NULL);
+  crash_context(NULL, NULL, NULL, NULL, 0);
   return whole;
 }
 

@@ -123,19 +123,19 @@ static int crash_of(void (*crash)(void), char *text, size_t size) {
 }
 
 static void crash_on_the_main_thread(void) {
-  crash_context("toy", "causal/B:1/H:1/Hkv:1/D:8/T:9", "./my toy.so", "avx2");
+  crash_context("toy", "causal/B:1/H:1/Hkv:1/D:8/T:9", "./my toy.so", "avx2", 2);
   raise(SIGSEGV);
 }
 
 static void crash_on_every_worker(void) {
-  crash_context("toy", "full/B:1/H:1/Hkv:1/D:8/T:9", NULL, NULL);
+  crash_context("toy", "full/B:1/H:1/Hkv:1/D:8/T:9", NULL, NULL, 2);
 #pragma omp parallel num_threads(4)
   abort();
 }
 
 static void crash_elsewhere(void) {
-  crash_context("toy", "full", NULL, NULL);
-  crash_context(NULL, NULL, NULL, NULL);
+  crash_context("toy", "full", NULL, NULL, 2);
+  crash_context(NULL, NULL, NULL, NULL, 0);
   raise(SIGFPE);
 }
 
@@ -147,7 +147,7 @@ static void a_crash_names_variant_problem_and_command(void **state) {
   assert_non_null(strstr(text, "attnbench: variant 'toy' crashed (SIGSEGV: "));
   assert_non_null(strstr(text, "on causal/B:1/H:1/Hkv:1/D:8/T:9\n"));
   assert_non_null(strstr(text, "attnbench verify --variant toy --problem 'causal/B:1/H:1/Hkv:1/D:8/T:9' "
-                               "--isa avx2 --plugin './my toy.so'\n"));
+                               "--isa avx2 --threads 2 --plugin './my toy.so'\n"));
 }
 
 static void threads_that_crash_together_give_one_report(void **state) {

@@ -1,0 +1,245 @@
+/* See tally.h. */
+#include "tally.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "crash.h"
+
+/* One problem on its way through the variants. */
+typedef struct posed {
+  inputs inputs;
+  truth truth;
+  char name[WORKLOAD_NAME_BYTES];
+  const char *isa; /* forced at the moment, or NULL */
+  int threads;
+  unsigned repeats;
+} posed;
+
+static bool is_asked_for(const verify_options *options, const char *name) {
+  for (size_t n = 0; n < options->variant_count; n++)
+    if (strcmp(options->variant_names[n], name) == 0) return true;
+  return !options->variant_names || options->variant_count == 0;
+}
+
+/* The table that a variant came in. */
+static const attn_table *table_of(const variant_list *list, const attn_variant *variant) {
+  for (size_t t = 0; t < list->table_count; t++)
+    for (uint32_t n = 0; n < list->tables[t]->count; n++)
+      if (list->tables[t]->variants[n] == variant) return list->tables[t];
+  return NULL;
+}
+
+static const char *const *instruction_sets_of(const variant_list *list, const attn_variant *variant) {
+  static const char *const none[] = {NULL};
+  const attn_table *table = table_of(list, variant);
+  return table && table->instruction_sets ? table->instruction_sets() : none;
+}
+
+static void count_skip(tally *to, const char *reason) {
+  for (int n = 0; n < TALLY_REASONS; n++) {
+    if (n == TALLY_REASONS - 1) reason = "other reasons";
+    if (to->reasons[n] && strcmp(to->reasons[n], reason) != 0) continue;
+    to->reasons[n] = reason;
+    to->skipped[n]++;
+    return;
+  }
+}
+
+static void count_worst(worst_case *worst, double share, const char *isa, const char *name) {
+  if (share <= worst->share && worst->workload[0]) return;
+  worst->share = share;
+  snprintf(worst->isa, sizeof worst->isa, "%s", isa ? isa : "");
+  snprintf(worst->workload, sizeof worst->workload, "%s", name);
+}
+
+static void count_failure(tally *to, const posed *at, int threads, const char *problem) {
+  if (to->failed++ >= TALLY_FAILURES) return;
+  failure *entry = &to->failures[to->failed - 1];
+  snprintf(entry->problem, sizeof entry->problem, "%s", problem);
+  snprintf(entry->isa, sizeof entry->isa, "%s", at->isa ? at->isa : "");
+  snprintf(entry->workload, sizeof entry->workload, "%s", at->name);
+  entry->threads = threads;
+}
+
+/* Runs again with another number of threads, which must give the same bits. */
+static bool repeat_case(tally *to, posed *at, int threads, uint64_t bits, char *why, size_t why_size) {
+  if (threads == at->threads) return true;
+  verdict result;
+  if (!verify_run_against(to->variant, &at->inputs, &at->truth, threads, &result, why, why_size))
+    return false;
+  char problem[128];
+  snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
+           threads == 1 ? "" : "s", at->threads);
+  if (!result.passed)
+    count_failure(to, at, threads, result.problem);
+  else if (inputs_outputs_checksum(&at->inputs) != bits)
+    count_failure(to, at, at->threads, problem);
+  return true;
+}
+
+/* Under the instruction set that at->isa names. */
+static bool run_case(tally *to, posed *at, char *why, size_t why_size) {
+  verdict result;
+  if (at->isa)
+    setenv("ATTN_ISA", at->isa, 1);
+  else
+    unsetenv("ATTN_ISA");
+  crash_context(to->variant->name, at->name, to->origin, at->isa, at->threads);
+  const int64_t failed = to->failed;
+  bool ran = verify_run_against(to->variant, &at->inputs, &at->truth, at->threads, &result, why, why_size);
+  if (ran) {
+    to->cases++;
+    to->rows += result.rows_checked;
+    to->rows_total += result.rows_total;
+    count_worst(&to->bound, result.bound_share, at->isa, at->name);
+    count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
+    if (!result.passed) count_failure(to, at, at->threads, result.problem);
+  }
+  const uint64_t bits = inputs_outputs_checksum(&at->inputs);
+  if (ran && to->failed == failed && (at->repeats & REPEAT_WITH_1))
+    ran = repeat_case(to, at, 1, bits, why, why_size);
+  if (ran && to->failed == failed && (at->repeats & REPEAT_WITH_3))
+    ran = repeat_case(to, at, 3, bits, why, why_size);
+  crash_context(NULL, NULL, NULL, NULL, 0);
+  return ran;
+}
+
+static bool run_variant(const tallies *all, tally *to, posed *at, char *why, size_t why_size) {
+  const char *const *sets = to->instruction_sets;
+  const char *reason = attn_unsupported(to->variant, &at->inputs.problem);
+  bool ran = true, held = false;
+  if (reason) {
+    count_skip(to, reason);
+    return true;
+  }
+  for (size_t n = 0; ran && sets[n] && !(all->stops && to->failed); n++) {
+    if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
+    held = true;
+    at->isa = sets[n];
+    ran = run_case(to, at, why, why_size);
+  }
+  if (held) return ran;
+  /* Nothing to hold it to: as it chooses itself. */
+  at->isa = NULL;
+  return run_case(to, at, why, why_size);
+}
+
+/* How many rows the reference can solve in a few seconds, all of a small problem; 0: all. */
+static int64_t affordable_rows(const workload *w) {
+  const double row = (double)w->key_length * (double)(w->head_dim + w->value_dim) + 1;
+  const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
+  const double affordable = 4e9 / row;
+  return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
+}
+
+/* A problem that no variant can solve is counted as skipped, and not prepared. */
+static bool anyone_solves(const tally *tallies, size_t count, const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  char reason[8];
+  if (!attn_check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
+  for (size_t n = 0; n < count; n++)
+    if (!attn_unsupported(tallies[n].variant, &problem)) return true;
+  return false;
+}
+
+static bool pose(const tallies *all, posed *at, const workload *w, char *why, size_t why_size) {
+  if (!inputs_create(&at->inputs, w, false, why, why_size)) return false;
+  bool ran = truth_solve(&at->truth, &at->inputs, affordable_rows(w), why, why_size);
+  if (ran) {
+    for (size_t n = 0; ran && n < all->count && !(all->stops && tallies_failed(all)); n++)
+      ran = run_variant(all, &all->of[n], at, why, why_size);
+    truth_destroy(&at->truth);
+  }
+  inputs_destroy(&at->inputs);
+  return ran;
+}
+
+bool tallies_run(tallies *all, const workload *w, int threads, unsigned repeats, char *why, size_t why_size) {
+  posed at = {.threads = threads, .repeats = repeats};
+  workload_name(w, at.name);
+  if (!anyone_solves(all->of, all->count, w)) {
+    const attn_problem problem = workload_problem(w);
+    for (size_t n = 0; n < all->count; n++)
+      count_skip(&all->of[n], attn_unsupported(all->of[n].variant, &problem));
+    return true;
+  }
+  const bool ran = pose(all, &at, w, why, why_size);
+  unsetenv("ATTN_ISA");
+  return ran;
+}
+
+/* "; skipped 12: computes softmax attention (9), ..." */
+static void print_skipped(const tally *of, FILE *out) {
+  int64_t all = 0;
+  for (int n = 0; n < TALLY_REASONS; n++) all += of->skipped[n];
+  if (all == 0) return;
+  fprintf(out, "; skipped %" PRId64 ":", all);
+  for (int n = 0; n < TALLY_REASONS && of->reasons[n]; n++)
+    fprintf(out, "%s %s (%" PRId64 ")", n ? "," : "", of->reasons[n], of->skipped[n]);
+}
+
+void failure_print_command(const failure *entry, const char *variant, const verify_options *options,
+                           FILE *out) {
+  fprintf(out, "attnbench verify --variant %s --problem '%s'", variant, entry->workload);
+  if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
+  fprintf(out, " --threads %d", entry->threads);
+  for (size_t n = 0; n < options->plugin_count; n++) fprintf(out, " --plugin '%s'", options->plugins[n]);
+}
+
+/* One line for a variant, more only where it failed. */
+static void print_tally(const tally *of, const verify_options *options, FILE *out) {
+  const worst_case *worst = &of->probabilistic;
+  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->variant->name,
+          of->failed  ? "FAILED"
+          : of->cases ? "passed"
+                      : "not run",
+          of->cases, of->bound.share, worst->share);
+  if (worst->share > 0) fprintf(out, " %s%s%s", worst->workload, worst->isa[0] ? " with " : "", worst->isa);
+  if (of->rows < of->rows_total)
+    fprintf(out, "; checked %" PRId64 " of %" PRId64 " rows, a seeded sample", of->rows, of->rows_total);
+  print_skipped(of, out);
+  fputc('\n', out);
+  for (int64_t n = 0; n < of->failed && n < TALLY_FAILURES; n++) {
+    fprintf(out, "    FAILED: %s\n", of->failures[n].problem);
+    fprintf(out, "      reproduce: ");
+    failure_print_command(&of->failures[n], of->variant->name, options, out);
+    fputc('\n', out);
+  }
+  if (of->failed > TALLY_FAILURES)
+    fprintf(out, "    and %" PRId64 " more failures\n", of->failed - TALLY_FAILURES);
+}
+
+void tallies_print(const tallies *all, FILE *out) {
+  fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
+  fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
+  for (size_t n = 0; n < all->count; n++) print_tally(&all->of[n], all->options, out);
+}
+
+int64_t tallies_cases(const tallies *all) {
+  int64_t cases = 0;
+  for (size_t n = 0; n < all->count; n++) cases += all->of[n].cases;
+  return cases;
+}
+
+int64_t tallies_failed(const tallies *all) {
+  int64_t failed = 0;
+  for (size_t n = 0; n < all->count; n++) failed += all->of[n].failed;
+  return failed;
+}
+
+bool tallies_create(tallies *all, const variant_list *list, const verify_options *options) {
+  *all = (tallies){.of = calloc(list->count + 1, sizeof *all->of), .options = options};
+  for (size_t n = 0; all->of && n < list->count; n++)
+    if (is_asked_for(options, list->variants[n]->name))
+      all->of[all->count++] = (tally){.variant = list->variants[n],
+                                      .origin = list->origins[n],
+                                      .instruction_sets = instruction_sets_of(list, list->variants[n])};
+  return all->of != NULL;
+}
+
+void tallies_destroy(tallies *all) {
+  free(all->of);
+  *all = (tallies){0};
+}

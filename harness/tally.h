@@ -1,0 +1,61 @@
+/* Variants on their way through many problems: each problem is prepared and solved once and then given to
+ * every variant under every instruction set, and a tally for each variant keeps what came of it. */
+#ifndef ATTN_HARNESS_TALLY_H
+#define ATTN_HARNESS_TALLY_H
+
+#include "verify.h"
+
+enum { TALLY_REASONS = 12, TALLY_FAILURES = 5, TALLY_ISA_BYTES = 32 };
+
+typedef struct failure {
+  char problem[256], isa[TALLY_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+  int threads;
+} failure;
+
+/* The case that came nearest to a bound. */
+typedef struct worst_case {
+  double share;
+  char isa[TALLY_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+} worst_case;
+
+typedef struct tally {
+  const attn_variant *variant;
+  const char *origin;                  /* plugin, or NULL */
+  const char *const *instruction_sets; /* NULL-terminated; {NULL} alone: only what it chooses */
+  int64_t cases, failed, rows, rows_total;
+  int64_t skipped[TALLY_REASONS];
+  const char *reasons[TALLY_REASONS];
+  worst_case bound, probabilistic;
+  failure failures[TALLY_FAILURES]; /* the first ones */
+} tally;
+
+typedef struct tallies {
+  tally *of;
+  size_t count;
+  const verify_options *options;
+  bool stops; /* at the first failure: what is left of its problem is not run */
+} tallies;
+
+/* With which numbers of threads a case is repeated, to see that it gives the same bits. */
+enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2 };
+
+/* Of the variants that the options ask for; false when memory is short. */
+bool tallies_create(tallies *tallies, const variant_list *list, const verify_options *options);
+void tallies_destroy(tallies *tallies);
+
+/* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. Sets
+ * ATTN_ISA as it goes, and leaves it unset. */
+bool tallies_run(tallies *tallies, const workload *workload, int threads, unsigned repeats, char *why,
+                 size_t why_size);
+
+int64_t tallies_cases(const tallies *tallies);
+int64_t tallies_failed(const tallies *tallies);
+
+/* A table with a line for each variant, and with every failure and the command that repeats it. */
+void tallies_print(const tallies *tallies, FILE *out);
+
+/* The command that repeats a failure alone, without an end of line. */
+void failure_print_command(const failure *failure, const char *variant, const verify_options *options,
+                           FILE *out);
+
+#endif
