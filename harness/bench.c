@@ -68,9 +68,9 @@ static void keep_higher(machine_rate *rate, const machine_rate *again) {
   if (again->median > rate->median) *rate = *again;
 }
 
-/* The peaks are measured anew before each length, and the highest median counts: on a shared machine a slow
+/* The peaks are measured anew between passes, and the highest median counts: on a shared machine a slow
  * minute must not lower the peak that all shares are taken of. */
-static void measure_machine_again(const bench *bench) {
+void bench_measure_machine_again(const bench *bench) {
   machine *machine = &bench->report->machine;
   struct machine again = *machine;
   machine_measure(&again, bench->options->threads, bench->options->machine_seconds / 8);
@@ -127,7 +127,8 @@ static bool start(bench *bench, char *why, size_t why_size) {
   report->results = calloc(bench->count + 1, sizeof *report->results);
   bench->families = calloc(bench->count + 1, sizeof *bench->families);
   bench->order = calloc(bench->count + 1, sizeof *bench->order);
-  if (!report->results || !bench->families || !bench->order) {
+  bench->trials = calloc(bench->count + 1, sizeof *bench->trials);
+  if (!report->results || !bench->families || !bench->order || !bench->trials) {
     snprintf(why, why_size, "out of memory for %zu points", bench->count);
     return false;
   }
@@ -143,9 +144,10 @@ static bool run_stages(bench *bench, char *why, size_t why_size) {
       if (length_at(bench, first + count) != length_at(bench, first)) break;
       count++;
     }
-    if (first > 0) measure_machine_again(bench);
-    if (stage_run(bench, first, count)) continue;
-    snprintf(why, why_size, "out of memory for %zu points", count);
+    stage_run(bench, first, count);
+  }
+  if (!interrupt_wanted() && !passes_run(bench)) {
+    snprintf(why, why_size, "out of memory for %zu points", bench->count);
     return false;
   }
   bench->report->interrupted = interrupt_wanted();
@@ -177,5 +179,6 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   report->peak_memory_bytes = memory_peak_bytes();
   free(bench.families);
   free(bench.order);
+  free(bench.trials);
   return good;
 }

@@ -150,15 +150,21 @@ static bool wants_color(const options *options) {
   return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
+/* Without a number of repetitions, Google Benchmark makes one of min_time. We cut that time into ten, so that
+ * there is an interval, and go on until it is narrow. */
 static bench_options bench_options_from(const options *options, const char *isa) {
+  const double repetition = options->repetitions ? options->min_time : options->min_time / 10;
   bench_options result = {
       .threads = (int)options->threads,
       .isa = isa,
-      .min_time = options->dry_run ? 0 : options->min_time,
+      .min_time = options->dry_run ? 0 : repetition,
+      .iterations = options->dry_run ? 1 : options->iterations,
       .min_warmup_time = options->dry_run ? 0 : options->min_warmup_time,
       .repetitions = options->dry_run ? 1 : (int)options->repetitions,
+      .precision = options->precision / 100,
+      .least_time = options->iterations ? 0 : options->min_time,
+      .point_budget = options->point_budget,
       .point_limit = options->point_limit,
-      .point_budget = options->dry_run ? 0 : options->point_budget,
       .machine_seconds = options->dry_run ? 0.2 : 3,
       .random_interleaving = options->random_interleaving,
       .seed = options->seed,

@@ -10,13 +10,15 @@
 #include "text.h"
 
 typedef enum kind {
-  KIND_FLAG,    /* bool: alone, or =true, =false */
-  KIND_INTEGER, /* int64_t within minimum..maximum */
-  KIND_SEED,    /* uint64_t */
-  KIND_SECONDS, /* double, not negative; a trailing s is allowed */
-  KIND_TEXT,    /* const char *, not empty; one of `choices` where there are some */
-  KIND_WORDS,   /* text_list, repeatable, split at commas */
-  KIND_ITEM,    /* text_list, repeatable, taken whole */
+  KIND_FLAG,     /* bool: alone, or =true, =false */
+  KIND_INTEGER,  /* int64_t within minimum..maximum */
+  KIND_SEED,     /* uint64_t */
+  KIND_SECONDS,  /* double, not negative; a trailing s is allowed */
+  KIND_PERCENT,  /* double, not negative; a trailing % is allowed */
+  KIND_MIN_TIME, /* seconds, or iterations as 100x */
+  KIND_TEXT,     /* const char *, not empty; one of `choices` where there are some */
+  KIND_WORDS,    /* text_list, repeatable, split at commas */
+  KIND_ITEM,     /* text_list, repeatable, taken whole */
   KIND_LENGTHS
 } kind;
 
@@ -75,14 +77,16 @@ static const row *option_rows(size_t *count) {
       {"--seed", "N", IN_BENCH | IN_VERIFY, KIND_SEED, AT(seed), NO_LIMITS, "of all random input (1)"},
       {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), NO_LIMITS,
        "write results.json, results.csv, console.txt, summary.txt and the plots there"},
-      {"--min-time", "SECONDS", IN_BENCH, KIND_SECONDS, AT(min_time), NO_LIMITS,
-       "shortest time of one repetition (0.05)"},
+      {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
+       "the same as --benchmark_min_time"},
       {"--repetitions", "N", IN_BENCH, KIND_INTEGER, AT(repetitions), 1, 1000000, NULL,
-       "repetitions of a point, at most (9)"},
-      {"--point-limit", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_limit), NO_LIMITS,
-       "skip a point when a single run would take longer (30)"},
+       "the same as --benchmark_repetitions"},
+      {"--precision", "PERCENT", IN_BENCH, KIND_PERCENT, AT(precision), NO_LIMITS,
+       "repeat a point until its median is known to so much either way (1%)"},
       {"--point-budget", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_budget), NO_LIMITS,
-       "time for all repetitions of a point; one is always made (1)"},
+       "or until its repetitions have taken so long; six are always made (1)"},
+      {"--point-limit", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_limit), NO_LIMITS,
+       "skip a point when a single run would take longer (8)"},
       {"--brief", NULL, IN_BENCH, KIND_FLAG, AT(brief), NO_LIMITS,
        "one row a point on the console, its median; =false: every repetition and aggregate (true)"},
       {"--quiet", NULL, IN_BENCH, KIND_FLAG, AT(quiet), NO_LIMITS, "no progress, no notes"},
@@ -96,12 +100,13 @@ static const row *option_rows(size_t *count) {
        "only points whose name matches; with a '-' in front, all others"},
       {"--benchmark_list_tests", NULL, IN_BENCH, KIND_FLAG, AT(list_tests), NO_LIMITS,
        "print the names of the points and stop"},
-      {"--benchmark_min_time", "SECONDS", IN_BENCH, KIND_SECONDS, AT(min_time), NO_LIMITS,
-       "the same as --min-time"},
+      {"--benchmark_min_time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
+       "shortest time of one repetition, or N iterations exactly; without a number of\n"
+       "repetitions: of all together, each a tenth of it (0.5s)"},
       {"--benchmark_min_warmup_time", "SECONDS", IN_BENCH, KIND_SECONDS, AT(min_warmup_time), NO_LIMITS,
-       "unmeasured running before a point (0.02)"},
+       "unmeasured running before a point, beyond what it takes to settle (0)"},
       {"--benchmark_repetitions", "N", IN_BENCH, KIND_INTEGER, AT(repetitions), 1, 1000000, NULL,
-       "the same as --repetitions"},
+       "exactly so many of each point (as --precision takes)"},
       {"--benchmark_report_aggregates_only", NULL, IN_BENCH, KIND_FLAG, AT(report_aggregates_only), NO_LIMITS,
        "no single repetitions in the files"},
       {"--benchmark_display_aggregates_only", NULL, IN_BENCH, KIND_FLAG, AT(display_aggregates_only),
@@ -213,6 +218,19 @@ static bool parse_words(text_list *list, const char *text) {
   }
 }
 
+/* As in Google Benchmark: "0.5s", "0.5" or, for a number of iterations, "100x". */
+static bool parse_min_time(options *options, const char *text, char *why, size_t why_size) {
+  const char *end = NULL;
+  options->iterations = 0;
+  if (text_seconds(text, &options->min_time)) return true;
+  if (text_integer(text, 1, 1000000000, &end, &options->iterations) && strcmp(end, "x") == 0) return true;
+  snprintf(
+      why, why_size,
+      "--benchmark_min_time takes seconds, such as 0.5s, or a number of iterations, such as 100x, not '%s'",
+      text);
+  return false;
+}
+
 /* Puts the value where the row says. text is NULL only for a flag that stands alone. */
 static bool store(const row *row, options *options, const char *text, char *why, size_t why_size) {
   void *field = (char *)options + row->offset;
@@ -235,6 +253,11 @@ static bool store(const row *row, options *options, const char *text, char *why,
       if (text_seconds(text, field)) return true;
       snprintf(why, why_size, "%s takes seconds, such as 0.5, not '%s'", row->name, text);
       return false;
+    case KIND_PERCENT:
+      if (text_percent(text, field)) return true;
+      snprintf(why, why_size, "%s takes a percentage, such as 1%%, not '%s'", row->name, text);
+      return false;
+    case KIND_MIN_TIME: return parse_min_time(options, text, why, why_size);
     case KIND_TEXT:
       *(const char **)field = text;
       if (row->choices ? text_is_choice(row->choices, text) : *text != '\0') return true;
@@ -273,11 +296,10 @@ static options options_default(void) {
       .window = OPTIONS_UNSAID,
       .threads = usable_processors(),
       .seed = 1,
-      .min_time = 0.05,
-      .min_warmup_time = 0.02,
-      .point_limit = 30,
+      .min_time = 0.5,
+      .precision = 1,
+      .point_limit = 8,
       .point_budget = 1,
-      .repetitions = 9,
       .count = 100,
       .brief = true,
       .random_interleaving = true,

@@ -46,7 +46,9 @@ typedef struct options {
   bool quiet;
 
   double min_time, min_warmup_time, point_limit, point_budget; /* seconds */
-  int64_t repetitions;
+  double precision;                                            /* percent */
+  int64_t iterations;                                          /* in each repetition; 0: by min_time */
+  int64_t repetitions;                                         /* 0: by precision */
 
   int64_t count;     /* of random problems, verify only */
   const char *cases; /* a folder, or NULL */

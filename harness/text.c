@@ -58,14 +58,18 @@ bool text_integer(const char *text, int64_t minimum, int64_t maximum, const char
   return errno == 0 && value >= minimum && value <= maximum;
 }
 
-bool text_seconds(const char *text, double *result) {
+static bool number_with_unit(const char *text, char unit, double *result) {
   char *after = NULL;
   if (!isdigit((unsigned char)*text) && *text != '.') return false;
   *result = strtod(text, &after);
   if (after == text || !isfinite(*result)) return false;
-  if (*after == 's') after++;
+  if (*after == unit) after++;
   return *after == '\0';
 }
+
+bool text_seconds(const char *text, double *result) { return number_with_unit(text, 's', result); }
+
+bool text_percent(const char *text, double *result) { return number_with_unit(text, '%', result); }
 
 bool text_flag(const char *text, bool *result) {
   *result = !text || strcmp(text, "true") == 0 || strcmp(text, "1") == 0 || strcmp(text, "yes") == 0;

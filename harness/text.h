@@ -16,8 +16,9 @@ bool text_is_choice(const char *choices, const char *word);
 bool text_integer(const char *text, int64_t minimum, int64_t maximum, const char **end, int64_t *result);
 bool text_seed(const char *text, uint64_t *result);
 
-/* A finite number that is not negative; an s may follow. */
+/* A finite number that is not negative; an s, or a %, may follow. */
 bool text_seconds(const char *text, double *result);
+bool text_percent(const char *text, double *result);
 
 /* true, yes or 1 and their opposites; NULL, a flag that stands alone, is true. */
 bool text_flag(const char *text, bool *result);

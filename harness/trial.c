@@ -8,8 +8,7 @@
 #include "interrupt.h"
 #include "timer.h"
 
-/* A point whose repetition fits the budget gets so many, so that it has an interval; others one. */
-enum { LEAST_REPETITIONS = 3 };
+static const double confidence = 0.95;
 
 /* ---- verification ---- */
 
@@ -87,29 +86,49 @@ static int64_t next_iterations(int64_t iterations, double taken, double wanted) 
   return next > iterations ? next : iterations + 1;
 }
 
-bool trial_calibrate(trial *trial, void *workspace) {
-  const double min_time = trial->options->min_time, warmup = trial->options->min_warmup_time;
-  elapsed elapsed = {0, 0};
+/* Runs until the time of an iteration has settled: two batches in a row that are no faster than the fastest
+ * before them, by more than noise. A batch is a fifth of a repetition. What never settles within ten
+ * repetitions has something else the matter with it. False when interrupted. */
+static bool settle(trial *trial, void *workspace) {
+  const double settled_within = 0.02;
+  const double batch = trial->options->min_time / 5, warmup = trial->options->min_warmup_time;
   int64_t iterations = 1;
-  double warmed = 0;
-  /* The verification was a run too; one that was so long leaves nothing cold and nothing to find out. */
-  bool known = trial->run_seconds >= 4 * fmax(min_time, warmup);
-  while (!known) {
+  double fastest = INFINITY, warmed = 0;
+  for (int steady = 0; steady < 2 || warmed < warmup;) {
+    elapsed elapsed;
     if (!run_batch(trial, workspace, iterations, &elapsed)) return false;
+    const double seconds = elapsed.wall / (double)iterations;
     warmed += elapsed.wall;
-    trial->run_seconds = elapsed.wall / (double)iterations;
-    if (elapsed.wall < min_time)
-      iterations = next_iterations(iterations, elapsed.wall, min_time);
-    else
-      known = warmed >= warmup;
+    steady = seconds >= (1 - settled_within) * fastest ? steady + 1 : 0;
+    fastest = fmin(fastest, seconds);
+    if (warmed > 10 * trial->options->min_time + warmup) break;
+    if (elapsed.wall < batch) {
+      iterations = next_iterations(iterations, elapsed.wall, batch);
+      steady = 0; /* too short to tell */
+    }
   }
-  trial->result->iterations = iterations;
+  trial->run_seconds = fastest;
+  return true;
+}
+
+bool trial_calibrate(trial *trial, void *workspace) {
+  const bench_options *options = trial->options;
+  const double wanted = options->min_time;
+  /* The verification was a run too; one that was so long leaves nothing cold and nothing to find out. */
+  if (trial->run_seconds < 4 * wanted || trial->run_seconds < options->min_warmup_time)
+    if (!settle(trial, workspace)) return false;
+  const double most = (double)(INT64_C(1) << 40);
+  const double iterations = fmin(most, fmax(1, ceil(wanted / fmax(trial->run_seconds, 1e-12))));
+  trial->result->iterations = options->iterations ? options->iterations : (int64_t)iterations;
   return true;
 }
 
 bool trial_repeat(trial *trial, void *workspace) {
+  enum { CHEAP_BESIDE = 10 };
   result *result = trial->result;
   elapsed elapsed;
+  /* Another point ran before, and took the caches: one run brings them back where it costs little. */
+  if (result->iterations >= CHEAP_BESIDE && !run_batch(trial, workspace, 1, &elapsed)) return false;
   if (!run_batch(trial, workspace, result->iterations, &elapsed)) return false;
   const double iterations = (double)result->iterations;
   result->seconds[result->repetitions] = elapsed.wall / iterations;
@@ -117,34 +136,51 @@ bool trial_repeat(trial *trial, void *workspace) {
   result->repetitions++;
   trial->spent += elapsed.wall;
   trial->run_seconds = trial->spent / (double)result->repetitions / iterations;
+  result->seconds_median = statistics_median_interval(result->seconds, result->repetitions, confidence);
   return true;
 }
 
-static size_t repetitions_wanted(const trial *trial) {
-  const double repetition = trial->run_seconds * (double)trial->result->iterations;
-  const double budget = trial->options->point_budget;
-  const size_t most = (size_t)trial->options->repetitions;
-  size_t wanted = repetition > budget ? 1 : LEAST_REPETITIONS;
-  if (repetition > 0 && budget / repetition > (double)wanted)
-    wanted = budget / repetition < (double)most ? (size_t)(budget / repetition) : most;
-  return wanted < most ? wanted : most;
+/* ---- how many repetitions ---- */
+
+/* No more than the budget holds, if repetitions are as long as they should be; iterations that were found
+ * while the machine was slow make them shorter. */
+bool trial_make_room(trial *trial, char *why, size_t why_size) {
+  const bench_options *options = trial->options;
+  const double most = 10000, filled = 2 * options->point_budget / fmax(options->min_time, 1e-9);
+  trial->most = options->repetitions > 0 ? (size_t)options->repetitions
+                                         : BENCH_LEAST_REPETITIONS + (size_t)fmin(most, filled);
+  trial->result->seconds = calloc(trial->most, sizeof *trial->result->seconds);
+  trial->result->cpu_seconds = calloc(trial->most, sizeof *trial->result->cpu_seconds);
+  if (trial->result->seconds && trial->result->cpu_seconds) return true;
+  snprintf(why, why_size, "out of memory for %zu repetitions", trial->most);
+  return false;
+}
+
+static bool is_precise(const trial *trial) {
+  const interval median = trial->result->seconds_median;
+  return 0.5 * (median.high - median.low) <= trial->options->precision * median.estimate;
 }
 
 bool trial_wants_more(const trial *trial) {
-  return trial->result->repetitions == 0 || trial->result->repetitions < repetitions_wanted(trial);
+  const bench_options *options = trial->options;
+  const size_t made = trial->result->repetitions;
+  if (options->repetitions > 0 || made >= trial->most) return made < trial->most;
+  if (made < BENCH_LEAST_REPETITIONS || trial->spent < options->least_time) return true;
+  return trial->spent < options->point_budget && !is_precise(trial);
 }
 
 double trial_seconds_left(const trial *trial) {
-  const size_t done = trial->result->repetitions, wanted = repetitions_wanted(trial);
-  const double iterations = trial->result->iterations ? (double)trial->result->iterations : 1;
-  return wanted > done
-             ? (double)(wanted - done) * fmax(trial->run_seconds * iterations, trial->options->min_time)
-             : 0;
+  const bench_options *options = trial->options;
+  const size_t made = trial->result->repetitions;
+  if (!trial_wants_more(trial)) return 0;
+  const double iterations = fmax(1, (double)trial->result->iterations);
+  const double repetition = fmax(options->min_time, trial->run_seconds * iterations);
+  if (options->repetitions > 0) return (double)(trial->most - made) * repetition;
+  const double least = made < BENCH_LEAST_REPETITIONS ? (double)(BENCH_LEAST_REPETITIONS - made) : 0;
+  return fmax(least * repetition, options->point_budget - trial->spent);
 }
 
 void trial_finish(trial *trial) {
   result *result = trial->result;
-  if (result->repetitions == 0) return;
-  result->seconds_median = statistics_median_interval(result->seconds, result->repetitions, 0.95);
-  result->flops_per_second = result->flops / result->seconds_median.estimate;
+  if (result->repetitions > 0) result->flops_per_second = result->flops / result->seconds_median.estimate;
 }

@@ -15,6 +15,7 @@ typedef struct trial {
   result *result;
   double run_seconds; /* of one iteration, as far as is known */
   double spent;       /* seconds in repetitions */
+  size_t most;        /* repetitions that there is room for */
 } trial;
 
 /* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the
@@ -22,19 +23,24 @@ typedef struct trial {
  * with the reason in words, when memory cannot be had. */
 bool trial_verify(trial *trial, char *why, size_t why_size);
 
-/* Warms up and finds how many iterations a repetition takes. False when interrupted. */
+/* Room for the times of all repetitions; false, with the reason in words, when memory is short. */
+bool trial_make_room(trial *trial, char *why, size_t why_size);
+
+/* Warms up until the time of an iteration settles, and finds how many a repetition takes. False when
+ * interrupted. */
 bool trial_calibrate(trial *trial, void *workspace);
 
 /* One repetition more; false, and nothing is recorded, when interrupted. */
 bool trial_repeat(trial *trial, void *workspace);
 
-/* False when all repetitions are made or the time is spent. */
+/* False when all repetitions are made: as many as were asked for, or as the precision takes, or as the
+ * budget allows. */
 bool trial_wants_more(const trial *trial);
 
 /* Seconds that the repetitions to come will probably take. */
 double trial_seconds_left(const trial *trial);
 
-/* Fills what follows from the repetitions: median and rate. */
+/* Fills what follows from the repetitions. */
 void trial_finish(trial *trial);
 
 #endif
