@@ -9,9 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A report is head, name of the signal, tail. */
-static char head[512], tail[8192];
+/* A report is head, name of the signal, tail, and the command unless what follows prints a better one. */
+static char head[512], tail[2048], command[8192];
 static volatile sig_atomic_t armed;
+
+/* What the process becomes after its report, when there is a program to become. */
+enum { ARGUMENTS = 14, ARGUMENT_BYTES = 4096 };
+static const char *shrinker;
+static char texts[ARGUMENTS][ARGUMENT_BYTES], *arguments[ARGUMENTS + 1];
+
 static atomic_flag reporting = ATOMIC_FLAG_INIT;
 
 static const char *signal_name(int signal) {
@@ -21,6 +27,7 @@ static const char *signal_name(int signal) {
     case SIGILL: return "SIGILL: instruction that this processor does not have";
     case SIGFPE: return "SIGFPE: arithmetic fault";
     case SIGABRT: return "SIGABRT: it gave up";
+    case SIGALRM: return "SIGALRM: it did not end";
     default: return "signal";
   }
 }
@@ -35,6 +42,15 @@ static void write_text(const char *text) {
   }
 }
 
+/* exec keeps what is blocked, which the signal being handled is, and what was to alarm us. */
+static void become_shrinker(void) {
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  alarm(0);
+  execv(shrinker, arguments);
+}
+
 static void on_signal(int number) {
   if (!armed) { /* not a kernel's crash: let it take its usual course */
     signal(number, SIG_DFL);
@@ -46,6 +62,8 @@ static void on_signal(int number) {
   write_text(head);
   write_text(signal_name(number));
   write_text(tail);
+  if (shrinker && number != SIGALRM) become_shrinker();
+  write_text(command);
   _exit(1);
 }
 
@@ -55,8 +73,34 @@ void crash_install(void) {
   sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
   sigemptyset(&action.sa_mask);
-  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+  static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
   for (size_t n = 0; n < sizeof signals / sizeof signals[0]; n++) sigaction(signals[n], &action, NULL);
+}
+
+void crash_shrinks(const char *program) { shrinker = program; }
+
+static void prepare_shrinker(const char *variant, const char *problem, const char *origin, const char *isa,
+                             const char *threads) {
+  const char *const words[ARGUMENTS] = {shrinker,
+                                        "fuzz",
+                                        "--variant",
+                                        variant,
+                                        "--problem",
+                                        problem,
+                                        "--threads",
+                                        threads,
+                                        origin ? "--plugin" : NULL,
+                                        origin,
+                                        isa ? "--isa" : NULL,
+                                        isa};
+  int count = 0;
+  for (int n = 0; n < ARGUMENTS; n++) {
+    if (!words[n]) continue;
+    snprintf(texts[count], ARGUMENT_BYTES, "%s", words[n]);
+    arguments[count] = texts[count];
+    count++;
+  }
+  arguments[count] = NULL;
 }
 
 void crash_context(const char *variant, const char *problem, const char *origin, const char *isa,
@@ -64,9 +108,13 @@ void crash_context(const char *variant, const char *problem, const char *origin,
   armed = 0;
   if (!variant) return;
   snprintf(head, sizeof head, "\nattnbench: variant '%s' crashed (", variant);
-  snprintf(tail, sizeof tail,
-           ") on %s\n  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s\n",
-           problem, variant, problem, isa ? " --isa " : "", isa ? isa : "", threads,
-           origin ? " --plugin '" : "", origin ? origin : "", origin ? "'" : "");
+  snprintf(tail, sizeof tail, ") on %s\n", problem);
+  snprintf(command, sizeof command,
+           "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s\n", variant,
+           problem, isa ? " --isa " : "", isa ? isa : "", threads, origin ? " --plugin '" : "",
+           origin ? origin : "", origin ? "'" : "");
+  char count[16];
+  snprintf(count, sizeof count, "%d", threads);
+  if (shrinker) prepare_shrinker(variant, problem, origin, isa, count);
   armed = 1;
 }

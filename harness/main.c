@@ -12,6 +12,8 @@
 #include "bench.h"
 #include "cases.h"
 #include "crash.h"
+#include "fuzz.h"
+#include "interrupt.h"
 #include "instructions.h"
 #include "machine.h"
 #include "options.h"
@@ -269,6 +271,7 @@ static bool check_verify_problem(const options *options, const variant_list *lis
   return true;
 }
 
+/* verify and fuzz: the same variants, problems and instruction sets. */
 static int run_verify(const options *options, const variant_list *list) {
   char why[WHY_BYTES];
   const char *isa;
@@ -294,7 +297,10 @@ static int run_verify(const options *options, const variant_list *list) {
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,
   };
-  return verify_all(list, &how, stdout);
+  if (options->command == COMMAND_VERIFY) return verify_all(list, &how, stdout);
+  if (options->problems.count) return fuzz_shrink(&how, options->seconds, stdout);
+  const int status = fuzz_all(list, &how, options->seconds, stdout);
+  return status == STATUS_GOOD && interrupt_wanted() ? STATUS_INTERRUPTED : status;
 }
 
 /* "O(1)", "O(T)", "O(T^2)". */
@@ -359,7 +365,7 @@ static int run(const options *options) {
   int status = STATUS_UNUSABLE;
   if (!load_variants(&list, options, why, sizeof why))
     complain(why);
-  else if (options->command == COMMAND_VERIFY)
+  else if (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ)
     status = run_verify(options, &list);
   else if (options->command == COMMAND_LIST)
     status = run_list(&list);

@@ -25,6 +25,7 @@ typedef enum kind {
 enum {
   IN_BENCH = 1 << COMMAND_BENCH,
   IN_VERIFY = 1 << COMMAND_VERIFY,
+  IN_FUZZ = 1 << COMMAND_FUZZ,
   IN_LIST = 1 << COMMAND_LIST,
   IN_MACHINE = 1 << COMMAND_MACHINE,
   IN_PLOTS = 1 << COMMAND_PLOTS
@@ -49,12 +50,13 @@ typedef struct row {
 
 static const row *option_rows(size_t *count) {
   static const row rows[] = {
-      {"--variant", "NAME,...", IN_BENCH | IN_VERIFY, KIND_WORDS, AT(variants), NO_LIMITS,
+      {"--variant", "NAME,...", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_WORDS, AT(variants), NO_LIMITS,
        "only these variants; repeatable (all)"},
-      {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
+      {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
        "add the variants of a shared object; repeatable"},
-      {"--problem", "TEXT", IN_BENCH | IN_VERIFY, KIND_ITEM, AT(problems), NO_LIMITS,
-       "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench"},
+      {"--problem", "TEXT", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_ITEM, AT(problems), NO_LIMITS,
+       "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench;\n"
+       "fuzz: shrink it, for the one variant named, which fails it"},
       {"--preset", "NAME,...", IN_BENCH, KIND_WORDS, AT(presets), NO_LIMITS,
        "attention shapes of real models; 'list' names them; repeatable"},
       {"--batch", "B", IN_BENCH, KIND_INTEGER, AT(batch), SIZES_FROM(1), "batch entries (1)"},
@@ -70,11 +72,12 @@ static const row *option_rows(size_t *count) {
       {"--causal", NULL, IN_BENCH, KIND_FLAG, AT(causal), NO_LIMITS, "a query sees no later key"},
       {"--window", "W", IN_BENCH, KIND_INTEGER, AT(window), SIZES_FROM(0),
        "a query sees itself and the W keys before it (sliding_window 512, others all)"},
-      {"--threads", "N", IN_BENCH | IN_VERIFY | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096, NULL,
-       "threads that a kernel may use (the processors this process may use)"},
-      {"--isa", "NAME", IN_BENCH | IN_VERIFY, KIND_TEXT, AT(isa), NO_LIMITS,
-       "hold our variants to this instruction set (bench: the fastest; verify: each in turn)"},
-      {"--seed", "N", IN_BENCH | IN_VERIFY, KIND_SEED, AT(seed), NO_LIMITS, "of all random input (1)"},
+      {"--threads", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096,
+       NULL, "threads that a kernel may use (the processors this process may use; fuzz: 1 to 8 in turn)"},
+      {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
+       "hold our variants to this instruction set (bench: the fastest; verify, fuzz: each in turn)"},
+      {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SEED, AT(seed), NO_LIMITS,
+       "of all random input (1)"},
       {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), NO_LIMITS,
        "write results.json, results.csv, console.txt, summary.txt and the plots there"},
       {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
@@ -92,6 +95,8 @@ static const row *option_rows(size_t *count) {
       {"--quiet", NULL, IN_BENCH, KIND_FLAG, AT(quiet), NO_LIMITS, "no progress, no notes"},
       {"--count", "N", IN_VERIFY, KIND_INTEGER, AT(count), 0, 1000000000, NULL,
        "random problems for each variant, after the fixed grid (100)"},
+      {"--seconds", "SECONDS", IN_FUZZ, KIND_SECONDS, AT(seconds), NO_LIMITS,
+       "how long to search, and then to shrink a failure at most (60)"},
       {"--cases", "FOLDER", IN_VERIFY, KIND_TEXT, AT(cases), NO_LIMITS,
        "hold the variants to a folder of given answers instead"},
       {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(scripts), NO_LIMITS,
@@ -131,7 +136,8 @@ static const row *option_rows(size_t *count) {
   return rows;
 }
 
-static const char *const command_names[] = {"bench", "verify", "list", "machine", "plots", "help", "version"};
+static const char *const command_names[] = {"bench",   "verify", "fuzz", "list",
+                                            "machine", "plots",  "help", "version"};
 enum { COMMAND_COUNT = sizeof command_names / sizeof *command_names };
 
 /* ---- values ---- */
@@ -301,6 +307,7 @@ static options options_default(void) {
       .point_limit = 8,
       .point_budget = 1,
       .count = 100,
+      .seconds = 60,
       .brief = true,
       .random_interleaving = true,
       .format = "console",
@@ -364,7 +371,7 @@ static bool parse_command(options *options, const char *word, char *why, size_t 
   const char *nearest = text_nearest(word, command_names, COMMAND_COUNT);
   snprintf(why, why_size, "there is no command '%s'; %s%s", word,
            nearest ? "the nearest is "
-                   : "the commands are bench, verify, list, machine, plots, help and version",
+                   : "the commands are bench, verify, fuzz, list, machine, plots, help and version",
            nearest ? nearest : "");
   return false;
 }
@@ -386,6 +393,11 @@ static bool check_together(const options *options, char *why, size_t why_size) {
   }
   if (options->cases && options->isa) {
     snprintf(why, why_size, "verify --cases runs on every instruction set; leave out --isa");
+    return false;
+  }
+  if (options->command == COMMAND_FUZZ && options->problems.count &&
+      (options->problems.count > 1 || options->variants.count != 1)) {
+    snprintf(why, why_size, "fuzz shrinks one --problem for one --variant, which fails it");
     return false;
   }
   if (options->command == COMMAND_PLOTS && !options->file) {
@@ -461,6 +473,7 @@ void options_help(FILE *out) {
         "\n"
         "  attnbench [bench] [options]     measure a sweep of T for each variant, each point verified first\n"
         "  attnbench verify [options]      hold variants to the reference over a grid and random problems\n"
+        "  attnbench fuzz [options]        random problems without end; shrink what fails\n"
         "  attnbench list                  variants, instruction sets and presets\n"
         "  attnbench machine               what this machine is and what it can do at best\n"
         "  attnbench plots RESULTS.json    draw the pictures of a run again\n"
@@ -469,10 +482,11 @@ void options_help(FILE *out) {
         "Options are given as --name VALUE or --name=VALUE; defaults stand in parentheses.\n"
         "Status: 0 all is well, 1 a kernel is wrong, 2 nothing could be done, and one line says why.\n",
         out);
-  print_options(out, "bench, verify and list", IN_BENCH | IN_VERIFY | IN_LIST);
-  print_options(out, "bench, verify and machine", IN_BENCH | IN_VERIFY | IN_MACHINE);
-  print_options(out, "bench and verify", IN_BENCH | IN_VERIFY);
+  print_options(out, "bench, verify, fuzz and list", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST);
+  print_options(out, "bench, verify, fuzz and machine", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE);
+  print_options(out, "bench, verify and fuzz", IN_BENCH | IN_VERIFY | IN_FUZZ);
   print_options(out, "bench and plots", IN_BENCH | IN_PLOTS);
   print_options(out, "bench", IN_BENCH);
   print_options(out, "verify", IN_VERIFY);
+  print_options(out, "fuzz", IN_FUZZ);
 }

@@ -11,6 +11,7 @@
 typedef enum command {
   COMMAND_BENCH,
   COMMAND_VERIFY,
+  COMMAND_FUZZ,
   COMMAND_LIST,
   COMMAND_MACHINE,
   COMMAND_PLOTS,
@@ -51,6 +52,7 @@ typedef struct options {
   int64_t repetitions;                                         /* 0: by precision */
 
   int64_t count;     /* of random problems, verify only */
+  double seconds;    /* of searching and of shrinking, fuzz only */
   const char *cases; /* a folder, or NULL */
 
   /* As in Google Benchmark. */

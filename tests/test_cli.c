@@ -127,6 +127,7 @@ static void the_help_names_every_option(void **state) {
                                         "--point-budget",
                                         "--quiet",
                                         "--count",
+                                        "--seconds",
                                         "--cases",
                                         "--scripts",
                                         "--benchmark_filter",

@@ -42,10 +42,11 @@ static void each_command_has_its_name(void **state) {
   static const struct {
     const char *line;
     command command;
-  } cases[] = {{"bench", COMMAND_BENCH},       {"verify", COMMAND_VERIFY},      {"list", COMMAND_LIST},
-               {"machine", COMMAND_MACHINE},   {"plots a.json", COMMAND_PLOTS}, {"help", COMMAND_HELP},
-               {"bench --help", COMMAND_HELP}, {"verify -h", COMMAND_HELP},     {"version", COMMAND_VERSION},
-               {"--version", COMMAND_VERSION}};
+  } cases[] = {
+      {"bench", COMMAND_BENCH},     {"verify", COMMAND_VERIFY},     {"fuzz --seconds 3", COMMAND_FUZZ},
+      {"list", COMMAND_LIST},       {"machine", COMMAND_MACHINE},   {"plots a.json", COMMAND_PLOTS},
+      {"help", COMMAND_HELP},       {"bench --help", COMMAND_HELP}, {"verify -h", COMMAND_HELP},
+      {"version", COMMAND_VERSION}, {"--version", COMMAND_VERSION}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     options options;
     parse_well(&options, cases[i].line);
