@@ -2,10 +2,13 @@
  * threads, dispatch) hides the work, and where the data outgrow a cache the slope bends. Two rules pick
  * what is fitted:
  *   - the top three octaves, x >= x_max / 8, of what was measured;
- *   - of these, only points where overhead is less than a tenth of the time, where the overhead is what
+ *   - of these, only points where overhead is less than a twentieth of the time, where the overhead is what
  *     the two shortest lengths have in common if time is overhead + a T^declared.
- * Each repetition gives a slope of its own (repetition r of every point); the interval is Student's over
- * these slopes. It holds what varies from repetition to repetition, not what shifts all of one length. */
+ * Each pass over all lengths gives a slope of its own. Two things make their mean uncertain, and as they
+ * have nothing to do with each other, their intervals add as squares: what varies from pass to pass
+ * (Student's interval over the slopes), and what bends the curve in all passes alike, a cache or what is left
+ * of the overhead (the interval of the line through the mean logarithms). The test of this file draws
+ * curves with both and counts how often the interval holds the truth. */
 #include "complexity.h"
 
 #include <math.h>
@@ -16,7 +19,7 @@
 
 enum { LEAST_POINTS = 3 };
 
-static const double octaves_span = 8, overhead_share = 0.1, confidence = 0.95;
+static const double octaves_span = 8, overhead_share = 0.05, confidence = 0.95;
 
 /* One slope for each block, and its line's value at x = 1; the arrays are the caller's. */
 static void fit_blocks(const double *log_x, const double *y, size_t first, size_t points, size_t blocks,
@@ -26,6 +29,18 @@ static void fit_blocks(const double *log_x, const double *y, size_t first, size_
     for (size_t n = 0; n < count; n++) log_y[n] = log(y[block * points + first + n]);
     slopes[block] = statistics_slope(log_x + first, log_y, count, confidence, &intercepts[block]).estimate;
   }
+}
+
+/* The slope of the mean logarithms, with the interval that their distance from a line gives. */
+static interval fit_means(const double *log_x, const double *y, size_t first, size_t points, size_t blocks,
+                          double *log_y, double confidence_wanted) {
+  const size_t count = points - first;
+  for (size_t n = 0; n < count; n++) {
+    log_y[n] = 0;
+    for (size_t block = 0; block < blocks; block++)
+      log_y[n] += log(y[block * points + first + n]) / (double)blocks;
+  }
+  return statistics_slope(log_x + first, log_y, count, confidence_wanted, NULL);
 }
 
 interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
@@ -40,10 +55,12 @@ interval complexity_exponent(const double *x, size_t points, const double *y, si
   if (log_x && log_y && slopes && intercepts && points - first >= 2 && blocks > 0) {
     for (size_t n = 0; n < points; n++) log_x[n] = log(x[n]);
     fit_blocks(log_x, y, first, points, blocks, log_y, slopes, intercepts);
-    if (blocks > 1)
-      exponent = statistics_mean_interval(slopes, blocks, confidence_wanted);
-    else
-      exponent = statistics_slope(log_x + first, log_y, points - first, confidence_wanted, NULL);
+    exponent = fit_means(log_x, y, first, points, blocks, log_y, confidence_wanted);
+    if (blocks > 1) {
+      const interval varying = statistics_mean_interval(slopes, blocks, confidence_wanted);
+      const double half = hypot(varying.high - varying.estimate, exponent.high - exponent.estimate);
+      exponent = (interval){varying.estimate, varying.estimate - half, varying.estimate + half};
+    }
     if (log_intercept) *log_intercept = statistics_mean(intercepts, blocks);
   }
   free(log_x);
@@ -153,6 +170,7 @@ static void fit_time(const curve *curve, growth *growth) {
     }
     growth->time = complexity_exponent(x, curve->count, y, blocks, confidence, &growth->time_intercept, NULL);
     growth->has_time = isfinite(growth->time.estimate);
+    growth->blocks = blocks;
     fit_coefficient(curve, growth);
   }
   free(x);

@@ -11,8 +11,8 @@ typedef void complexity_declared(const char *variant, int *time_exponent, int *w
 void complexity_fit(report *report, complexity_declared *declared, void *context);
 
 /* Exponent of y in x from blocks of measurements: y is [blocks][points]; one log-log slope per block
- * over the top three octaves of x, then a t interval over the blocks; with one block, the interval of
- * the slope itself. */
+ * over the top three octaves of x; the interval holds what varies from block to block and what bends the
+ * curve in all of them. With one block, only the latter. */
 interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
                              double confidence, double *log_intercept, size_t *first_point);
 

@@ -44,6 +44,7 @@ typedef struct growth {
   double time_intercept, workspace_intercept; /* natural log of the fitted line at T = 1 */
   int time_declared, workspace_declared;
   double from_length, to_length; /* range of T of the fit */
+  size_t blocks;                 /* passes over these lengths that the exponent of time is from */
 } growth;
 
 typedef struct report {
