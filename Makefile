@@ -7,7 +7,7 @@
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
 #   V=1                           show the commands as they run
-#   ARGS="--variant fused"        more arguments for `make bench` and `make verify`
+#   ARGS="--variant fused"        more arguments for `make bench`, `make verify` and `make peers`
 
 ifeq ($(origin CC),default)
   CC := gcc
@@ -83,6 +83,11 @@ TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
 
+# What scripts/peers needs of the suite, as a shared object for Python.
+SUITE := $(BUILD)/peers/suite.so
+SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c \
+  $(patsubst %,harness/%.c,inputs memory plugins statistics truth workload workload_text)
+
 # ---- Flags ----------------------------------------------------------------------------------------
 
 CFLAGS ?= -g
@@ -121,8 +126,8 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots sanitize format format-check clean \
-  tests run-tests run-bench needed force
+.PHONY: all help test test-full verify bench plots peers sanitize format format-check clean \
+  tests run-tests run-bench run-peers needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -152,6 +157,15 @@ bench: ## set up, build, verify, measure, plot; everything lands in results/late
 plots: all ## draw the pictures of results/latest again (JSON=file: of that file, beside it)
 	$(PROGRAM) plots $(or $(JSON),$(RESULTS)/latest/results.json)
 
+peers: ## measure fused beside PyTorch, ONNX Runtime, oneDNN and OpenVINO (ARGS="--help": options)
+	@if command -v python3 >/dev/null; then python3 scripts/peers/options.py $(ARGS); fi
+ifeq ($(findstring --help,$(ARGS)),)
+	@scripts/peers/setup.sh $(BUILD)/peers/venv
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(SUITE)
+	@$(MAKE) --no-print-directory run-peers
+endif
+
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@scripts/sanitize.sh
 
@@ -165,10 +179,10 @@ clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
 FORMATTED := $(wildcard $(foreach folder,variants variants/tile variants/cuda reference harness tests \
-  tests/plugins,$(folder)/*.c $(folder)/*.h))
+  tests/plugins scripts/peers,$(folder)/*.c $(folder)/*.h))
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS)
+tests: $(TESTS) $(TEST_PLUGINS) $(SUITE)
 
 run-tests:
 	@scripts/run_tests.sh $(TESTS)
@@ -179,6 +193,13 @@ run-bench: $(PROGRAM) $(VARIANTS)
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
 	$(PROGRAM) bench --out $(RESULTS)/$$now $(ARGS); status=$$?; \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \
+	exit $$status
+
+run-peers:
+	@trap : INT; now=peers-$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
+	$(BUILD)/peers/venv/bin/python scripts/peers/peers.py --build $(BUILD) --out $(RESULTS)/$$now $(ARGS); \
+	status=$$?; \
+	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/peers; fi; \
 	exit $$status
 
 # ---- Rules ----------------------------------------------------------------------------------------
@@ -195,6 +216,11 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/s
 $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
+
+$(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ \
+	  $(filter %.c,$^) -ldl -lm
 
 # -MMD writes beside each object which headers it was made from.
 $(BUILD)/%.o: %.c $(BUILD)/flags

@@ -1,0 +1,251 @@
+"""The kernels that are measured: ours, and what a user would pick instead.
+
+Each makes ready one problem for so many threads and gives its candidates: the kernels that this library
+has for it, of which the faster one is measured. A candidate is a function that computes the output once,
+into memory that the library gave it, and one that fetches the output as [B, H, T, D]. Every library gets
+its inputs in the layout that it is fastest with, prepared outside the measurement.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suite import Case, Shape, Suite
+
+
+@dataclass(frozen=True)
+class Inputs:
+    shape: Shape
+    query: np.ndarray  # [B, H, T, D], as are all
+    key: np.ndarray
+    value: np.ndarray
+
+    def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.query, self.key, self.value
+
+    @property
+    def causal(self) -> bool:
+        return self.shape.mask == "causal"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    name: str
+    run: Callable[[], Any]
+    output: Callable[[], np.ndarray]
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A packed copy that begins at a cache line, as our own tensors do."""
+    memory = np.empty(array.nbytes + 64, dtype=np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+class Ours:
+    """A variant of this repository, or of somebody's plugin."""
+
+    def __init__(self, threads: int, library: Path, plugin: Path, variant: str) -> None:
+        self.threads, self.suite = threads, Suite(library)
+        self.variant, self.name = self.suite.variant(plugin, variant), variant
+
+    def version(self) -> str:
+        return os.environ.get("ATTN_ISA", "the fastest instruction set")
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        case = Case(self.suite, inputs.shape)
+        for name, values in zip(("query", "key", "value"), inputs.tensors()):
+            if not np.array_equal(case.tensor(name), values):
+                raise RuntimeError("the inputs of two processes differ")
+        case.prepare(self.variant, self.threads)
+        yield Candidate(
+            self.name,
+            lambda: case.run(self.variant, self.threads),
+            lambda: case.tensor("output").copy(),
+        )
+
+
+class Torch:
+    """scaled_dot_product_attention with the kernel that PyTorch itself chooses."""
+
+    def __init__(self, threads: int) -> None:
+        import torch
+        import torch.nn.attention
+
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        self.torch = torch
+
+    def version(self) -> str:
+        return str(self.torch.__version__)
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        attention = self.torch.nn.functional.scaled_dot_product_attention
+        query, key, value = (self.torch.from_numpy(aligned(x)) for x in inputs.tensors())
+
+        def run() -> Any:
+            return attention(query, key, value, is_causal=inputs.causal)
+
+        backends = {
+            int(value): name for name, value in self.torch.nn.attention.SDPBackend.__members__.items()
+        }
+        choice = self.torch._fused_sdp_choice(query, key, value, is_causal=inputs.causal)
+        yield Candidate(backends.get(int(choice), "SDPA").lower(), run, lambda: run().numpy())
+
+
+class OneDnn:
+    """oneDNN's graph of attention, matrix product - softmax - matrix product in one partition, in the
+    build that comes with PyTorch. It knows no causal mask but one that is added to the scores."""
+
+    def __init__(self, threads: int) -> None:
+        warnings.simplefilter("ignore")  # tracing is deprecated; the pinned version has it
+        import torch
+
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        torch.jit.enable_onednn_fusion(True)
+        self.torch = torch
+
+    def version(self) -> str:
+        text = self.torch.__config__.show()
+        return text.partition("MKL-DNN v")[2].split(" ")[0] + " in PyTorch " + str(self.torch.__version__)
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        torch = self.torch
+        scale, length = 1 / math.sqrt(inputs.shape.head_dim), inputs.shape.length
+        tensors = [torch.from_numpy(aligned(x)) for x in inputs.tensors()]
+        if inputs.causal:
+            mask = torch.full((length, length), -math.inf).triu(1)
+            tensors.append(mask.view(1, 1, length, length))
+
+        class Attention(torch.nn.Module):
+            def forward(self, query: Any, key: Any, value: Any, *mask: Any) -> Any:
+                scores = torch.matmul(query, key.transpose(-2, -1)) * scale
+                for bias in mask:
+                    scores = scores + bias
+                return torch.matmul(torch.softmax(scores, dim=-1), value)
+
+        graph = torch.jit.freeze(torch.jit.trace(Attention().eval(), tensors, check_trace=False))
+        for _ in range(2):  # the first two calls observe the shapes, from the third on oneDNN runs
+            graph(*tensors)
+        graph(*tensors)
+        # Of the graph proper nothing may be left to PyTorch: all operations are in the fused part.
+        outside = str(graph.graph_for(*tensors)).partition("\nwith ")[0]
+        if "oneDNNFusionGroup" not in outside or "aten::softmax" in outside:
+            raise RuntimeError("oneDNN did not take the graph of attention as a whole")
+        yield Candidate("graph", lambda: graph(*tensors), lambda: graph(*tensors).numpy())
+
+
+class OnnxRuntime:
+    """The Attention operator of ONNX (opset 23) and ONNX Runtime's own MultiHeadAttention."""
+
+    def __init__(self, threads: int) -> None:
+        import onnxruntime
+
+        self.threads, self.runtime = threads, onnxruntime
+
+    def version(self) -> str:
+        return str(self.runtime.__version__)
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        batch, heads, length, dim = inputs.shape.dims()
+        causal = int(inputs.causal)
+        yield self._candidate("Attention", inputs.tensors(), lambda x: x, is_causal=causal)
+        # [B, T, H D] in, and out.
+        merged = tuple(x.swapaxes(1, 2).reshape(batch, length, heads * dim) for x in inputs.tensors())
+        yield self._candidate(
+            "MultiHeadAttention",
+            merged,
+            lambda x: x.reshape(batch, length, heads, dim).swapaxes(1, 2),
+            domain="com.microsoft",
+            num_heads=heads,
+            unidirectional=causal,
+        )
+
+    def _candidate(
+        self,
+        operator: str,
+        tensors: tuple[np.ndarray, ...],
+        to_heads: Callable[[np.ndarray], np.ndarray],
+        **attributes: Any,
+    ) -> Candidate:
+        from onnx import TensorProto, helper
+
+        def info(name: str) -> Any:
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, tensors[0].shape)
+
+        names = ["query", "key", "value"]
+        node = helper.make_node(operator, names, ["output"], **attributes)
+        graph = helper.make_graph([node], "attention", [info(n) for n in names], [info("output")])
+        opsets = [helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=11)
+        options = self.runtime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        session = self.runtime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        # Bound to memory, so that no copy of the output is measured.
+        binding, output = session.io_binding(), aligned(np.empty_like(tensors[0]))
+        values = [self.runtime.OrtValue.ortvalue_from_numpy(aligned(x)) for x in (*tensors, output)]
+        for name, value in zip(names, values):
+            binding.bind_ortvalue_input(name, value)
+        binding.bind_ortvalue_output("output", values[-1])
+        return Candidate(
+            operator,
+            lambda: session.run_with_iobinding(binding),
+            lambda: to_heads(binding.get_outputs()[0].numpy()),
+        )
+
+
+class OpenVino:
+    """OpenVINO's ScaledDotProductAttention, whose matrix products are oneDNN's."""
+
+    def __init__(self, threads: int) -> None:
+        import openvino
+
+        self.threads, self.openvino = threads, openvino
+        self.core = openvino.Core()
+
+    def version(self) -> str:
+        return str(self.openvino.__version__).split("-")[0]
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        from openvino import opset13
+
+        names = ["query", "key", "value"]
+        nodes = [opset13.parameter(inputs.shape.dims(), np.float32, name=name) for name in names]
+        model = self.openvino.Model(
+            [opset13.scaled_dot_product_attention(*nodes, causal=inputs.causal)], nodes
+        )
+        settings = {
+            "INFERENCE_NUM_THREADS": self.threads,
+            "NUM_STREAMS": 1,
+            "INFERENCE_PRECISION_HINT": "f32",
+        }
+        request = self.core.compile_model(model, "CPU", settings).create_infer_request()
+        tensors = [aligned(tensor) for tensor in inputs.tensors()]
+        for index, tensor in enumerate(tensors):
+            request.set_input_tensor(index, self.openvino.Tensor(tensor, shared_memory=True))
+
+        def run(owned: list[np.ndarray] = tensors) -> Any:  # the request does not keep their memory
+            return request.infer()
+
+        yield Candidate("ScaledDotProductAttention", run, lambda: request.get_output_tensor(0).data.copy())
+
+
+PEERS: dict[str, Callable[[int], Any]] = {
+    "torch": Torch,
+    "onnxruntime": OnnxRuntime,
+    "onednn": OneDnn,
+    "openvino": OpenVino,
+}

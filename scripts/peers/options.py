@@ -1,0 +1,127 @@
+"""What `make peers ARGS="..."` takes. Run as a program it only says what is wrong with its arguments: it
+needs no packages, so that this comes before anything is installed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parents[2]
+MASKS = ("full", "causal")
+
+# The peers and what they are called, in the order in which they are shown.
+TITLES = {
+    "torch": "PyTorch",
+    "onnxruntime": "ONNX Runtime",
+    "onednn": "oneDNN",
+    "openvino": "OpenVINO",
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"make peers: {message}\n")
+
+
+def _numbers(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 31 for part in parts):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a list of whole numbers from 1, such as 512,1024")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
+    return int(text)
+
+
+def _names(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+    def parse(text: str) -> list[str]:
+        for part in text.split(","):
+            if part not in known:
+                raise argparse.ArgumentTypeError(f"'{part}' is not one of {', '.join(known)}")
+        return list(dict.fromkeys(text.split(",")))
+
+    return parse
+
+
+@dataclass(frozen=True)
+class Options:
+    build: Path
+    lengths: list[int]
+    head_dims: list[int]
+    masks: list[str]
+    threads: list[int]
+    peers: list[str]
+    variant: str
+    plugin: Path
+    batch: int
+    heads: int
+    repetitions: int
+    seconds: int
+    seed: int
+    out: Path
+
+
+def parse(arguments: list[str]) -> Options:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H-%M-%SZ")
+    parser = _Parser(
+        prog="make peers",
+        usage='make peers [ARGS="options"]',
+        description="Measures a variant beside what a user would pick instead.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    lengths, dims, out = [512, 1024, 2048, 4096, 8192], [64, 128], ROOT / "results" / f"peers-{now}"
+    known, masks = _names(tuple(TITLES)), _names(MASKS)
+    add("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
+    add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
+    add("--head-dims", metavar="D,...", type=_numbers, default=dims, help="(64,128)")
+    add("--masks", metavar="MASK,...", type=masks, default=list(MASKS), help="of full,causal (both)")
+    add(
+        "--threads",
+        metavar="N,...",
+        type=_numbers,
+        default=[1, 2],
+        help="(1,2, or what processors there are)",
+    )
+    add("--peers", metavar="NAME,...", type=known, default=list(TITLES), help=f"of {','.join(TITLES)} (all)")
+    add("--variant", metavar="NAME", default="fused", help="of ours or of the plugin (fused)")
+    add("--plugin", metavar="FILE.so", type=Path, help="a shared object to take the variant from (ours)")
+    add("--batch", metavar="B", type=_number, default=1, help="batch entries (1)")
+    add("--heads", metavar="H", type=_number, default=4, help="heads (4)")
+    add(
+        "--repetitions",
+        metavar="N",
+        type=_number,
+        default=6,
+        help="at least (6, the fewest with a 95%% interval)",
+    )
+    add(
+        "--seconds",
+        metavar="S",
+        type=_number,
+        default=5,
+        help="of repetitions for a point, if N take less (5)",
+    )
+    add("--seed", metavar="N", type=_number, default=1, help="of the inputs and the order (1)")
+    add("--out", metavar="FOLDER", type=Path, default=out, help="a folder to be made (results/peers-TIME)")
+    found = vars(parser.parse_args(arguments))
+    if not found["plugin"]:
+        found["plugin"] = found["build"] / "attnbench_variants.so"
+    if found["out"].exists():
+        parser.error(f"'{found['out']}' is there already; name a folder that is not")
+    processors = len(os.sched_getaffinity(0))
+    found["threads"] = list(dict.fromkeys(min(threads, processors) for threads in found["threads"]))
+    return Options(**found)
+
+
+if __name__ == "__main__":
+    parse(sys.argv[1:])

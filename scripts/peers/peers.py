@@ -1,0 +1,152 @@
+"""Measures a variant of this suite beside what a user would pick instead: `make peers`.
+
+Every point is one problem with so many threads. All implementations get the same inputs, their outputs
+are held to the suite's reference under its bound, and they are timed in turns, in random order within
+each repetition. The time of each repetition is divided by ours of the same repetition, so that what slows
+the machine for a while slows both sides of a ratio.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from implementations import PEERS, Inputs, Ours
+from options import ROOT, TITLES, Options, parse
+from results import Measurement, Point, Run, header, plot, row, summary, write
+from suite import Case, Shape, Suite, SuiteError
+from worker import Worker, WorkerError
+
+TURN_SECONDS = 0.02  # of one implementation in one repetition, at least one call
+
+
+def measure_peak(options: Options, threads: int) -> float:
+    """The multiply-add peak of the fastest instruction set in FLOP/s, or 0."""
+    program = options.build / "attnbench"
+    try:
+        done = subprocess.run([program, "machine", "--threads", str(threads)], capture_output=True, text=True)
+    except OSError:
+        return 0
+    rates = re.findall(r"^  (?:portable|avx2|avx512) +([0-9.]+) GFLOP/s", done.stdout, re.MULTILINE)
+    return float(rates[-1]) * 1e9 if rates else 0
+
+
+def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
+    """Ours first. A peer that does not start is said to, and left out."""
+    library = options.build / "peers" / "suite.so"
+    workers = [Worker(options.variant, threads, Ours, library, options.plugin.resolve(), options.variant)]
+    for name in options.peers:
+        try:
+            workers.append(Worker(name, threads, PEERS[name]))
+        except WorkerError as error:
+            print(f"{TITLES[name]} does not start: {error}", file=sys.stderr)
+    run.versions |= {worker.name: worker.version for worker in workers}
+    return workers
+
+
+def prepare(worker: Worker, case: Case, measurement: Measurement) -> bool:
+    """Makes the point ready and holds its output to the reference; true when it can be timed."""
+    inputs = Inputs(case.shape, *(case.tensor(name) for name in ("query", "key", "value")))
+    try:
+        ready = worker.prepare(inputs)
+    except WorkerError as error:
+        measurement.failure = str(error)
+        return False
+    measurement.kernel = ready.kernel
+    measurement.bound_share, measurement.failure = case.hold(ready.output)
+    return True
+
+
+def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape, threads: int) -> Point:
+    case = Case(suite, shape)
+    by_name = {name: Measurement(name) for name in [options.variant, *options.peers]}
+    there = {worker.name: worker for worker in workers}
+    for name, found in by_name.items():
+        if name not in there:
+            found.failure = "does not start"
+    timed = [worker for worker in workers if prepare(worker, case, by_name[worker.name])]
+    order = random.Random(f"{options.seed} {shape.workload()} {threads}")
+    repetitions, end = 0, time.monotonic() + options.seconds
+    while timed and (repetitions < options.repetitions or time.monotonic() < end):
+        order.shuffle(timed)
+        for worker in list(timed):
+            try:
+                by_name[worker.name].seconds.append(worker.measure(TURN_SECONDS))
+            except WorkerError as error:
+                by_name[worker.name].failure = str(error)
+                timed.remove(worker)
+        repetitions += 1
+    point = Point(shape, threads, case.flops, list(by_name.values()))
+    for found in point.measurements:
+        complete = 0 < len(found.seconds) == repetitions
+        found.time = suite.median(found.seconds) if complete else None
+        if complete and point.ours().time:
+            ratios = [theirs / mine for theirs, mine in zip(found.seconds, point.ours().seconds)]
+            found.ratio = suite.median(ratios)
+    return point
+
+
+def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], None]) -> None:
+    say(
+        f"{options.variant} against its peers: their time over ours, above 1 where {options.variant} is faster;"
+    )
+    say("median [95% interval] of paired repetitions; '!': an output beyond the error bound.")
+    say(f"B {options.batch}, H {options.heads}. Percent: of the multiply-add peak of this run.\n")
+    say(header(run))
+    for threads in options.threads:
+        if peak := measure_peak(options, threads):
+            run.peaks[threads] = peak
+        workers: list[Worker] = []
+        try:
+            workers = start_workers(options, threads, run)
+            for mask in options.masks:
+                for dim in options.head_dims:
+                    for length in options.lengths:
+                        shape = Shape(mask, options.batch, options.heads, dim, length, options.seed)
+                        run.points.append(measure(options, suite, workers, shape, threads))
+                        say(row(run, run.points[-1]))
+        finally:
+            for worker in workers:
+                worker.end()
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    table: list[str] = []
+
+    def say(text: str) -> None:
+        table.append(text)
+        print(text, flush=True)
+
+    run = Run(options.variant, str(options.plugin), options.peers, {}, {})
+    interrupted = False
+    try:
+        suite = Suite(options.build / "peers" / "suite.so")
+        suite.variant(options.plugin.resolve(), options.variant)
+        measure_all(options, suite, run, say)
+    except (OSError, SuiteError, WorkerError) as error:
+        print(f"make peers: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:  # what is measured is kept
+        interrupted = True
+    if not run.points:
+        return 130
+    say("")
+    for line in summary(run):
+        say(line)
+    options.out.mkdir(parents=True)
+    write(run, options.out, options.seed, "\n".join(table) + "\n")
+    if why := plot(run, ROOT / "scripts" / "plots", options.out):
+        print(f"no plot: {why}", file=sys.stderr)
+    print(f"\n{options.out} holds the table, results.json and the plot")
+    if interrupted:
+        return 130
+    return 1 if any(point.ours().failure for point in run.points) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

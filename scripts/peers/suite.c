@@ -1,0 +1,97 @@
+/* What scripts/peers asks of the suite, as a shared object for Python: inputs, a variant to run, the
+ * reference with its bound, and the interval of a median. One case is one problem with its inputs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../harness/plugins.h"
+#include "../../harness/statistics.h"
+#include "../../harness/truth.h"
+
+#define EXPORTED __attribute__((visibility("default")))
+
+typedef struct suite_case {
+  inputs inputs;
+  truth truth;
+  bool solved;
+  guarded workspace;
+} suite_case;
+
+typedef struct suite_verdict {
+  bool passed;
+  double bound_share;
+  char problem[256];
+} suite_verdict;
+
+EXPORTED void suite_close(suite_case *at) {
+  if (!at) return;
+  if (at->solved) truth_destroy(&at->truth);
+  guarded_destroy(&at->workspace);
+  inputs_destroy(&at->inputs);
+  free(at);
+}
+
+/* The problem of this workload, as workload.h writes it, with its inputs; NULL, with the reason. */
+EXPORTED suite_case *suite_open(const char *text, char *why, size_t why_size) {
+  suite_case *at = calloc(1, sizeof *at);
+  workload workload;
+  if (at && workload_parse(text, &workload, why, why_size) &&
+      inputs_create(&at->inputs, &workload, true, why, why_size))
+    return at;
+  if (!at) snprintf(why, why_size, "no memory");
+  free(at);
+  return NULL;
+}
+
+EXPORTED const void *suite_query(const suite_case *at) { return at->inputs.tensors.query; }
+EXPORTED const void *suite_key(const suite_case *at) { return at->inputs.tensors.key; }
+EXPORTED const void *suite_value(const suite_case *at) { return at->inputs.tensors.value; }
+EXPORTED const void *suite_output(const suite_case *at) { return at->inputs.tensors.output; }
+EXPORTED double suite_flops(const suite_case *at) { return workload_flops(&at->inputs.workload); }
+
+/* The variant of a plugin, or NULL, with the reason. It stays loaded. */
+EXPORTED const attn_variant *suite_variant(const char *plugin, const char *name, char *why, size_t why_size) {
+  variant_list list = {0};
+  if (!variant_list_add(&list, plugin, why, why_size)) return NULL;
+  const attn_variant *variant = variant_list_find(&list, name);
+  if (!variant) snprintf(why, why_size, "%s has no variant '%s'", plugin, name);
+  variant_list_destroy(&list);
+  return variant;
+}
+
+/* Makes a workspace for the variant; false, with the reason, when it cannot solve the case. */
+EXPORTED bool suite_prepare(suite_case *at, const attn_variant *variant, int threads, char *why,
+                            size_t why_size) {
+  const attn_problem *problem = &at->inputs.problem;
+  const char *reason = attn_unsupported(variant, problem);
+  if (reason) {
+    snprintf(why, why_size, "%s: %s", variant->name, reason);
+    return false;
+  }
+  guarded_destroy(&at->workspace);
+  const size_t bytes = variant->workspace_size ? variant->workspace_size(problem, threads) : 0;
+  return guarded_create(&at->workspace, bytes, 64, why, why_size);
+}
+
+EXPORTED void suite_run(suite_case *at, const attn_variant *variant, int threads) {
+  variant->run(&at->inputs.problem, &at->inputs.tensors, at->workspace.data, threads);
+}
+
+/* Holds an output, packed [B, H, T, D], to reference rows that are solved at the first call. False, with
+ * the reason, when that could not be done. */
+EXPORTED bool suite_hold(suite_case *at, const float *output, int64_t max_rows, suite_verdict *result,
+                         char *why, size_t why_size) {
+  if (!at->solved) at->solved = truth_solve(&at->truth, &at->inputs, max_rows, why, why_size);
+  if (!at->solved) return false;
+  memcpy(at->inputs.output.data, output, at->inputs.output.bytes);
+  verdict verdict;
+  truth_compare(&at->truth, &verdict);
+  result->passed = verdict.passed;
+  result->bound_share = verdict.bound_share;
+  memcpy(result->problem, verdict.problem, sizeof result->problem);
+  return true;
+}
+
+EXPORTED interval suite_median(const double *values, size_t count) {
+  return statistics_median_interval(values, count, 0.95);
+}

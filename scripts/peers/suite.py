@@ -1,0 +1,115 @@
+"""The suite's own inputs, variants, reference and statistics, through build/peers/suite.so (suite.c)."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from ctypes import POINTER, c_bool, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+class _Verdict(ctypes.Structure):
+    _fields_ = [("passed", c_bool), ("bound_share", c_double), ("problem", c_char * 256)]
+
+
+class Interval(ctypes.Structure):
+    """A median and the ends of its 95% interval."""
+
+    _fields_ = [("estimate", c_double), ("low", c_double), ("high", c_double)]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One problem: query and key length T, as many key/value heads as query heads."""
+
+    mask: str
+    batch: int
+    heads: int
+    head_dim: int
+    length: int
+    seed: int
+
+    def family(self) -> str:
+        return f"{self.mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.heads}/D:{self.head_dim}"
+
+    def workload(self) -> str:
+        return f"{self.family()}/T:{self.length}"
+
+    def dims(self) -> tuple[int, int, int, int]:
+        return self.batch, self.heads, self.length, self.head_dim
+
+
+class SuiteError(Exception):
+    """What the suite says in words of why it cannot do something."""
+
+
+class Suite:
+    def __init__(self, library: Path) -> None:
+        self.library = ctypes.CDLL(str(library))
+        why = (c_char_p, c_size_t)
+        signatures: dict[str, tuple[object, tuple[object, ...]]] = {
+            "suite_open": (c_void_p, (c_char_p, *why)),
+            "suite_close": (None, (c_void_p,)),
+            "suite_query": (c_void_p, (c_void_p,)),
+            "suite_key": (c_void_p, (c_void_p,)),
+            "suite_value": (c_void_p, (c_void_p,)),
+            "suite_output": (c_void_p, (c_void_p,)),
+            "suite_flops": (c_double, (c_void_p,)),
+            "suite_variant": (c_void_p, (c_char_p, c_char_p, *why)),
+            "suite_prepare": (c_bool, (c_void_p, c_void_p, c_int, *why)),
+            "suite_run": (None, (c_void_p, c_void_p, c_int)),
+            "suite_hold": (c_bool, (c_void_p, c_void_p, c_int64, POINTER(_Verdict), *why)),
+            "suite_median": (Interval, (POINTER(c_double), c_size_t)),
+        }
+        for name, (result, arguments) in signatures.items():
+            function = getattr(self.library, name)
+            function.restype, function.argtypes = result, arguments
+        self._why = ctypes.create_string_buffer(1024)
+
+    def ask(self, name: str, *arguments: object) -> int:
+        """Calls a function that fills in a reason where it returns false or NULL."""
+        answer = getattr(self.library, name)(*arguments, self._why, len(self._why))
+        if not answer:
+            raise SuiteError(self._why.value.decode(errors="replace"))
+        return answer
+
+    def variant(self, plugin: Path, name: str) -> int:
+        return self.ask("suite_variant", str(plugin).encode(), name.encode())
+
+    def median(self, values: Sequence[float]) -> Interval:
+        return self.library.suite_median((c_double * len(values))(*values), len(values))
+
+
+class Case:
+    """One problem with its inputs."""
+
+    def __init__(self, suite: Suite, shape: Shape) -> None:
+        self.suite, self.shape = suite, shape
+        self.handle = suite.ask("suite_open", f"{shape.workload()}/seed:{shape.seed}".encode())
+        self.flops: float = suite.library.suite_flops(self.handle)
+        weakref.finalize(self, suite.library.suite_close, self.handle)
+
+    def tensor(self, name: str) -> np.ndarray:
+        """A view of query, key, value or output, [B, H, T, D]."""
+        address = getattr(self.suite.library, f"suite_{name}")(self.handle)
+        return np.ctypeslib.as_array(ctypes.cast(address, POINTER(ctypes.c_float)), self.shape.dims())
+
+    def prepare(self, variant: int, threads: int) -> None:
+        self.suite.ask("suite_prepare", self.handle, variant, threads)
+
+    def run(self, variant: int, threads: int) -> None:
+        self.suite.library.suite_run(self.handle, variant, threads)
+
+    def hold(self, output: np.ndarray) -> tuple[float, str]:
+        """Worst error as a share of its bound, and what is wrong in words, or ""."""
+        packed = np.ascontiguousarray(output, dtype=np.float32)
+        if packed.shape != self.shape.dims():
+            return float("inf"), f"the output has shape {packed.shape} and not {self.shape.dims()}"
+        rows = 64  # a fraction of a second at T = 8192, D = 128
+        verdict = _Verdict()
+        self.suite.ask("suite_hold", self.handle, packed.ctypes.data, rows, ctypes.byref(verdict))
+        return verdict.bound_share, "" if verdict.passed else verdict.problem.decode(errors="replace")
