@@ -91,9 +91,7 @@ def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape,
 
 
 def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], None]) -> None:
-    say(
-        f"{options.variant} against its peers: their time over ours, above 1 where {options.variant} is faster;"
-    )
+    say(f"{options.variant} against its peers: their time over ours, above 1 where ours is less;")
     say("median [95% interval] of paired repetitions; '!': an output beyond the error bound.")
     say(f"B {options.batch}, H {options.heads}. Percent: of the multiply-add peak of this run.\n")
     say(header(run))
