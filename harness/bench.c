@@ -13,6 +13,7 @@
 #include "report_format.h"
 #include "stage.h"
 #include "sweep.h"
+#include "work.h"
 
 /* ---- names and order ---- */
 
@@ -170,12 +171,14 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
     machine_measure(&report->machine, options->threads, options->machine_seconds);
     good = run_stages(&bench, why, why_size);
   }
-  progress_end(&bench.progress);
-  interrupt_release();
   if (good) {
     fill_peak_fractions(report, options->isa);
     complexity_fit(report, find_declared, &bench);
+    progress_show(&bench.progress, count, count, 0, "counting instructions");
+    if (options->instructions && !report->interrupted) work_fit(report, points, bench.count);
   }
+  progress_end(&bench.progress);
+  interrupt_release();
   report->peak_memory_bytes = memory_peak_bytes();
   free(bench.families);
   free(bench.order);

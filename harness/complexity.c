@@ -44,7 +44,8 @@ static interval fit_means(const double *log_x, const double *y, size_t first, si
 }
 
 interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
-                             double confidence_wanted, double *log_intercept, size_t *first_point) {
+                             double confidence_wanted, double *log_intercept, size_t *first_point,
+                             double *varying) {
   interval exponent = {NAN, -INFINITY, INFINITY};
   size_t first = 0;
   while (first < points && x[first] * octaves_span < x[points - 1]) first++;
@@ -57,9 +58,10 @@ interval complexity_exponent(const double *x, size_t points, const double *y, si
     fit_blocks(log_x, y, first, points, blocks, log_y, slopes, intercepts);
     exponent = fit_means(log_x, y, first, points, blocks, log_y, confidence_wanted);
     if (blocks > 1) {
-      const interval varying = statistics_mean_interval(slopes, blocks, confidence_wanted);
-      const double half = hypot(varying.high - varying.estimate, exponent.high - exponent.estimate);
-      exponent = (interval){varying.estimate, varying.estimate - half, varying.estimate + half};
+      const interval mean = statistics_mean_interval(slopes, blocks, confidence_wanted);
+      const double half = hypot(mean.high - mean.estimate, exponent.high - exponent.estimate);
+      exponent = (interval){mean.estimate, mean.estimate - half, mean.estimate + half};
+      if (varying) *varying = mean.high - mean.estimate;
     }
     if (log_intercept) *log_intercept = statistics_mean(intercepts, blocks);
   }
@@ -114,6 +116,13 @@ static size_t distinct_lengths(const curve *curve) {
   return distinct;
 }
 
+/* Other load only ever adds to a time, so that the fastest repetition says most of what is always there. */
+static double fastest_of(const result *point) {
+  double fastest = INFINITY;
+  for (size_t n = 0; n < point->repetitions; n++) fastest = fmin(fastest, point->seconds[n]);
+  return fastest;
+}
+
 /* Seconds that do not grow, from the two shortest lengths; see the top of this file. */
 static double overhead_of(const curve *curve, int declared) {
   const result *shortest = curve->points[0], *next = shortest;
@@ -121,15 +130,14 @@ static double overhead_of(const curve *curve, int declared) {
     if (result_length(curve->points[n]) > result_length(shortest)) next = curve->points[n];
   const double growth = pow(length_of(next) / length_of(shortest), declared);
   if (!(growth > 1)) return 0;
-  const double overhead =
-      (growth * shortest->seconds_median.estimate - next->seconds_median.estimate) / (growth - 1);
+  const double overhead = (growth * fastest_of(shortest) - fastest_of(next)) / (growth - 1);
   return overhead > 0 ? overhead : 0;
 }
 
 /* The curve from the first point on where the work dominates. */
 static curve worked_part(const curve *curve, double overhead) {
   struct curve part = *curve;
-  while (part.count > 0 && part.points[0]->seconds_median.estimate * overhead_share < overhead) {
+  while (part.count > 0 && fastest_of(part.points[0]) * overhead_share < overhead) {
     part.points++;
     part.count--;
   }
@@ -168,7 +176,8 @@ static void fit_time(const curve *curve, growth *growth) {
       for (size_t block = 0; block < blocks; block++)
         y[block * curve->count + n] = curve->points[n]->seconds[block];
     }
-    growth->time = complexity_exponent(x, curve->count, y, blocks, confidence, &growth->time_intercept, NULL);
+    growth->time = complexity_exponent(x, curve->count, y, blocks, confidence, &growth->time_intercept, NULL,
+                                       &growth->time_varying);
     growth->has_time = isfinite(growth->time.estimate);
     growth->blocks = blocks;
     fit_coefficient(curve, growth);
@@ -194,7 +203,7 @@ static void fit_workspace(const curve *curve, growth *growth) {
     growth->has_workspace = true;
   } else if (x && y && positive) {
     growth->workspace =
-        complexity_exponent(x, curve->count, y, 1, confidence, &growth->workspace_intercept, NULL);
+        complexity_exponent(x, curve->count, y, 1, confidence, &growth->workspace_intercept, NULL, NULL);
     growth->has_workspace = isfinite(growth->workspace.estimate);
   }
   free(x);

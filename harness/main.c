@@ -169,6 +169,7 @@ static bench_options bench_options_from(const options *options, const char *isa)
       .point_limit = options->point_limit,
       .machine_seconds = options->dry_run ? 0.2 : 3,
       .random_interleaving = options->random_interleaving,
+      .instructions = options->instructions && !options->dry_run,
       .seed = options->seed,
       .quiet = options->quiet,
   };

@@ -58,7 +58,7 @@ typedef struct options {
   /* As in Google Benchmark. */
   const char *filter; /* NULL: everything */
   bool list_tests, dry_run, report_aggregates_only, display_aggregates_only, counters_tabular, brief;
-  bool random_interleaving;
+  bool random_interleaving, instructions;
   const char *format;   /* console, json, csv */
   const char *out_file; /* or NULL */
   const char *out_format;

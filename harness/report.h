@@ -45,6 +45,9 @@ typedef struct growth {
   int time_declared, workspace_declared;
   double from_length, to_length; /* range of T of the fit */
   size_t blocks;                 /* passes over these lengths that the exponent of time is from */
+  double time_varying;           /* half its interval, as far as it comes from what varies between passes */
+  bool has_instructions;
+  interval instructions; /* exponent of the instructions counted on small problems of this kind */
 } growth;
 
 typedef struct report {
@@ -58,6 +61,8 @@ typedef struct report {
   size_t result_count;
   growth *growths;
   size_t growth_count;
+  char instructions_isa[32];   /* that instructions were counted with, "" for none */
+  char instructions_note[256]; /* why some could not be counted, or "" */
   size_t peak_memory_bytes;
 } report;
 

@@ -225,21 +225,44 @@ static void print_exponent(const table *table, bool known, interval exponent, in
   paint(table, verdict_color(verdict), "%-*s", width, verdict);
 }
 
+/* Instructions are those of a build for another instruction set, so that they stand beside the times and no
+ * more: where time is inconclusive, they are the second opinion. */
+static void print_instructions(const table *table, const growth *growth) {
+  char exponent[FORMAT_BYTES] = "-";
+  if (growth->has_instructions) format_exponent(exponent, growth->instructions);
+  fprintf(table->out, "  %s", exponent);
+}
+
+static void print_advice(const table *table, const report *report) {
+  char advice[ADVICE_BYTES];
+  for (size_t n = 0; n < report->growth_count; n++) {
+    format_advice(advice, &report->growths[n]);
+    if (advice[0]) fprintf(table->out, "%s: %s\n", report->growths[n].variant, advice);
+  }
+  if (report->instructions_note[0])
+    fprintf(table->out, "Instructions were not counted: %s\n", report->instructions_note);
+}
+
 static void print_growths(const table *table, const report *report) {
   int width = (int)strlen("Family");
   if (report->growth_count == 0) return;
   for (size_t i = 0; i < report->growth_count; i++) widen(&width, report->growths[i].family);
   fprintf(table->out,
           "\nGrowth: exponent of T with its 95%% interval, and the one that the variant declares\n");
-  fprintf(table->out, "%-*s  %-37s  %s\n", width, "Family", "Time", "Workspace");
+  char instructions[64] = "Instructions";
+  if (report->instructions_isa[0])
+    snprintf(instructions, sizeof instructions, "Instructions (%s)", report->instructions_isa);
+  fprintf(table->out, "%-*s  %-37s  %-37s  %s\n", width, "Family", "Time", "Workspace", instructions);
   for (int family = 0; family < report_family_count(report); family++) {
     const growth *growth = report_growth(report, family);
     if (!growth) continue;
     paint(table, BLUE, "%-*s", width, growth->family);
     print_exponent(table, growth->has_time, growth->time, growth->time_declared, 15);
-    print_exponent(table, growth->has_workspace, growth->workspace, growth->workspace_declared, 0);
+    print_exponent(table, growth->has_workspace, growth->workspace, growth->workspace_declared, 15);
+    print_instructions(table, growth);
     fputc('\n', table->out);
   }
+  print_advice(table, report);
 }
 
 void report_console(const report *report, const report_options *options, FILE *out) {

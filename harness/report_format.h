@@ -28,6 +28,10 @@ double format_unit_seconds(const char *unit);
 /* "as declared", "not as declared" or "inconclusive". */
 const char *format_verdict(interval exponent, int declared);
 
+/* What would decide an exponent of time that is inconclusive or not known; "" when nothing has to. */
+enum { ADVICE_BYTES = 160 };
+void format_advice(char text[ADVICE_BYTES], const growth *growth);
+
 /* The T of a result: keys, so that decoding (Tq = 1 against a long cache) has one too. */
 int64_t result_length(const result *result);
 

@@ -105,6 +105,7 @@ static json_t *context_value(const report *report) {
               put_text(context, "flags", machine->flags) &&
               put_integer(context, "memory_bytes", (int64_t)machine->memory_bytes) &&
               put_integer(context, "threads", machine->threads) && put_text(context, "isa", report->isa) &&
+              put_text(context, "instructions_isa", report->instructions_isa) &&
               put_text(context, "seed", seed) && put_truth(context, "interrupted", report->interrupted) &&
               put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
               put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
@@ -305,6 +306,10 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
   if (growth->has_time)
     good = good && put_exponent(row, "time", growth->time) &&
            put_number(row, "time_intercept", growth->time_intercept);
+  if (growth->has_time)
+    good = good && put_integer(row, "time_passes", (int64_t)growth->blocks) &&
+           put_number(row, "time_exponent_varying", growth->time_varying);
+  if (growth->has_instructions) good = good && put_exponent(row, "instructions", growth->instructions);
   if (growth->has_workspace)
     good = good && put_exponent(row, "workspace", growth->workspace) &&
            put_number(row, "workspace_intercept", growth->workspace_intercept);

@@ -160,6 +160,8 @@ static bool get_context(reader *reader, const json_t *root) {
       !get_text(reader, context, "seed", seed, sizeof seed) ||
       !get_bytes(reader, context, "peak_memory_bytes", &report->peak_memory_bytes))
     return false;
+  const char *counted = json_string_value(json_object_get(context, "instructions_isa"));
+  snprintf(report->instructions_isa, sizeof report->instructions_isa, "%s", counted ? counted : "");
   if (!text_seed(seed, &report->seed)) return fail(reader, "\"seed\" is not a whole number: '%s'", seed);
   report->interrupted = json_is_true(json_object_get(context, "interrupted"));
   return true;
@@ -319,6 +321,10 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   new->to_length = optional_number(row, "to_length");
   new->has_time = get_exponent(row, "time", &new->time);
   new->has_workspace = get_exponent(row, "workspace", &new->workspace);
+  new->has_instructions = get_exponent(row, "instructions", &new->instructions);
+  const double passes = optional_number(row, "time_passes");
+  new->blocks = passes > 0 ? (size_t)passes : 0;
+  new->time_varying = optional_number(row, "time_exponent_varying");
   new->time_coefficient = optional_number(row, "real_coefficient") * scale;
   new->time_intercept = optional_number(row, "time_intercept");
   new->workspace_intercept = optional_number(row, "workspace_intercept");

@@ -207,6 +207,9 @@ static void print_growths(const report *report, FILE *out) {
     if (growth->has_time) format_exponent(time, growth->time);
     if (growth->has_workspace) format_exponent(workspace, growth->workspace);
     fprintf(out, "  %-*s  time %-18s  workspace %s\n", width, growth->family, time, workspace);
+    char advice[ADVICE_BYTES];
+    format_advice(advice, growth);
+    if (advice[0]) fprintf(out, "  %-*s  inconclusive: %s\n", width, "", advice);
   }
 }
 

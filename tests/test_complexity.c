@@ -32,7 +32,7 @@ static void intervals_cover_known_exponents_as_often_as_they_say(void **state) {
         for (size_t n = 0; n < LENGTHS; n++) x[n] = 128 << n;
         for (size_t n = 0; n < blocks * LENGTHS; n++)
           y[n] = 3e-9 * pow(x[n % LENGTHS], exponent) * exp(0.05 * noise(&place));
-        interval fitted = complexity_exponent(x, LENGTHS, y, blocks, 0.95, NULL, NULL);
+        interval fitted = complexity_exponent(x, LENGTHS, y, blocks, 0.95, NULL, NULL, NULL);
         covered += fitted.low <= exponent && exponent <= fitted.high;
       }
       if (covered < 0.94 * DRAWS)
@@ -46,7 +46,7 @@ static void only_the_top_three_octaves_are_fitted(void **state) {
   double y[6], intercept;
   for (size_t n = 0; n < 6; n++) y[n] = n < 2 ? 1e6 : 5 * x[n] * x[n];
   size_t first;
-  interval fitted = complexity_exponent(x, 6, y, 1, 0.95, &intercept, &first);
+  interval fitted = complexity_exponent(x, 6, y, 1, 0.95, &intercept, &first, NULL);
   assert_int_equal(first, 2);
   assert_true(fabs(fitted.estimate - 2) < 1e-9 && fabs(fitted.high - 2) < 1e-6);
   assert_true(fabs(intercept - log(5)) < 1e-8);
