@@ -1,9 +1,10 @@
 /* What a run found, in a dozen lines for someone who will read no table. Only what was measured is said:
- * a crossover is interpolated between measured lengths, never extrapolated. */
+ * crossovers lie between measured lengths. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "crossover.h"
 #include "report_format.h"
 
 static bool is_measured(const result *result) {
@@ -14,15 +15,6 @@ static bool is_measured(const result *result) {
 static const char *problem_of(const char *family) {
   const char *slash = strchr(family, '/');
   return slash ? slash + 1 : family;
-}
-
-static const result *find(const report *report, int family, int64_t length) {
-  for (size_t i = 0; i < report->result_count; i++) {
-    const result *result = &report->results[i];
-    if (result->family_index == family && result_length(result) == length && is_measured(result))
-      return result;
-  }
-  return NULL;
 }
 
 /* ---- the fastest exact variant ---- */
@@ -94,55 +86,29 @@ static void print_fastest(const report *report, FILE *out) {
 
 /* ---- crossovers ---- */
 
-/* log(challenger's time / champion's time) at a length; NaN where either was not measured. */
-static double lead(const report *report, int challenger, int champion, int64_t length) {
-  const result *one = find(report, challenger, length), *other = find(report, champion, length);
-  return one && other ? log(one->seconds_median.estimate / other->seconds_median.estimate) : NAN;
+/* "530", in as many digits as the interval supports. */
+static void format_length(char text[FORMAT_BYTES], double length, double half_width) {
+  const int digits = format_digits(length, half_width);
+  format_number(text, length, digits < 2 ? 2 : digits);
 }
 
-/* The next longer length at which both were measured; 0 when there is none. */
-static int64_t next_length(const report *report, int challenger, int champion, int64_t after) {
-  int64_t next = 0;
-  for (size_t i = 0; i < report->result_count; i++) {
-    int64_t length = result_length(&report->results[i]);
-    if (length > after && (next == 0 || length < next) && !isnan(lead(report, challenger, champion, length)))
-      next = length;
-  }
-  return next;
-}
-
-/* The last change to the lead: from there on the challenger stays ahead. */
 static void print_overtaking(const report *report, int challenger, int champion, const char *names,
                              FILE *out) {
-  int64_t first = next_length(report, challenger, champion, 0), last = first, below = 0, above = 0;
-  for (int64_t length = first; length;) {
-    last = length;
-    int64_t next = next_length(report, challenger, champion, length);
-    if (next && lead(report, challenger, champion, length) >= 0 &&
-        lead(report, challenger, champion, next) < 0) {
-      below = length;
-      above = next;
-    }
-    length = next;
-  }
-  if (first == 0) {
-    fprintf(out, "%s: at no T were both measured\n", names);
-  } else if (first == last) {
-    return; /* one length shows no crossover */
-  } else if (lead(report, challenger, champion, last) >= 0) {
-    fprintf(out, "%s: not ahead at the longest T measured, %lld\n", names, (long long)last);
-  } else if (below == 0) {
-    fprintf(out, "%s: ahead at every measured T from %lld to %lld\n", names, (long long)first,
-            (long long)last);
-  } else {
-    double behind = lead(report, challenger, champion, below),
-           ahead = lead(report, challenger, champion, above);
-    double at = exp(log((double)below) + log((double)above / (double)below) * behind / (behind - ahead));
-    char length[FORMAT_BYTES];
-    format_number(length, at, 2);
-    fprintf(out, "%s: overtakes at T = %s or so, between %lld and %lld\n", names, length, (long long)below,
-            (long long)above);
-  }
+  const crossover found = crossover_find(report, challenger, champion);
+  const long long first = (long long)found.first, last = (long long)found.last;
+  if (found.kind == CROSSOVER_UNKNOWN && first == 0) fprintf(out, "%s: at no T were both measured\n", names);
+  if (found.kind == CROSSOVER_NEVER)
+    fprintf(out, "%s: not ahead at the longest T measured, %lld\n", names, last);
+  if (found.kind == CROSSOVER_ALWAYS)
+    fprintf(out, "%s: ahead at every measured T from %lld to %lld\n", names, first, last);
+  if (found.kind != CROSSOVER_OVERTAKES) return; /* one length shows no crossover */
+  char at[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
+  const double half = format_half_width(found.at);
+  format_length(at, found.at.estimate, half);
+  format_length(low, isinf(found.at.low) ? (double)first : found.at.low, half);
+  format_length(high, isinf(found.at.high) ? (double)last : found.at.high, half);
+  fprintf(out, "%s: overtakes at T = %s [%s%s, %s%s]\n", names, at, isinf(found.at.low) ? "below " : "", low,
+          isinf(found.at.high) ? "above " : "", high);
 }
 
 static const result *first_of(const report *report, int family) {
