@@ -113,7 +113,7 @@ static void check_scores(const tile_kernels *kernels) {
       for (int64_t keys = 0; keys < 20; keys++) {
         const int64_t depth = depths[n], stride = depth + 3;
         fill(c, 3);
-        kernels->scores(rows, keys, depth, a, b, stride, c);
+        kernels->scores(rows, keys, depth, a, b, stride, NULL, c);
         for (int64_t j = 0; j < keys; j++)
           for (int64_t r = 0; r < rows; r++) {
             double truth = 0;
@@ -138,7 +138,7 @@ static void check_accumulate(const tile_kernels *kernels) {
       for (int64_t width = 1; width < 30; width++) {
         const int64_t keys = counts[n], stride = width + 5, pitch = rows + 16;
         memcpy(c, old, sizeof c);
-        kernels->accumulate(rows, keys, width, a, pitch, b, stride, rescale, c);
+        kernels->accumulate(rows, keys, width, a, pitch, b, stride, rescale, NULL, c, pitch);
         for (int64_t e = 0; e < width; e++)
           for (int64_t r = 0; r < rows; r++) {
             double truth = (double)old[e * pitch + r] * (double)rescale[r];
@@ -201,8 +201,9 @@ static void rows_that_have_seen_nothing_keep_weights_of_zero(void **state) {
 
 static void check_softmax_row(const tile_kernels *kernels) {
   for (int64_t count = kernels->lanes; count < 40 * kernels->lanes; count += kernels->lanes) {
-    float max, sum;
-    double largest = -INFINITY, total = 0;
+    const float before = count % 3 ? -INFINITY : 0.4f;
+    float max = before, sum;
+    double largest = (double)before, total = 0;
     fill(a, (uint32_t)count);
     memcpy(b, a, sizeof b);
     kernels->softmax_row(count, a, &max, &sum);
@@ -227,10 +228,10 @@ static void check_hide(const tile_kernels *kernels) {
   for (int r = 0; r < TILE_MAX_ROWS; r++) first[r] = r % 4, end[r] = r % 11;
   fill(a, 8);
   memcpy(b, a, sizeof b);
-  kernels->hide(rows, keys, first, end, a);
+  kernels->hide(rows, keys, first, end, -7, a);
   for (int64_t j = 0; j < keys; j++)
     for (int64_t r = 0; r < rows; r++)
-      assert_true(a[j * rows + r] == (j >= first[r] && j < end[r] ? b[j * rows + r] : -INFINITY));
+      assert_true(a[j * rows + r] == (j >= first[r] && j < end[r] ? b[j * rows + r] : -7));
 }
 
 static void hide_leaves_only_scores_inside_the_range(void **state) {
@@ -263,7 +264,7 @@ static void softcap_is_the_cap_times_tanh(void **state) {
 
 static void check_elu1(const tile_kernels *kernels) {
   const int count = numbers();
-  kernels->elu1(count, a);
+  kernels->elu1(1, count, b, 0, a, count);
   for (int n = 0; n < count; n++) {
     const double truth = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
     assert_near(kernels, "elu1", (double)a[n], truth, 3e-7 * truth + 2e-38);
@@ -273,6 +274,65 @@ static void check_elu1(const tile_kernels *kernels) {
 static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
   (void)state;
   with_each(check_elu1);
+}
+
+static void check_elu1_rows(const tile_kernels *kernels) {
+  const int64_t rows = 5, stride = 70, pitch = 64;
+  for (int64_t count = 1; count <= pitch; count++) {
+    fill(a, 11), fill(c, 12);
+    kernels->elu1(rows, count, a, stride, c, pitch);
+    kernels->elu1(1, LARGEST, a, 0, b, 0);
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t n = 0; n < pitch; n++)
+        assert_true(c[r * pitch + n] == (n < count ? b[r * stride + n] : 0));
+  }
+}
+
+static void elu1_fills_rows_up_with_zeros(void **state) {
+  (void)state;
+  with_each(check_elu1_rows);
+}
+
+/* Few rows: b holds the keys or values, a the queries or weights. */
+static void check_few(const tile_kernels *kernels) {
+  static const int64_t widths[] = {1, 5, 16, 33, 64, 130};
+  static const float rescale[TILE_FEW_ROWS] = {1, 0.5f, 0, 0.25f};
+  enum { PITCH = 144 };
+  for (int64_t rows = 1; rows <= TILE_FEW_ROWS; rows++)
+    for (size_t n = 0; n < sizeof widths / sizeof *widths; n++)
+      for (int64_t keys = 1; keys <= TILE_KEYS; keys += keys < 18 ? 1 : 23) {
+        const int64_t width = widths[n], stride = width + 3;
+        fill(a, 13), fill(b, 14), fill(c, 15);
+        for (int64_t r = 0; r < rows; r++)
+          for (int64_t d = width; d < PITCH; d++) a[r * PITCH + d] = 0;
+        kernels->few_scores(rows, keys, width, a, PITCH, b, stride, keys % 2 ? b : NULL, stride, c,
+                            TILE_KEYS);
+        for (int64_t r = 0; r < rows; r++)
+          for (int64_t j = 0; j < keys; j++) {
+            double truth = 0;
+            for (int64_t d = 0; d < width; d++) truth += (double)a[r * PITCH + d] * (double)b[j * stride + d];
+            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], truth,
+                        1e-7 * (double)(width + 2));
+          }
+        fill(a, 16), fill(c, 17);
+        kernels->few_accumulate(rows, keys, width, a, TILE_KEYS, b, stride, rescale, keys % 2 ? b : NULL,
+                                stride, c, PITCH);
+        const int64_t last = rows - 1; /* old output: as fill left it */
+        static float old[LARGEST];
+        fill(old, 17);
+        for (int64_t e = 0; e < width; e++) {
+          double truth = (double)old[last * PITCH + e] * (double)rescale[last];
+          for (int64_t j = 0; j < keys; j++)
+            truth += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
+          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], truth,
+                      1e-7 * (double)(keys + 2));
+        }
+      }
+}
+
+static void few_rows_have_the_same_products(void **state) {
+  (void)state;
+  with_each(check_few);
 }
 
 static void check_pack(const tile_kernels *kernels) {
@@ -288,6 +348,8 @@ static void check_pack(const tile_kernels *kernels) {
       for (int64_t d = 0; d < depth; d++) assert_true(columns[d * rows + count] == 0);
       kernels->unpack(rows, count, depth, columns, factor, to);
       assert_memory_equal(a, b, (size_t)(count * depth) * sizeof *a);
+      kernels->scale_rows(count, depth, a, depth, factor, to);
+      for (int64_t x = 0; x < count * depth; x++) assert_true(b[x] == 0.5f * a[x]);
     }
 }
 
@@ -309,6 +371,8 @@ int main(void) {
       cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
+      cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(few_rows_have_the_same_products),
       cmocka_unit_test(unpack_undoes_pack),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

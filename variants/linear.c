@@ -1,12 +1,13 @@
 /* Linear attention (Katharopoulos et al. 2020): the weight of a key is phi(q).phi(k), phi(x) = elu(x) + 1,
  * and since that is a plain product the sum over keys can be taken first:
  *
- *     state = sum_j phi(k_j) [v_j 1]^T        D x (Dv + 1), the last column being the normaliser's
- *     [output normaliser]_i = phi(q_i) state  and output / (normaliser + epsilon) is the answer
+ *     state  = sum_j phi(k_j) v_j^T,  D x Dv        normaliser = sum_j phi(k_j)
+ *     output = phi(q_i) state / (phi(q_i) . normaliser + epsilon)
  *
  * One pass over keys and queries, O(T) time, and a state that does not grow. Under a causal mask the state
  * moves along with the query tiles: it holds what all rows of the tile see, and the few keys that only
- * some rows see are met pair by pair. The tile kernels of softmax attention do both products. */
+ * some rows see are met pair by pair. The tile kernels of softmax attention do the products, with the
+ * features of a value where those have rows: nothing is transposed but the queries of such pairs. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -23,24 +24,35 @@ typedef struct linear_plan {
   int64_t group, heads; /* query heads to a key/value head; key/value heads of all batch entries */
   int64_t rows, tiles;  /* query rows of a tile, and tiles of a key/value head */
   int64_t parts, most_parts, part_keys;
-  int64_t pitch; /* D, padded to whole vectors */
+  int64_t depth, width; /* D and Dv, padded to whole vectors */
   size_t state_floats, thread_floats;
 } linear_plan;
 
-/* What one thread works in. */
+/* What one thread works in. What is Dv wide lies in strips of at most max_rows features, one after the
+ * other: strip n of X rows starts at X * n * max_rows. */
 typedef struct linear_scratch {
-  float *state;   /* [Dv + 1, pitch] */
-  float *keys;    /* phi(k) [TILE_KEYS, pitch] */
-  float *queries; /* phi(q), columns [D, rows] */
-  float *weights; /* columns [TILE_KEYS, rows] */
-  float *output;  /* columns [Dv + 1, rows] */
-  float *ones;    /* [TILE_MAX_ROWS] */
-  float *finite;  /* [TILE_KEYS, Dv], for values that not all are */
+  float *normaliser; /* [depth] */
+  float *state;      /* [D, width] in strips; right behind the normaliser, so that both are summed at once */
+  float *keys;       /* phi(k) [TILE_KEYS, depth] */
+  float *values;     /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
+  float *queries;    /* phi(q) [rows, depth] */
+  float *columns;    /* phi(q), columns [D, rows] */
+  float *weights;    /* columns [TILE_KEYS, rows] */
+  float *output;     /* [rows, width] in strips */
+  float *sums;       /* [rows], the output's divisor */
+  float *ones;       /* [TILE_MAX_ROWS] */
 } linear_scratch;
+
+/* The values of a tile of keys, and where they are. */
+typedef struct tile_values {
+  const float *first;
+  int64_t stride;
+} tile_values;
 
 static const float one = 1;
 
-static size_t whole_lines(size_t floats) { return (floats + 15) / 16 * 16; }
+static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+static size_t whole_lines(int64_t floats) { return (size_t)round_up(floats, 16); }
 
 static linear_plan make_plan(const attn_problem *problem) {
   linear_plan plan = {.kernels = tile_select(), .parts = 1, .most_parts = 1};
@@ -50,7 +62,7 @@ static linear_plan make_plan(const attn_problem *problem) {
   plan.group = problem->query_heads / problem->kv_heads;
   plan.heads = problem->batch * problem->kv_heads;
   /* Half a tile under a causal mask: pairs that only some rows see cost rows * (D + Dv) a row. */
-  plan.rows = causal ? 2 * lanes : plan.kernels->max_rows;
+  plan.rows = causal ? 2 * lanes : TILE_MAX_ROWS;
   plan.tiles = (problem->query_length * plan.group + plan.rows - 1) / plan.rows;
   if (plan.heads > 0 && (plan.heads < MANY_HEADS || !causal)) {
     if (plan.heads < WANTED_PARTS) plan.most_parts = WANTED_PARTS / plan.heads;
@@ -59,84 +71,132 @@ static linear_plan make_plan(const attn_problem *problem) {
     if (plan.parts < 1) plan.parts = 1;
   }
   plan.part_keys = (problem->key_length / plan.parts / TILE_KEYS + 1) * TILE_KEYS;
-  plan.pitch = (problem->head_dim + lanes - 1) / lanes * lanes;
-  plan.state_floats = whole_lines((size_t)((problem->value_dim + 1) * plan.pitch));
+  plan.depth = round_up(problem->head_dim, lanes);
+  plan.width = round_up(problem->value_dim, lanes);
+  plan.state_floats = whole_lines(plan.depth + problem->head_dim * plan.width);
   plan.thread_floats =
-      plan.state_floats + whole_lines((size_t)(TILE_KEYS * plan.pitch)) +
-      whole_lines((size_t)(plan.rows * (problem->head_dim + TILE_KEYS + problem->value_dim + 1))) +
-      whole_lines((size_t)(TILE_KEYS * problem->value_dim)) + TILE_MAX_ROWS;
+      plan.state_floats + whole_lines(TILE_KEYS * (plan.depth + plan.width)) +
+      whole_lines(plan.rows * (plan.depth + problem->head_dim + TILE_KEYS + plan.width + 1)) + TILE_MAX_ROWS;
   return plan;
 }
 
 static linear_scratch make_scratch(const attn_problem *problem, const linear_plan *plan, float *memory) {
-  linear_scratch scratch = {.state = memory};
-  scratch.keys = scratch.state + plan->state_floats;
-  scratch.ones = scratch.keys + whole_lines((size_t)(TILE_KEYS * plan->pitch));
-  scratch.finite = scratch.ones + TILE_MAX_ROWS;
-  scratch.queries = scratch.finite + whole_lines((size_t)(TILE_KEYS * problem->value_dim));
-  scratch.weights = scratch.queries + problem->head_dim * plan->rows;
+  linear_scratch scratch = {.normaliser = memory};
+  scratch.state = scratch.normaliser + plan->depth;
+  scratch.ones = scratch.normaliser + plan->state_floats;
+  scratch.keys = scratch.ones + TILE_MAX_ROWS;
+  scratch.values = scratch.keys + TILE_KEYS * plan->depth;
+  scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + plan->width));
+  scratch.columns = scratch.queries + plan->rows * plan->depth;
+  scratch.weights = scratch.columns + problem->head_dim * plan->rows;
   scratch.output = scratch.weights + TILE_KEYS * plan->rows;
+  scratch.sums = scratch.output + plan->rows * plan->width;
   for (int64_t r = 0; r < TILE_MAX_ROWS; r++) scratch.ones[r] = 1;
   return scratch;
 }
 
-/* phi of keys [first, end), row by row. */
+/* Width of the strip that starts at feature e of `width`. */
+static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
+  const int64_t left = width - e;
+  return left < plan->kernels->max_rows ? left : plan->kernels->max_rows;
+}
+
+static int64_t value_strip(const linear_plan *plan, int64_t e) { return strip(plan, plan->width, e); }
+
+/* phi of keys [first, end). */
 static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
-  const int64_t head_dim = tile->problem->head_dim;
-  for (int64_t j = first; j < end; j++) {
-    float *row = scratch->keys + (j - first) * plan->pitch;
-    memcpy(row, tile->key + j * tile->problem->key.position, (size_t)head_dim * sizeof *row);
-    memset(row + head_dim, 0, (size_t)(plan->pitch - head_dim) * sizeof *row);
-  }
-  plan->kernels->elu1((end - first) * plan->pitch, scratch->keys);
+  const int64_t stride = tile->problem->key.position;
+  plan->kernels->elu1(end - first, tile->problem->head_dim, tile->key + first * stride, stride, scratch->keys,
+                      plan->depth);
 }
 
-/* state += phi(k_j) [v_j 1]^T over keys [first, end). */
+/* Values in whole vectors: as they are, or copied; `finite` leaves out what is not. */
+static tile_values load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                               int64_t first, int64_t end, bool finite) {
+  const int64_t stride = tile->problem->value.position, width = tile->problem->value_dim;
+  const float *value = tile->value + first * stride;
+  if (width == plan->width && !finite) return (tile_values){value, stride};
+  memset(scratch->values, 0, (size_t)((end - first) * plan->width) * sizeof *scratch->values);
+  for (int64_t j = 0; j < end - first; j++)
+    for (int64_t e = 0; e < width; e++)
+      if (!finite || isfinite(value[j * stride + e]))
+        scratch->values[j * plan->width + e] = value[j * stride + e];
+  return (tile_values){scratch->values, plan->width};
+}
+
+/* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. */
+static void add_to_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                         int64_t first, int64_t end) {
+  const attn_problem *problem = tile->problem;
+  const int64_t depth = problem->head_dim;
+  const tile_values values = load_values(tile, plan, scratch, first, end, false);
+  const tile_ahead next = {
+      .row = {tile->key + end * problem->key.position, tile->value + end * problem->value.position},
+      .stride = {problem->key.position, problem->value.position},
+      .width = {depth, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
+    plan->kernels->accumulate(value_strip(plan, e), end - first, depth, values.first + e, values.stride,
+                              scratch->keys, plan->depth, scratch->ones,
+                              e == 0 && end < problem->key_length ? &next : NULL, scratch->state + depth * e,
+                              value_strip(plan, e));
+  for (int64_t d = 0; d < plan->depth; d += plan->kernels->max_rows)
+    plan->kernels->accumulate(strip(plan, plan->depth, d), end - first, 1, scratch->keys + d, plan->depth,
+                              &one, 0, scratch->ones, NULL, scratch->normaliser + d, 0);
+}
+
+/* Adds keys [first, end) to the state. */
 static void advance(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                     int64_t end) {
-  const attn_problem *problem = tile->problem;
-  for (; first < end; first += TILE_KEYS) {
-    const int64_t keys = end - first < TILE_KEYS ? end - first : TILE_KEYS;
-    load_keys(tile, plan, scratch, first, first + keys);
-    for (int64_t d = 0; d < plan->pitch; d += plan->kernels->max_rows) {
-      const int64_t rows =
-          plan->pitch - d < plan->kernels->max_rows ? plan->pitch - d : plan->kernels->max_rows;
-      plan->kernels->accumulate(rows, keys, problem->value_dim, scratch->keys + d, plan->pitch,
-                                tile->value + first * problem->value.position, problem->value.position,
-                                scratch->ones, scratch->state + d);
-      plan->kernels->accumulate(rows, keys, 1, scratch->keys + d, plan->pitch, &one, 0, scratch->ones,
-                                scratch->state + problem->value_dim * plan->pitch + d);
-    }
+  for (int64_t next; first < end; first = next) {
+    next = first + TILE_KEYS < end ? first + TILE_KEYS : end;
+    load_keys(tile, plan, scratch, first, next);
+    add_to_state(tile, plan, scratch, first, next);
   }
 }
 
-/* Adds the keys [first, end), at most TILE_KEYS, that not every row sees. */
-static void add_partly_visible(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                               int64_t first, int64_t end) {
-  const attn_problem *problem = tile->problem;
-  const int64_t rows = tile->rows, width = problem->value_dim, stride = problem->value.position;
-  const float *value = tile->value + first * stride;
-  /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool apart = !all_finite(value, stride, end - first, width);
-  load_keys(tile, plan, scratch, first, end);
-  plan->kernels->scores(rows, end - first, problem->head_dim, scratch->queries, scratch->keys, plan->pitch,
-                        scratch->weights);
-  for (int64_t j = first; j < end; j++)
-    for (int64_t r = 0; r < tile->count; r++)
-      if (j >= tile->visible[r].end) scratch->weights[(j - first) * rows + r] = 0;
-  plan->kernels->accumulate(rows, end - first, 1, scratch->weights, rows, &one, 0, scratch->ones,
-                            scratch->output + width * rows);
-  if (apart) copy_finite(value, stride, end - first, width, scratch->finite);
-  plan->kernels->accumulate(rows, end - first, width, scratch->weights, rows, apart ? scratch->finite : value,
-                            apart ? width : stride, scratch->ones, scratch->output);
-  if (!apart) return;
+/* Adds what load_values left out, to the rows that see it. */
+static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                          int64_t first, int64_t end) {
+  const int64_t most = plan->kernels->max_rows;
   for (int64_t r = 0; r < tile->count; r++)
     for (int64_t j = first; j < end && j < tile->visible[r].end; j++)
-      for (int64_t e = 0; e < width; e++)
-        if (!isfinite(value[(j - first) * stride + e]))
-          scratch->output[e * rows + r] +=
-              scratch->weights[(j - first) * rows + r] * value[(j - first) * stride + e];
+      for (int64_t e = 0; e < tile->problem->value_dim; e++) {
+        const float value = tile->value[j * tile->problem->value.position + e];
+        const int64_t start = e / most * most;
+        if (!isfinite(value))
+          scratch->output[plan->rows * start + r * value_strip(plan, start) + e - start] +=
+              scratch->weights[(j - first) * tile->rows + r] * value;
+      }
+}
+
+static int32_t clamp_to_tile(int64_t j) { return (int32_t)(j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j); }
+
+/* Adds the loaded keys [first, end) to the output, pair by pair. */
+static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
+                      int64_t end) {
+  const int64_t rows = tile->rows, lanes = plan->kernels->lanes;
+  /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
+  const bool finite = all_finite(tile->value + first * tile->problem->value.position,
+                                 tile->problem->value.position, end - first, tile->problem->value_dim);
+  const tile_values values = load_values(tile, plan, scratch, first, end, !finite);
+  int32_t from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
+  for (int64_t r = 0; r < tile->count; r++) to[r] = clamp_to_tile(tile->visible[r].end - first);
+  plan->kernels->scores(rows, end - first, tile->problem->head_dim, scratch->columns, scratch->keys,
+                        plan->depth, NULL, scratch->weights);
+  plan->kernels->hide(rows, end - first, from, to, 0, scratch->weights);
+  plan->kernels->accumulate(rows, end - first, 1, scratch->weights, rows, &one, 0, scratch->ones, NULL,
+                            scratch->sums, 0);
+  /* A vector of rows at a time, each with the keys that its last row sees. */
+  for (int64_t r = 0; r < tile->count; r += lanes) {
+    const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
+    for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
+      plan->kernels->accumulate(value_strip(plan, e), to[r + count - 1], count, values.first + e,
+                                values.stride, scratch->weights + r, rows, scratch->ones, NULL,
+                                scratch->output + plan->rows * e + r * value_strip(plan, e),
+                                value_strip(plan, e));
+  }
+  if (!finite) add_nonfinite(tile, plan, scratch, first, end);
 }
 
 static int64_t offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
@@ -145,28 +205,62 @@ static int64_t offset(const query_tile *tile, const attn_strides *strides, int64
          row / tile->heads * strides->position;
 }
 
-/* One query tile; the scratch's state holds keys [0, seen). */
-static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                       int64_t seen) {
+/* phi of the tile's queries, and where there will be pairs its columns. */
+static void load_queries(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                         bool pairs) {
+  const attn_strides *strides = &tile->problem->query;
+  const float *row[TILE_MAX_ROWS];
+  const int64_t step = tile->heads == 1 ? tile->count : 1; /* rows that are evenly apart */
+  for (int64_t r = 0; r < tile->count; r += step)
+    plan->kernels->elu1(step, tile->problem->head_dim,
+                        (const float *)tile->tensors->query + offset(tile, strides, r), strides->position,
+                        scratch->queries + r * plan->depth, plan->depth);
+  if (!pairs) return;
+  for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
+  plan->kernels->pack(tile->rows, tile->count, tile->problem->head_dim, row, 1, scratch->columns);
+}
+
+/* Output and sums from the state. */
+static void apply_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
   const attn_problem *problem = tile->problem;
-  const float *query[TILE_MAX_ROWS];
-  float *output[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++) {
-    query[r] = (const float *)tile->tensors->query + offset(tile, &problem->query, r);
-    output[r] = (float *)tile->tensors->output + offset(tile, &problem->output, r);
+  const int64_t depth = problem->head_dim;
+  const tile_ahead next = {
+      .row = {(const float *)tile->tensors->query + offset(tile, &problem->query, plan->rows),
+              (const float *)tile->tensors->output + offset(tile, &problem->output, plan->rows)},
+      .stride = {problem->query.position, problem->output.position},
+      .width = {depth, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
+    plan->kernels->scores(value_strip(plan, e), tile->count, depth, scratch->state + depth * e,
+                          scratch->queries, plan->depth, e == 0 ? &next : NULL,
+                          scratch->output + plan->rows * e);
+  plan->kernels->few_scores(1, tile->count, depth, scratch->normaliser, 0, scratch->queries, plan->depth,
+                            NULL, 0, scratch->sums, 0);
+}
+
+/* One query tile, the state holding keys [0, seen). The tile's other keys join the state on the way;
+ * returns up to where it then reaches. */
+static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                          int64_t seen) {
+  const attn_problem *problem = tile->problem;
+  load_queries(tile, plan, scratch, seen < tile->keys.end);
+  apply_state(tile, plan, scratch);
+  for (int64_t first = seen; first < tile->keys.end; first = seen) {
+    seen = first + TILE_KEYS < tile->keys.end ? first + TILE_KEYS : tile->keys.end;
+    load_keys(tile, plan, scratch, first, seen);
+    add_pairs(tile, plan, scratch, first, seen);
+    add_to_state(tile, plan, scratch, first, seen);
   }
-  plan->kernels->pack(tile->rows, tile->count, problem->head_dim, query, 1, scratch->queries);
-  plan->kernels->elu1(problem->head_dim * tile->rows, scratch->queries);
-  plan->kernels->scores(tile->rows, problem->value_dim + 1, problem->head_dim, scratch->queries,
-                        scratch->state, plan->pitch, scratch->output);
-  for (int64_t first = seen; first < tile->keys.end; first += TILE_KEYS)
-    add_partly_visible(tile, plan, scratch, first,
-                       first + TILE_KEYS < tile->keys.end ? first + TILE_KEYS : tile->keys.end);
+  float *row[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
-    factor[r] = 1 / (scratch->output[problem->value_dim * tile->rows + r] + (float)problem->epsilon);
-  plan->kernels->unpack(tile->rows, tile->count, problem->value_dim, scratch->output, factor, output);
-  for (int64_t r = 0; r < tile->count; r++)
-    if (tile->visible[r].end == 0) memset(output[r], 0, (size_t)problem->value_dim * sizeof(float));
+    factor[r] = tile->visible[r].end == 0 ? 0 : 1 / (scratch->sums[r] + (float)problem->epsilon);
+  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+    const int64_t left = problem->value_dim - e;
+    for (int64_t r = 0; r < tile->count; r++)
+      row[r] = (float *)tile->tensors->output + offset(tile, &problem->output, r) + e;
+    plan->kernels->scale_rows(tile->count, left < value_strip(plan, e) ? left : value_strip(plan, e),
+                              scratch->output + plan->rows * e, value_strip(plan, e), factor, row);
+  }
+  return seen;
 }
 
 /* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
@@ -178,6 +272,7 @@ static query_tile place(const attn_problem *problem, const attn_tensors *tensors
   tile.first_head = head % problem->kv_heads * plan->group;
   tile.first_row = index * plan->rows;
   tile.count = left < plan->rows ? left : plan->rows;
+  tile.rows = (tile.count + plan->kernels->lanes - 1) / plan->kernels->lanes * plan->kernels->lanes;
   query_tile_place(&tile);
   return tile;
 }
@@ -190,7 +285,7 @@ static void sum_part(const attn_problem *problem, const attn_tensors *tensors, c
                      linear_scratch *scratch, int64_t head, int64_t part) {
   const query_tile last = place(problem, tensors, plan, head, plan->tiles - 1);
   const int64_t first = part * plan->part_keys, end = first + plan->part_keys;
-  memset(scratch->state, 0, plan->state_floats * sizeof *scratch->state);
+  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
   advance(&last, plan, scratch, first, end < last.keys.end ? end : last.keys.end);
 }
 
@@ -198,12 +293,12 @@ static void sum_part(const attn_problem *problem, const attn_tensors *tensors, c
 static int64_t join_parts(const linear_plan *plan, linear_scratch *scratch, const float *states,
                           int64_t target, int64_t last_key) {
   int64_t seen = 0;
-  memset(scratch->state, 0, plan->state_floats * sizeof *scratch->state);
+  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
   for (int64_t part = 0; plan->parts > 1 && seen < target; part++) {
     const int64_t end = seen + plan->part_keys < last_key ? seen + plan->part_keys : last_key;
     if (end > target) break;
     for (size_t n = 0; n < plan->state_floats; n++)
-      scratch->state[n] += states[(size_t)part * plan->state_floats + n];
+      scratch->normaliser[n] += states[(size_t)part * plan->state_floats + n];
     seen = end;
   }
   return seen;
@@ -220,9 +315,11 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
   int64_t seen = join_parts(plan, scratch, states, seen_by_all(&tile), last_key);
   for (int64_t index = first; index < end; index++) {
     tile = place(problem, tensors, plan, head, index);
-    advance(&tile, plan, scratch, seen, seen_by_all(&tile));
-    seen = seen_by_all(&tile);
-    solve_tile(&tile, plan, scratch, seen);
+    /* Where other keys are seen by some rows only, what is not a whole tile of keys goes with them. */
+    const int64_t all = seen_by_all(&tile), whole = seen + (all - seen) / TILE_KEYS * TILE_KEYS;
+    const int64_t ready = all == tile.keys.end ? all : whole;
+    advance(&tile, plan, scratch, seen, ready);
+    seen = solve_tile(&tile, plan, scratch, ready);
   }
 }
 
@@ -247,7 +344,7 @@ static void run(const attn_problem *problem, const attn_tensors *tensors, void *
     linear_scratch scratch =
         make_scratch(problem, &plan, memory + (size_t)omp_get_thread_num() * plan.thread_floats);
     sum_part(problem, tensors, &plan, &scratch, item / plan.parts, item % plan.parts);
-    memcpy(states + (size_t)item * plan.state_floats, scratch.state, plan.state_floats * sizeof *states);
+    memcpy(states + (size_t)item * plan.state_floats, scratch.normaliser, plan.state_floats * sizeof *states);
   }
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)

@@ -6,9 +6,12 @@ typedef __m512 vec;
 enum { LANES = 16 };
 #define MAX_VECTORS 4
 #define GROUP(vectors) ((vectors) == 4 ? 6 : 8)
+#define FEW_VECTORS 4
 
 #define OP static inline __attribute__((always_inline))
 OP vec load(const float *x) { return _mm512_loadu_ps(x); }
+/* The first n < 16 elements, and zeros. */
+OP vec load_part(const float *x, int n) { return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x); }
 OP void store(float *x, vec a) { _mm512_storeu_ps(x, a); }
 OP vec broadcast(const float *x) { return _mm512_set1_ps(*x); }
 OP vec zero(void) { return _mm512_setzero_ps(); }
@@ -20,6 +23,7 @@ OP vec fused_multiply_add(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c)
 /* a b - product, exactly. */
 OP vec product_error(vec a, vec b, vec product) { return _mm512_fmsub_ps(a, b, product); }
 OP vec maximum(vec a, vec b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
+OP vec minimum(vec a, vec b) { return _mm512_min_ps(a, b); } /* the same */
 OP vec absolute(vec a) { return _mm512_abs_ps(a); }
 OP vec copy_sign(vec a, vec sign) {
   return _mm512_or_ps(_mm512_abs_ps(a), _mm512_and_ps(sign, _mm512_set1_ps(-0.0f)));
@@ -50,6 +54,23 @@ OP void transpose(vec x[LANES]) {
     x[i + 4] = _mm512_shuffle_f32x4(low, high, 0x88);
     x[i + 12] = _mm512_shuffle_f32x4(low, high, 0xdd);
   }
+}
+
+/* Lane l: the sum of the elements of x[l]. Two vectors are halved into one, until one is left. */
+OP vec sums_of(const vec x[LANES]) {
+  vec quarters[4];
+  for (int i = 0; i < 4; i++) {
+    vec a =
+        _mm512_add_ps(_mm512_shuffle_f32x4(x[i], x[i + 4], 0x44), _mm512_shuffle_f32x4(x[i], x[i + 4], 0xee));
+    vec b = _mm512_add_ps(_mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0x44),
+                          _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0xee));
+    quarters[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+  vec a = _mm512_add_ps(_mm512_unpacklo_ps(quarters[0], quarters[1]),
+                        _mm512_unpackhi_ps(quarters[0], quarters[1]));
+  vec b = _mm512_add_ps(_mm512_unpacklo_ps(quarters[2], quarters[3]),
+                        _mm512_unpackhi_ps(quarters[2], quarters[3]));
+  return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
 }
 
 OP vec zero_where_minus_infinity(vec a) {

@@ -9,11 +9,18 @@ typedef int32_t ivec __attribute__((vector_size(16)));
 enum { LANES = 4 };
 #define MAX_VECTORS 2
 #define GROUP(vectors) 4
+#define FEW_VECTORS 2
 
 #define OP static inline __attribute__((always_inline))
 OP vec load(const float *x) {
   vec a;
   memcpy(&a, x, sizeof a);
+  return a;
+}
+/* The first n < 4 elements, and zeros. */
+OP vec load_part(const float *x, int n) {
+  vec a = {0};
+  for (int l = 0; l < n; l++) a[l] = x[l];
   return a;
 }
 OP void store(float *x, vec a) { memcpy(x, &a, sizeof a); }
@@ -36,6 +43,7 @@ OP vec select(ivec condition, vec yes, vec no) {
   return (vec)((condition & (ivec)yes) | (~condition & (ivec)no));
 }
 OP vec maximum(vec a, vec b) { return select(a > b, a, b); } /* b where either is NaN */
+OP vec minimum(vec a, vec b) { return select(a < b, a, b); } /* the same */
 OP vec absolute(vec a) { return (vec)((ivec)a & INT32_MAX); }
 OP vec copy_sign(vec a, vec sign) { return (vec)((ivec)absolute(a) | ((ivec)sign & INT32_MIN)); }
 OP vec select_less(vec a, vec b, vec yes, vec no) { return select(a < b, yes, no); }
@@ -45,6 +53,14 @@ OP void transpose(vec x[LANES]) {
   vec a[LANES];
   for (int i = 0; i < LANES; i++) a[i] = (vec){x[0][i], x[1][i], x[2][i], x[3][i]};
   for (int i = 0; i < LANES; i++) x[i] = a[i];
+}
+
+/* Lane l: the sum of the elements of x[l]. */
+OP vec sums_of(const vec x[LANES]) {
+  vec a[LANES];
+  memcpy(a, x, sizeof a);
+  transpose(a);
+  return (a[0] + a[1]) + (a[2] + a[3]);
 }
 
 OP vec zero_where_minus_infinity(vec a) { return (vec)((ivec)a & (a != set(-__builtin_inff()))); }

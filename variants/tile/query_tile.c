@@ -9,16 +9,23 @@
 static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
-size_t query_tile_queries_floats(const attn_problem *problem, int64_t rows) {
-  return (size_t)(rows * problem->head_dim);
+static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+/* Features of a row, where rows lie one after the other: whole vectors. */
+static int64_t row_pitch(const tile_kernels *kernels, int64_t features) {
+  return round_up(features, kernels->lanes);
 }
 
-size_t query_tile_state_floats(const attn_problem *problem, int64_t rows) {
-  return (size_t)(rows * (problem->value_dim + 2));
-}
-
-size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows) {
-  return (size_t)(rows * (TILE_KEYS + 1) + TILE_KEYS * problem->value_dim);
+query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few) {
+  enum { LINE = 16 };
+  const tile_kernels *kernels = tile_select();
+  const int64_t depth = few ? row_pitch(kernels, problem->head_dim) : problem->head_dim;
+  const int64_t width = few ? row_pitch(kernels, problem->value_dim) : problem->value_dim;
+  return (query_tile_sizes){
+      .queries = (size_t)round_up(rows * depth, LINE),
+      .state = (size_t)round_up(rows * (width + 2), LINE),
+      .scratch = (size_t)round_up(rows * (TILE_KEYS + 1) + TILE_KEYS * problem->value_dim, LINE),
+  };
 }
 
 static int64_t row_position(const query_tile *tile, int64_t r) { return (tile->first_row + r) / tile->heads; }
@@ -36,7 +43,6 @@ static int64_t row_offset(const query_tile *tile, const attn_strides *strides, i
 void query_tile_place(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const int64_t kv_head = tile->first_head / (problem->query_heads / problem->kv_heads);
-  tile->rows = (tile->count + tile->kernels->lanes - 1) / tile->kernels->lanes * tile->kernels->lanes;
   tile->key =
       (const float *)tile->tensors->key + tile->batch * problem->key.batch + kv_head * problem->key.head;
   tile->value = (const float *)tile->tensors->value + tile->batch * problem->value.batch +
@@ -56,9 +62,14 @@ void query_tile_place(query_tile *tile) {
 }
 
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
+  const int64_t width = tile->problem->value_dim, pitch = row_pitch(tile->kernels, width);
+  tile->score_key = tile->few ? 1 : tile->rows;
+  tile->score_row = tile->few ? TILE_KEYS : 1;
+  tile->output_feature = tile->few ? 1 : tile->rows;
+  tile->output_row = tile->few ? pitch : 1;
   tile->queries = queries;
   tile->output = state;
-  tile->max = tile->output + tile->problem->value_dim * tile->rows;
+  tile->max = tile->output + tile->rows * (tile->few ? pitch : width);
   tile->sum = tile->max + tile->rows;
   tile->scores = scratch;
   tile->rescale = tile->scores + TILE_KEYS * tile->rows;
@@ -71,9 +82,16 @@ void query_tile_begin(query_tile *tile) {
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = (const float *)tile->tensors->query + row_offset(tile, &problem->query, r);
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
-  tile->kernels->pack(tile->rows, tile->count, problem->head_dim, row, (float)(problem->scale * unit),
-                      tile->queries);
-  memset(tile->output, 0, (size_t)(problem->value_dim * tile->rows) * sizeof(float));
+  const float factor = (float)(problem->scale * unit);
+  if (tile->few) {
+    const int64_t pitch = row_pitch(tile->kernels, problem->head_dim);
+    for (int64_t r = 0; r < tile->count; r++)
+      for (int64_t d = 0; d < pitch; d++)
+        tile->queries[r * pitch + d] = d < problem->head_dim ? row[r][d] * factor : 0;
+  } else {
+    tile->kernels->pack(tile->rows, tile->count, problem->head_dim, row, factor, tile->queries);
+  }
+  memset(tile->output, 0, (size_t)(tile->max - tile->output) * sizeof(float));
   for (int64_t r = 0; r < tile->rows; r++) {
     tile->max[r] = -INFINITY;
     tile->sum[r] = 0;
@@ -82,15 +100,25 @@ void query_tile_begin(query_tile *tile) {
 
 void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const int64_t rows = tile->rows;
-  tile->kernels->scores(rows, end - first, problem->head_dim, tile->queries,
-                        tile->key + first * problem->key.position, problem->key.position, tile->scores);
+  const float *key = tile->key + first * problem->key.position;
+  const float *value = tile->value + first * problem->value.position; /* wanted next */
+  const tile_ahead next = {
+      .row = {value}, .stride = {problem->value.position}, .width = {problem->value_dim}};
+  if (tile->few)
+    tile->kernels->few_scores(tile->count, end - first, problem->head_dim, tile->queries,
+                              row_pitch(tile->kernels, problem->head_dim), key, problem->key.position, value,
+                              problem->value.position, tile->scores, tile->score_row);
+  else
+    tile->kernels->scores(tile->rows, end - first, problem->head_dim, tile->queries, key,
+                          problem->key.position, tile->leads ? &next : NULL, tile->scores);
   if (problem->softcap > 0)
-    tile->kernels->softcap(rows * (end - first), (float)(problem->softcap / ln2), tile->scores);
+    tile->kernels->softcap(tile->rows * (tile->few ? TILE_KEYS : end - first),
+                           (float)(problem->softcap / ln2), tile->scores);
   if (problem->has_bias)
     for (int64_t r = 0; r < tile->count; r++) {
       const float *bias = (const float *)tile->tensors->bias + row_offset(tile, &problem->bias, r);
-      for (int64_t j = first; j < end; j++) tile->scores[(j - first) * rows + r] += log2e * bias[j];
+      float *score = tile->scores + r * tile->score_row;
+      for (int64_t j = first; j < end; j++) score[(j - first) * tile->score_key] += log2e * bias[j];
     }
 }
 
@@ -108,21 +136,41 @@ bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
       from[r] = clamp_to_tile(tile->visible[r].first - first);
       to[r] = clamp_to_tile(tile->visible[r].end - first);
     }
-    tile->kernels->hide(tile->rows, end - first, from, to, tile->scores);
+    if (tile->few)
+      for (int64_t r = 0; r < tile->count; r++)
+        for (int64_t j = 0; j < end - first; j++)
+          if (j < from[r] || j >= to[r]) tile->scores[r * tile->score_row + j] = -INFINITY;
+    if (!tile->few) tile->kernels->hide(tile->rows, end - first, from, to, -INFINITY, tile->scores);
     hidden = true;
   }
   if (tile->problem->has_mask) {
     for (int64_t r = 0; r < tile->count; r++) {
       const uint8_t *mask = mask_row(tile, r);
       for (int64_t j = first; j < end; j++)
-        if (!mask[j]) tile->scores[(j - first) * tile->rows + r] = -INFINITY;
+        if (!mask[j]) tile->scores[(j - first) * tile->score_key + r * tile->score_row] = -INFINITY;
     }
     hidden = true;
   }
   return hidden;
 }
 
+static void weights_of_few(query_tile *tile, int64_t keys) {
+  const int64_t padded = round_up(keys, tile->kernels->lanes);
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *score = tile->scores + r * tile->score_row, sum;
+    const float old_max = tile->max[r];
+    for (int64_t j = keys; j < padded; j++) score[j] = -INFINITY;
+    tile->kernels->softmax_row(padded, score, &tile->max[r], &sum);
+    tile->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - tile->max[r]);
+    tile->sum[r] = tile->sum[r] * tile->rescale[r] + sum;
+  }
+}
+
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
+  if (tile->few) {
+    weights_of_few(tile, end - first);
+    return;
+  }
   tile->kernels->softmax(tile->rows, end - first, tile->scores, tile->max, tile->sum, tile->rescale);
 }
 
@@ -146,18 +194,22 @@ static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
     const uint8_t *mask = problem->has_mask ? mask_row(tile, r) : NULL;
     for (int64_t j = first; j < end; j++) {
       if (j < tile->visible[r].first || j >= tile->visible[r].end || (mask && !mask[j])) continue;
-      const float weight = tile->scores[(j - first) * tile->rows + r];
+      const float weight = tile->scores[(j - first) * tile->score_key + r * tile->score_row];
       const float *value = tile->value + j * problem->value.position;
       for (int64_t e = 0; e < problem->value_dim; e++)
-        if (!(fabsf(value[e]) <= FLT_MAX)) tile->output[e * tile->rows + r] += weight * value[e];
+        if (!(fabsf(value[e]) <= FLT_MAX))
+          tile->output[e * tile->output_feature + r * tile->output_row] += weight * value[e];
     }
   }
 }
 
 void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hidden) {
-  const int64_t width = tile->problem->value_dim;
-  int64_t stride = tile->problem->value.position;
+  const attn_problem *problem = tile->problem;
+  const int64_t width = problem->value_dim;
+  int64_t stride = problem->value.position;
   const float *value = tile->value + first * stride;
+  const float *key = tile->key + end * problem->key.position; /* wanted next */
+  const tile_ahead next = {.row = {key}, .stride = {problem->key.position}, .width = {problem->head_dim}};
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
   const bool apart = hidden && !all_finite(value, stride, end - first, width);
   if (apart) {
@@ -165,23 +217,29 @@ void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hi
     value = tile->finite;
     stride = width;
   }
-  tile->kernels->accumulate(tile->rows, end - first, width, tile->scores, tile->rows, value, stride,
-                            tile->rescale, tile->output);
+  if (tile->few)
+    tile->kernels->few_accumulate(tile->count, end - first, width, tile->scores, tile->score_row, value,
+                                  stride, tile->rescale, key, problem->key.position, tile->output,
+                                  tile->output_row);
+  else
+    tile->kernels->accumulate(tile->rows, end - first, width, tile->scores, tile->rows, value, stride,
+                              tile->rescale, tile->leads ? &next : NULL, tile->output, tile->rows);
   if (apart) accumulate_nonfinite(tile, first, end);
 }
 
 void query_tile_merge(query_tile *tile, const float *other_state) {
-  const int64_t rows = tile->rows, width = tile->problem->value_dim;
-  const float *other_output = other_state, *other_max = other_output + width * rows;
-  const float *other_sum = other_max + rows;
-  for (int64_t r = 0; r < rows; r++) {
+  const float *other_output = other_state, *other_max = other_output + (tile->max - tile->output);
+  const float *other_sum = other_max + tile->rows;
+  for (int64_t r = 0; r < tile->count; r++) {
     const float max = fmaxf(tile->max[r], other_max[r]);
     if (max == -INFINITY) continue;
     const float ours = exp2f(tile->max[r] - max), theirs = exp2f(other_max[r] - max);
     tile->max[r] = max;
     tile->sum[r] = tile->sum[r] * ours + other_sum[r] * theirs;
-    for (int64_t e = 0; e < width; e++)
-      tile->output[e * rows + r] = tile->output[e * rows + r] * ours + other_output[e * rows + r] * theirs;
+    for (int64_t e = 0; e < tile->problem->value_dim; e++) {
+      const int64_t at = e * tile->output_feature + r * tile->output_row;
+      tile->output[at] = tile->output[at] * ours + other_output[at] * theirs;
+    }
   }
 }
 
@@ -196,7 +254,10 @@ void query_tile_finish(query_tile *tile) {
       tile->tensors->lse[row_offset(tile, &problem->lse, r)] =
           (float)((double)tile->max[r] * ln2 + log((double)tile->sum[r]));
   }
-  tile->kernels->unpack(tile->rows, tile->count, problem->value_dim, tile->output, factor, row);
+  if (tile->few)
+    tile->kernels->scale_rows(tile->count, problem->value_dim, tile->output, tile->output_row, factor, row);
+  else
+    tile->kernels->unpack(tile->rows, tile->count, problem->value_dim, tile->output, factor, row);
   for (int64_t r = 0; r < tile->count; r++)
     if (tile->sum[r] == 0) memset(row[r], 0, (size_t)problem->value_dim * sizeof(float));
 }

@@ -14,28 +14,32 @@ typedef struct query_tile {
   const attn_tensors *tensors;
   int64_t batch, first_head, heads, first_row;
   int64_t count; /* rows that exist */
-  int64_t rows;  /* with padding, a multiple of the lanes */
+  int64_t rows;  /* with padding */
+  bool leads;    /* first of those that pass the keys together: it fetches for all of them */
+  bool few;      /* at most TILE_FEW_ROWS rows, stored row by row; else columns, see tile.h */
 
   const float *key, *value; /* of this batch entry and key/value head */
   attn_range visible[TILE_MAX_ROWS];
   attn_range keys;   /* all keys that some row sees */
   attn_range shared; /* those that every row sees */
 
-  /* Columns, see tile.h. */
-  float *queries; /* [D, rows], scaled so that scores come out in base 2 (with softcap: before tanh) */
-  float *scores;  /* [TILE_KEYS, rows] */
-  float *output;  /* [Dv, rows], not yet divided by sum */
+  float *queries; /* D x rows, scaled so that scores come out in base 2 (with softcap: before tanh) */
+  float *scores;  /* TILE_KEYS x rows: of key j and row r at j * score_key + r * score_row */
+  float *output;  /* Dv x rows, not yet divided by sum: at e * output_feature + r * output_row */
+  int64_t score_key, score_row, output_feature, output_row;
   float *max, *sum, *rescale; /* [rows] */
   float *finite;              /* [TILE_KEYS, Dv], for values that not all are */
 } query_tile;
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (scores, rescale, finite) that tiles may take turns with. */
-size_t query_tile_queries_floats(const attn_problem *problem, int64_t rows);
-size_t query_tile_state_floats(const attn_problem *problem, int64_t rows);
-size_t query_tile_scratch_floats(const attn_problem *problem, int64_t rows);
+ * (scores, rescale, finite) that tiles may take turns with; each in whole cache lines, so that threads
+ * share none. */
+typedef struct query_tile_sizes {
+  size_t queries, state, scratch;
+} query_tile_sizes;
+query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few);
 
-/* With batch, first_head, heads, first_row and count set: finds the rows and their keys. */
+/* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows' keys. */
 void query_tile_place(query_tile *tile);
 
 /* Points the tile at its memory. */

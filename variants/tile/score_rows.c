@@ -102,7 +102,7 @@ static void write_weights(const score_rows *rows, int64_t r, const float *weight
 void score_rows_softmax(score_rows *rows, int64_t r) {
   const attn_problem *problem = rows->problem;
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
-  float *score = rows->scores + r * rows->pitch, max;
+  float *score = rows->scores + r * rows->pitch, max = -INFINITY;
   memset(score + keys, 0, (size_t)(padded - keys) * sizeof *score);
   if (problem->softcap > 0) rows->kernels->softcap(padded, (float)(problem->softcap / ln2), score);
   if (problem->has_bias) {

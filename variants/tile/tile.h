@@ -12,21 +12,30 @@
 
 #include "../attention.h"
 
-enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_ALIGNMENT = 64 };
+enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_FEW_ROWS = 4, TILE_ALIGNMENT = 64 };
+
+/* Rows that are wanted soon, two tiles of them: a kernel fetches them into the L2 cache while it computes,
+ * as far as its own loops reach. width[s]: floats of row[s] + n * stride[s], 0 for none. */
+typedef struct tile_ahead {
+  const float *row[2];
+  int64_t stride[2], width[2];
+} tile_ahead;
 
 typedef struct tile_kernels {
   const char *name;
   int64_t lanes;
   int64_t max_rows;
 
-  /* scores[j, r] = sum_d key[j * key_stride + d] * queries[d, r]      d < depth, j < keys */
+  /* scores[j, r] = sum_d key[j * key_stride + d] * queries[d, r]      d < depth, j < keys
+   * ahead may be NULL, here and below. */
   void (*scores)(int64_t rows, int64_t keys, int64_t depth, const float *queries, const float *key,
-                 int64_t key_stride, float *scores);
+                 int64_t key_stride, const tile_ahead *ahead, float *scores);
 
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j * value_stride + e]
-   * for e < width. Columns of weights and of output are `pitch` apart, which may exceed rows. */
-  void (*accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t pitch,
-                     const float *value, int64_t value_stride, const float *rescale, float *output);
+   * for e < width. Columns of weights and of output are pitches apart that may exceed rows. */
+  void (*accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t weights_pitch,
+                     const float *value, int64_t value_stride, const float *rescale, const tile_ahead *ahead,
+                     float *output, int64_t output_pitch);
 
   /* One step of the online softmax in base 2 (Milakov and Gimelshein 2018, algorithm 3), row by row:
    *     old = max;  max = largest of max and the scores;  rescale = 2^(old - max)
@@ -34,11 +43,12 @@ typedef struct tile_kernels {
    * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. */
   void (*softmax)(int64_t rows, int64_t keys, float *scores, float *max, float *sum, float *rescale);
 
-  /* scores[j, r] = -inf unless first[r] <= j < end[r] */
-  void (*hide)(int64_t rows, int64_t keys, const int32_t *first, const int32_t *end, float *scores);
+  /* scores[j, r] = hidden unless first[r] <= j < end[r] */
+  void (*hide)(int64_t rows, int64_t keys, const int32_t *first, const int32_t *end, float hidden,
+               float *scores);
 
-  /* The softmax of one row that lies along memory, in base 2: x = 2^(x - max), with the row's max and
-   * the sum of the results. count a multiple of lanes; fill up with -inf. */
+  /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
+   * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
   void (*softmax_row)(int64_t count, float *x, float *max, float *sum);
 
   /* x = cap * tanh(x), elementwise; count a multiple of lanes. */
@@ -48,8 +58,9 @@ typedef struct tile_kernels {
    * for x up to 127. count a multiple of lanes. */
   void (*exp2)(int64_t count, float *x);
 
-  /* x = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; count a multiple of lanes. */
-  void (*elu1)(int64_t count, float *x);
+  /* y = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere, of rows of count elements at x + r * stride
+   * to y + r * pitch; 0 from count to the pitch. */
+  void (*elu1)(int64_t rows, int64_t count, const float *x, int64_t stride, float *y, int64_t pitch);
 
   /* columns[d, r] = rows[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
   void (*pack)(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
@@ -58,6 +69,23 @@ typedef struct tile_kernels {
   /* row[r][e] = columns[e, r] * factor[r] for r < count, e < width. */
   void (*unpack)(int64_t rows, int64_t count, int64_t width, const float *columns, const float *factor,
                  float *const *row);
+
+  /* row[r][e] = x[r * pitch + e] * factor[r] for r < count, e < width. */
+  void (*scale_rows)(int64_t count, int64_t width, const float *x, int64_t pitch, const float *factor,
+                     float *const *row);
+
+  /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
+   *     scores[r * pitch + j] = sum_d query[r * query_pitch + d] * key[j * key_stride + d]
+   *     output[r * pitch + e] = output[r * pitch + e] * rescale[r] + sum_j weights[r, j] * value[j, e]
+   * query_pitch and the output's pitch are multiples of lanes; query is padded with zeros. ahead: rows that
+   * are fetched meanwhile, one for each key; NULL for none. */
+  void (*few_scores)(int64_t rows, int64_t keys, int64_t depth, const float *query, int64_t query_pitch,
+                     const float *key, int64_t key_stride, const float *ahead, int64_t ahead_stride,
+                     float *scores, int64_t pitch);
+  void (*few_accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights,
+                         int64_t weights_pitch, const float *value, int64_t value_stride,
+                         const float *rescale, const float *ahead, int64_t ahead_stride, float *output,
+                         int64_t pitch);
 } tile_kernels;
 
 /* The kernels in force: of the instruction set that ATTN_ISA names, else the fastest that this processor
