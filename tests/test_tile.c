@@ -224,19 +224,40 @@ static void softmax_row_gives_weights_relative_to_the_maximum(void **state) {
 
 static void check_hide(const tile_kernels *kernels) {
   const int64_t rows = kernels->max_rows, keys = 9;
-  int32_t first[TILE_MAX_ROWS], end[TILE_MAX_ROWS];
-  for (int r = 0; r < TILE_MAX_ROWS; r++) first[r] = r % 4, end[r] = r % 11;
+  float first[TILE_MAX_ROWS], end[TILE_MAX_ROWS];
+  for (int r = 0; r < TILE_MAX_ROWS; r++) first[r] = (float)(r % 4), end[r] = (float)(r % 11);
   fill(a, 8);
   memcpy(b, a, sizeof b);
   kernels->hide(rows, keys, first, end, -7, a);
   for (int64_t j = 0; j < keys; j++)
     for (int64_t r = 0; r < rows; r++)
-      assert_true(a[j * rows + r] == (j >= first[r] && j < end[r] ? b[j * rows + r] : -7));
+      assert_true(a[j * rows + r] == ((float)j >= first[r] && (float)j < end[r] ? b[j * rows + r] : -7));
 }
 
 static void hide_leaves_only_scores_inside_the_range(void **state) {
   (void)state;
   with_each(check_hide);
+}
+
+static void check_all_finite(const tile_kernels *kernels) {
+  const float bad[] = {NAN, INFINITY, -INFINITY};
+  const int64_t rows = 3, stride = 40;
+  fill(a, 18);
+  a[5] = FLT_MAX, a[6] = -FLT_MAX, a[7] = FLT_TRUE_MIN;
+  for (int64_t width = 1; width < stride; width++) {
+    assert_true(kernels->all_finite(rows, width, a, stride));
+    for (int64_t n = 0; n < rows * stride; n++) {
+      const float good = a[n];
+      a[n] = bad[n % 3];
+      assert_int_equal(kernels->all_finite(rows, width, a, stride), n % stride >= width);
+      a[n] = good;
+    }
+  }
+}
+
+static void all_finite_sees_every_element_of_its_rows_and_no_other(void **state) {
+  (void)state;
+  with_each(check_all_finite);
 }
 
 /* The inputs of a function of one number: both signs of many sizes. */
@@ -369,6 +390,7 @@ int main(void) {
       cmocka_unit_test(rows_that_have_seen_nothing_keep_weights_of_zero),
       cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),
       cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
+      cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
       cmocka_unit_test(elu1_fills_rows_up_with_zeros),

@@ -170,18 +170,19 @@ static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linea
       }
 }
 
-static int32_t clamp_to_tile(int64_t j) { return (int32_t)(j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j); }
+static int64_t clamp_to_tile(int64_t j) { return j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j; }
 
 /* Adds the loaded keys [first, end) to the output, pair by pair. */
 static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
   const int64_t rows = tile->rows, lanes = plan->kernels->lanes;
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool finite = all_finite(tile->value + first * tile->problem->value.position,
-                                 tile->problem->value.position, end - first, tile->problem->value_dim);
+  const int64_t stride = tile->problem->value.position;
+  const bool finite =
+      plan->kernels->all_finite(end - first, tile->problem->value_dim, tile->value + first * stride, stride);
   const tile_values values = load_values(tile, plan, scratch, first, end, !finite);
-  int32_t from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
-  for (int64_t r = 0; r < tile->count; r++) to[r] = clamp_to_tile(tile->visible[r].end - first);
+  float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
+  for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->visible[r].end - first);
   plan->kernels->scores(rows, end - first, tile->problem->head_dim, scratch->columns, scratch->keys,
                         plan->depth, NULL, scratch->weights);
   plan->kernels->hide(rows, end - first, from, to, 0, scratch->weights);
@@ -191,7 +192,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
   for (int64_t r = 0; r < tile->count; r += lanes) {
     const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
     for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
-      plan->kernels->accumulate(value_strip(plan, e), to[r + count - 1], count, values.first + e,
+      plan->kernels->accumulate(value_strip(plan, e), (int64_t)to[r + count - 1], count, values.first + e,
                                 values.stride, scratch->weights + r, rows, scratch->ones, NULL,
                                 scratch->output + plan->rows * e + r * value_strip(plan, e),
                                 value_strip(plan, e));

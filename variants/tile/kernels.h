@@ -174,11 +174,34 @@ INLINE void softmax_rows(const int vectors, int64_t keys, float *restrict scores
   restore_denormals(mode);
 }
 
-static void hide(int64_t rows, int64_t keys, const int32_t *restrict first, const int32_t *restrict end,
-                 float hidden, float *restrict scores) {
-  for (int64_t j = 0; j < keys; j++)
-    for (int64_t r = 0; r < rows; r++)
-      scores[j * rows + r] = (int32_t)j >= first[r] && (int32_t)j < end[r] ? scores[j * rows + r] : hidden;
+INLINE void hide_rows(const int vectors, int64_t keys, const float *restrict first, const float *restrict end,
+                      float hidden, float *restrict scores) {
+  const vec fill = broadcast(&hidden);
+  vec from[MAX_VECTORS], to[MAX_VECTORS];
+  for (int v = 0; v < vectors; v++) from[v] = load(first + v * LANES), to[v] = load(end + v * LANES);
+  for (int64_t j = 0; j < keys; j++) {
+    const vec key = broadcast(&(float){(float)j});
+    for (int v = 0; v < vectors; v++) {
+      float *score = scores + (j * vectors + v) * LANES;
+      store(score, select_less(key, from[v], fill, select_less(key, to[v], load(score), fill)));
+    }
+  }
+}
+
+/* 0 times a number is 0, unless that is infinite or none. */
+static bool all_finite(int64_t rows, int64_t width, const float *x, int64_t stride) {
+  const int64_t whole = width / LANES * LANES;
+  vec sum[2] = {zero(), zero()};
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t n = 0; n < whole; n += LANES)
+      sum[n / LANES % 2] = fused_multiply_add(load(x + r * stride + n), zero(), sum[n / LANES % 2]);
+    if (whole < width)
+      sum[0] = fused_multiply_add(load_part(x + r * stride + whole, (int)(width - whole)), zero(), sum[0]);
+  }
+  float lane[LANES], all = 0;
+  store(lane, add(sum[0], sum[1]));
+  for (int l = 0; l < LANES; l++) all += lane[l];
+  return all == 0;
 }
 
 static void exp2_all(int64_t count, float *x) {
@@ -264,6 +287,20 @@ static void softmax(int64_t rows, int64_t keys, float *score, float *max, float 
 #endif
 #if MAX_VECTORS > 3
     case 4: softmax_rows(4, keys, score, max, sum, rescale); break;
+#endif
+  }
+}
+
+static void hide(int64_t rows, int64_t keys, const float *first, const float *end, float hidden,
+                 float *score) {
+  switch (rows / LANES) {
+    case 1: hide_rows(1, keys, first, end, hidden, score); break;
+    case 2: hide_rows(2, keys, first, end, hidden, score); break;
+#if MAX_VECTORS > 2
+    case 3: hide_rows(3, keys, first, end, hidden, score); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: hide_rows(4, keys, first, end, hidden, score); break;
 #endif
   }
 }
@@ -372,6 +409,6 @@ static void scale_rows(int64_t count, int64_t width, const float *restrict x, in
 
 #define TILE_TABLE(isa)                                                                                      \
   {                                                                                                          \
-    isa, LANES, MAX_VECTORS *LANES, scores, accumulate, softmax, hide, softmax_row, softcap, exp2_all, elu1, \
-        pack, unpack, scale_rows, few_scores, few_accumulate                                                 \
+    isa, LANES, MAX_VECTORS *LANES, scores, accumulate, softmax, hide, all_finite, softmax_row, softcap,     \
+        exp2_all, elu1, pack, unpack, scale_rows, few_scores, few_accumulate                                 \
   }

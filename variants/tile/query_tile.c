@@ -126,12 +126,12 @@ static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
   return tile->tensors->mask + row_offset(tile, &tile->problem->mask, r);
 }
 
-static int32_t clamp_to_tile(int64_t j) { return (int32_t)(j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j); }
+static float clamp_to_tile(int64_t j) { return j < 0 ? 0.0f : j > TILE_KEYS ? (float)TILE_KEYS : (float)j; }
 
 bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   bool hidden = false;
   if (first < tile->shared.first || end > tile->shared.end) {
-    int32_t from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
+    float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
     for (int64_t r = 0; r < tile->count; r++) {
       from[r] = clamp_to_tile(tile->visible[r].first - first);
       to[r] = clamp_to_tile(tile->visible[r].end - first);
@@ -139,7 +139,7 @@ bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
     if (tile->few)
       for (int64_t r = 0; r < tile->count; r++)
         for (int64_t j = 0; j < end - first; j++)
-          if (j < from[r] || j >= to[r]) tile->scores[r * tile->score_row + j] = -INFINITY;
+          if ((float)j < from[r] || (float)j >= to[r]) tile->scores[r * tile->score_row + j] = -INFINITY;
     if (!tile->few) tile->kernels->hide(tile->rows, end - first, from, to, -INFINITY, tile->scores);
     hidden = true;
   }
@@ -174,13 +174,6 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
   tile->kernels->softmax(tile->rows, end - first, tile->scores, tile->max, tile->sum, tile->rescale);
 }
 
-bool all_finite(const float *value, int64_t stride, int64_t keys, int64_t width) {
-  int bad = 0;
-  for (int64_t j = 0; j < keys; j++)
-    for (int64_t e = 0; e < width; e++) bad |= !(fabsf(value[j * stride + e]) <= FLT_MAX);
-  return !bad;
-}
-
 void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite) {
   for (int64_t j = 0; j < keys; j++)
     for (int64_t e = 0; e < width; e++)
@@ -211,7 +204,7 @@ void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hi
   const float *key = tile->key + end * problem->key.position; /* wanted next */
   const tile_ahead next = {.row = {key}, .stride = {problem->key.position}, .width = {problem->head_dim}};
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool apart = hidden && !all_finite(value, stride, end - first, width);
+  const bool apart = hidden && !tile->kernels->all_finite(end - first, width, value, stride);
   if (apart) {
     copy_finite(value, stride, end - first, width, tile->finite);
     value = tile->finite;

@@ -60,9 +60,6 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
 /* Adds the weighted values to the output. */
 void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hidden);
 
-/* True when keys x width values hold no NaN and no infinity. */
-bool all_finite(const float *value, int64_t stride, int64_t keys, int64_t width);
-
 /* finite: [keys, width], the values with 0 for every NaN and infinity. */
 void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite);
 

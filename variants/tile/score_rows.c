@@ -65,7 +65,7 @@ void score_rows_place(score_rows *rows) {
   const int64_t keys = rows->keys.end - rows->keys.first;
   rows->value = first_value(rows);
   rows->value_pitch = problem->value.position;
-  if (hidden && !all_finite(rows->value, rows->value_pitch, keys, problem->value_dim)) {
+  if (hidden && !rows->kernels->all_finite(keys, problem->value_dim, rows->value, rows->value_pitch)) {
     copy_finite(rows->value, rows->value_pitch, keys, problem->value_dim, rows->finite);
     rows->value = rows->finite;
     rows->value_pitch = problem->value_dim;

@@ -44,8 +44,10 @@ typedef struct tile_kernels {
   void (*softmax)(int64_t rows, int64_t keys, float *scores, float *max, float *sum, float *rescale);
 
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
-  void (*hide)(int64_t rows, int64_t keys, const int32_t *first, const int32_t *end, float hidden,
-               float *scores);
+  void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
+
+  /* True when x[r * stride + n] for r < rows, n < width holds no NaN and no infinity. */
+  bool (*all_finite)(int64_t rows, int64_t width, const float *x, int64_t stride);
 
   /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
    * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
