@@ -41,11 +41,14 @@ static void fill_canaries(guarded *buffer) {
   memset(buffer->data + buffer->bytes, canary, slack_after(buffer));
 }
 
+/* Not worth asking for: finding out what is available reads files, which takes longer than all the rest. */
+static const size_t always_there = (size_t)1 << 20;
+
 bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size) {
   *buffer = (guarded){0};
   const size_t page = page_bytes();
   /* Asked for more than there is, the kernel would grant it and kill the process at the first use. */
-  size_t available = memory_available_bytes();
+  size_t available = bytes > always_there ? memory_available_bytes() : bytes;
   if (bytes > SIZE_MAX / 2) return refuse(why, why_size, bytes, "the address space is smaller");
   if (bytes > available) {
     char reason[64];
