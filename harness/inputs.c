@@ -87,27 +87,36 @@ static float denormal(const element *e, int tensor) {
 }
 
 /* Kernels may sum weight times value before they divide: softmax weights are at most 1 then, those of
- * linear attention at most 4 D. */
+ * linear attention at most 4 D. Sums beyond a quarter of FLT_MAX have no bound, so nothing would be checked. */
 static float huge(const element *e, int tensor) {
   if (tensor != VALUE) return plain(e);
-  double weights = 2.0 * (double)e->length;
+  double weights = 4.0 * (double)e->length;
   if (e->w->function == ATTN_LINEAR) weights *= 4.0 * (double)e->w->head_dim;
   return (float)((double)plain(e) * (double)FLT_MAX / weights);
 }
 
-/* Keys beyond an entry's length hold nothing but NaN. Elsewhere: one NaN or infinity in the keys' last
- * quarter, an infinity and a NaN among the values, one NaN query. Bands hide them from some rows. */
-static float nonfinite(const element *e, int tensor) {
-  if (tensor != QUERY && e->w->has_lengths && e->x >= e->w->lengths[e->b]) return NAN;
-  const float odd[] = {NAN, INFINITY, -INFINITY};
-  const float oddity = odd[(e->b * e->heads + e->h) % 3];
-  const bool first_feature = e->d == chosen_position(e, 1, e->width);
-  if (!first_feature || e->length < 4) return plain(e);
-  if (tensor == QUERY) return e->x == chosen_position(e, 2, e->length) ? NAN : plain(e);
+static float with_zero_rows(const element *e) {
+  const uint64_t bits = random_bits(e->stream + PLACE, place(e, e->x) - (uint64_t)e->d);
+  if (bits % 3 != 0) return plain(e);
+  return bits >> 40 & 1 ? -0.0f : 0.0f;
+}
+
+/* Keys beyond an entry's length hold nothing but the first of three oddities. Elsewhere there is one among
+ * the keys' last quarter, two among the values and one among the queries, each in one feature. Bands and
+ * masks hide them from some rows, and those must not feel them. */
+static float odd(const element *e, int tensor, const float oddities[3]) {
+  if (tensor != QUERY && e->w->has_lengths && e->x >= e->w->lengths[e->b]) return oddities[0];
+  const float oddity = oddities[(e->b * e->heads + e->h) % 3];
+  const bool chosen_feature = e->d == chosen_position(e, 1, e->width);
+  if (!chosen_feature || e->length < 4) return plain(e);
+  if (tensor == QUERY) return e->x == chosen_position(e, 2, e->length) ? oddities[0] : plain(e);
   if (tensor == KEY) return e->x == e->length - 1 - chosen_position(e, 3, e->length / 4) ? oddity : plain(e);
-  if (e->x == chosen_position(e, 4, e->length)) return NAN;
+  if (e->x == chosen_position(e, 4, e->length)) return oddities[0];
   return e->x == chosen_position(e, 5, e->length) ? -oddity : plain(e);
 }
+
+static const float not_finite[3] = {NAN, INFINITY, -INFINITY};
+static const float largest[3] = {FLT_MAX, -FLT_MAX, FLT_MAX};
 
 static float element_of(const element *e, int tensor) {
   switch (e->w->fill) {
@@ -123,7 +132,9 @@ static float element_of(const element *e, int tensor) {
     case FILL_CANCELLATION: return cancelling(e, tensor);
     case FILL_DENORMAL: return denormal(e, tensor);
     case FILL_HUGE: return huge(e, tensor);
-    case FILL_NONFINITE: return nonfinite(e, tensor);
+    case FILL_ZEROS: return with_zero_rows(e);
+    case FILL_LARGEST: return odd(e, tensor, largest);
+    case FILL_NONFINITE: return odd(e, tensor, not_finite);
     default: return plain(e);
   }
 }
@@ -180,7 +191,14 @@ static void fill_mask(const inputs *in, shape s, uint8_t *data) {
   }
 }
 
-/* Uniform in [-2, 2); one in 32 is -inf, which hides its key. */
+/* Uniform in [-2, 2); one in 32 is -inf, which hides its key, or -FLT_MAX, which many write for that. Where
+ * inputs are not finite, one row in eight has a NaN or +inf too. */
+static float bias_of(const workload *w, uint64_t bits, bool is_odd) {
+  if (is_odd) return bits >> 8 & 1 ? NAN : INFINITY;
+  if (bits % 32 == 0) return w->fill == FILL_LARGEST ? -FLT_MAX : -INFINITY;
+  return 2 * uniform(bits);
+}
+
 static void fill_bias(const inputs *in, shape s, float *data) {
   const uint64_t stream = stream_of(&in->workload, BIAS);
   const int64_t rows = elements_spanned(s) > 0 ? s.batch * s.heads * s.length : 0;
@@ -188,10 +206,11 @@ static void fill_bias(const inputs *in, shape s, float *data) {
   for (int64_t row = 0; row < rows; row++) {
     float *out = data + row / s.length / s.heads * s.strides.batch +
                  row / s.length % s.heads * s.strides.head + row % s.length * s.strides.position;
-    for (int64_t j = 0; j < s.width; j++) {
-      uint64_t bits = random_bits(stream, (uint64_t)(row * s.width + j));
-      out[j] = bits % 32 == 0 ? -INFINITY : 2 * uniform(bits);
-    }
+    const uint64_t place = random_bits(stream + PLACE, (uint64_t)row);
+    const bool has_odd = in->workload.fill == FILL_NONFINITE && place % 8 == 0;
+    for (int64_t j = 0; j < s.width; j++)
+      out[j] = bias_of(&in->workload, random_bits(stream, (uint64_t)(row * s.width + j)),
+                       has_odd && j == (int64_t)((place >> 8) % (uint64_t)s.width));
   }
 }
 
@@ -201,15 +220,18 @@ static shape shape_of_mask(const inputs *in, workload_axes axes, attn_strides st
                  axes.query ? p->query_length : 1, p->key_length};
 }
 
-/* A buffer for a tensor, or NULL. In timing every tensor begins at a cache line; padded ones one element
- * behind it. In verification every tensor ends where its guard page begins. */
+/* A buffer for a tensor, or NULL. In timing every tensor begins at a cache line; shifted and padded ones one
+ * element behind it. In verification every tensor ends where its guard page begins; shifted ones one element
+ * before it, so that widths of whole vectors do not make them aligned. */
 static void *tensor_create(guarded *buffer, shape s, size_t element_bytes, const inputs *in, bool aligned,
                            char *why, size_t why_size) {
-  const size_t lead = aligned && in->workload.layout == LAYOUT_PADDED ? element_bytes : 0;
-  const size_t bytes = elements_spanned(s) * element_bytes + lead;
+  const bool shifted = in->workload.layout == LAYOUT_SHIFTED, padded = in->workload.layout == LAYOUT_PADDED;
+  const size_t lead = aligned && (shifted || padded) ? element_bytes : 0;
+  const size_t tail = !aligned && shifted ? element_bytes : 0;
+  const size_t bytes = elements_spanned(s) * element_bytes + lead + tail;
   if (!guarded_create(buffer, bytes, aligned ? 64 : element_bytes, why, why_size)) return NULL;
   /* A kernel that lets what lies between the rows into a result shows a NaN. */
-  if (in->workload.layout == LAYOUT_PADDED) guarded_poison(buffer);
+  if (shifted || padded) guarded_poison(buffer);
   return buffer->data + lead;
 }
 

@@ -4,13 +4,16 @@
 #include "verify_grid.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
-
-#include "random.h"
 
 static const char *const single[] = {
     /* sizes at their ends */
+    "full/B:1/H:1/D:1/Dv:130/T:30/lse",
+    "full/B:1/H:3/Hkv:1/D:256/T:40/lse",
+    "causal/B:1/H:2/D:192/Dv:128/T:70/lse",
+    "linear/causal/B:1/H:2/D:256/Dv:192/T:40",
+    "linear/causal/B:0/H:2/D:8/T:5",
+    "linear/full/B:1/H:2/D:8/Dv:0/T:5",
     "full/B:1/H:1/D:1/T:1/lse",
     "causal/B:2/H:2/D:3/T:1/lse",
     "full/B:2/H:4/Hkv:2/D:16/Tq:5/Tk:0/lse",
@@ -71,6 +74,12 @@ static const char *const single[] = {
     "linear/band:inf,0,-30/B:1/H:2/D:32/T:80",
     "linear/band:inf,0,30/B:1/H:2/D:32/T:80",
     "linear/causal/B:3/H:2/D:32/Tq:50/Tk:120/offsets:0,70,-10",
+    "band:1152921504606846976,1152921504606846976,1152921504606846976/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:1152921504606846976,0,1152921504606846976/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:4294967300,4294967300,-4294967290/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:4294967290,0,4294967300/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "linear/band:inf,1152921504606846976,-1152921504606846976/B:1/H:1/D:16/T:70",
+    "linear/band:inf,0,4294967300/B:1/H:1/D:16/T:70",
     /* key lengths */
     "full/B:4/H:4/Hkv:2/D:64/T:130/lengths:0,1,77,130/lse",
     "full/B:4/H:4/Hkv:1/D:64/T:130/lengths:64,65,129,0/lse",
@@ -119,6 +128,10 @@ static const char *const single[] = {
     "causal/B:2/H:4/Hkv:1/D:60/T:90/bias:hq/lse/layout:padded",
     "window:20/B:2/H:3/D:64/T:90/mask:q/lse/layout:padded",
     "full/B:2/H:2/D:32/T:60/lse/weights/layout:padded",
+    "full/B:2/H:4/Hkv:2/D:64/T:70/mask:bhq/bias:bhq/lse/layout:shifted",
+    "causal/B:2/H:4/Hkv:1/D:64/T:70/weights/layout:shifted",
+    "full/B:2/H:4/Hkv:1/D:128/Tq:1/Tk:90/lse/layout:shifted",
+    "linear/causal/B:2/H:4/Hkv:2/D:64/T:70/layout:shifted",
     "linear/full/B:2/H:4/Hkv:2/D:32/T:90/layout:padded",
     "linear/causal/B:2/H:4/Hkv:1/D:32/T:90/layout:padded",
     /* weights */
@@ -129,7 +142,7 @@ static const char *const single[] = {
     "causal/B:3/H:2/D:32/Tq:40/Tk:60/lengths:0,33,60/bias:hq/weights",
 };
 
-/* Each with every length below, and each with every dimension. %s is replaced by sizes. */
+/* Each with every length below. %s is replaced by sizes, by a fill. */
 static const char *const with_lengths[] = {
     "full/B:1/H:2/D:32/%s/lse",
     "causal/B:1/H:4/Hkv:1/D:32/%s/lse",
@@ -140,34 +153,46 @@ static const char *const with_lengths[] = {
 };
 static const int lengths[] = {2,  3,  7,  8,  9,  15, 16,  17,  31,  32,  33, 47,
                               48, 49, 63, 64, 65, 95, 127, 128, 129, 193, 257};
-static const char *const with_dims[] = {
-    "full/B:1/H:4/Hkv:2/T:37/%s/lse",
-    "causal/B:1/H:4/Hkv:1/T:70/%s/lse",
-    "window:20/B:1/H:2/T:70/%s/lse/layout:padded",
-    "linear/full/B:1/H:2/T:37/%s",
-    "linear/causal/B:1/H:2/Hkv:1/T:70/%s",
+
+/* Tiles of queries (4, 8, 16, 64 rows) against tiles of keys (64): each pair once, with one of these. */
+static const char *const with_tiles[] = {
+    "full/B:1/H:1/D:20/%s/lse",
+    "causal_bottom_right/B:1/H:2/Hkv:1/D:12/%s/lse",
+    "band:70,3,40/B:1/H:1/D:17/%s/layout:shifted",
+    "full/B:2/H:3/Hkv:1/D:8/%s/mask:bq/lse",
+    "linear/causal_bottom_right/B:1/H:2/Hkv:1/D:9/%s",
 };
-static const int dims[][2] = {{1, 1},   {2, 3},     {3, 2},     {4, 4},     {5, 7},     {7, 1},    {8, 8},
-                              {9, 16},  {15, 15},   {16, 16},   {17, 17},   {24, 5},    {31, 33},  {33, 31},
-                              {40, 40}, {63, 65},   {65, 63},   {72, 80},   {80, 80},   {96, 96},  {100, 12},
-                              {12, 97}, {127, 129}, {128, 128}, {130, 126}, {192, 128}, {256, 256}};
+static const int query_edges[] = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 129};
+static const int key_edges[] = {1, 7, 16, 63, 64, 65, 127, 128, 129, 192};
+
+/* Every D from 1 to 130 with each: once with Dv = D, else with a Dv that runs through all of them too. */
+enum { LARGEST_DIM = 130 };
+static const struct {
+  const char *text;
+  int value_factor; /* Dv = D * this modulo 131, a prime */
+} with_dims[] = {
+    {"full/B:1/H:2/Hkv:1/T:21/%s/lse", 1},
+    {"causal/B:1/H:1/T:67/%s", 61},
+    {"window:9/B:1/H:1/T:18/%s/lse/layout:padded", 1},
+    {"linear/full/B:1/H:2/T:19/%s/layout:shifted", 1},
+    {"linear/causal/B:1/H:1/T:37/%s", 37},
+};
+
 static const char *const with_fills[] = {
     "full/B:1/H:2/D:64/Tq:20/Tk:150/%s/lse",
-    "causal/B:2/H:4/Hkv:1/D:48/T:110/%s/lse",
-    "causal_bottom_right/B:2/H:4/Hkv:2/D:64/Tq:70/Tk:140/lengths:140,90/%s/lse",
-    "window:20/B:1/H:2/D:32/T:170/%s/lse",
+    "causal/B:2/H:4/Hkv:1/D:48/T:90/%s/lse",
+    "causal_bottom_right/B:2/H:4/Hkv:2/D:64/Tq:40/Tk:140/lengths:140,90/%s/lse",
+    "window:20/B:1/H:2/D:32/T:170/%s/lse/layout:shifted",
+    "full/B:2/H:2/Hkv:1/D:24/Tq:30/Tk:70/%s/mask:bhq/lse",
+    "causal/B:1/H:3/Hkv:1/D:16/T:70/%s/bias:hq/softcap:20/lse/weights",
     "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/%s",
     "linear/causal/B:1/H:2/Hkv:1/D:32/T:140/%s",
 };
-static const char *const fills[] = {"normal",  "heavy",        "dominant", "equal", "saturated", "rising",
-                                    "falling", "cancellation", "denormal", "huge",  "nonfinite"};
+static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",    "saturated",
+                                    "rising", "falling", "cancellation", "denormal", "huge",
+                                    "zeros",  "largest", "nonfinite"};
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
-
-int64_t verify_grid_count(void) {
-  return COUNT(single) + COUNT(with_lengths) * COUNT(lengths) + COUNT(with_dims) * COUNT(dims) +
-         COUNT(with_fills) * COUNT(fills);
-}
 
 static workload parsed(const char *text) {
   workload result = workload_default();
@@ -187,112 +212,56 @@ static workload with_part(const char *text, const char *part) {
   return parsed(whole);
 }
 
-workload verify_grid_problem(int64_t n) {
+/* The families: the n-th problem of each. */
+static workload with_length(int64_t n) {
   char part[64];
-  if (n < COUNT(single)) return parsed(single[n]);
-  n -= COUNT(single);
-  if (n < COUNT(with_lengths) * COUNT(lengths)) {
-    snprintf(part, sizeof part, "T:%d", lengths[n / COUNT(with_lengths)]);
-    return with_part(with_lengths[n % COUNT(with_lengths)], part);
-  }
-  n -= COUNT(with_lengths) * COUNT(lengths);
-  if (n < COUNT(with_dims) * COUNT(dims)) {
-    const int *dim = dims[n / COUNT(with_dims)];
-    snprintf(part, sizeof part, "D:%d/Dv:%d", dim[0], dim[1]);
-    return with_part(with_dims[n % COUNT(with_dims)], part);
-  }
-  n -= COUNT(with_dims) * COUNT(dims);
+  snprintf(part, sizeof part, "T:%d", lengths[n / COUNT(with_lengths)]);
+  return with_part(with_lengths[n % COUNT(with_lengths)], part);
+}
+
+static workload with_tile(int64_t n) {
+  char part[64];
+  const int64_t row = n / COUNT(key_edges), column = n % COUNT(key_edges);
+  snprintf(part, sizeof part, "Tq:%d/Tk:%d", query_edges[row], key_edges[column]);
+  /* A step of two from row to row, so that each row and each column meets every text. */
+  return with_part(with_tiles[(2 * row + column) % COUNT(with_tiles)], part);
+}
+
+static workload with_dim(int64_t n) {
+  char part[64];
+  const int dim = (int)(n / COUNT(with_dims)) + 1;
+  const int value_dim = dim * with_dims[n % COUNT(with_dims)].value_factor % (LARGEST_DIM + 1);
+  snprintf(part, sizeof part, "D:%d/Dv:%d", dim, value_dim);
+  return with_part(with_dims[n % COUNT(with_dims)].text, part);
+}
+
+static workload with_fill(int64_t n) {
+  char part[64];
   snprintf(part, sizeof part, "fill:%s", fills[n / COUNT(with_fills)]);
   return with_part(with_fills[n % COUNT(with_fills)], part);
 }
 
-/* Draws, one after the other. */
-typedef struct draws {
-  uint64_t stream, count;
-} draws;
+static workload alone(int64_t n) { return parsed(single[n]); }
 
-static uint64_t draw(draws *from) { return random_bits(from->stream, from->count++); }
+static const struct family {
+  int64_t count;
+  workload (*problem)(int64_t n);
+} families[] = {
+    {COUNT(single), alone},
+    {COUNT(with_lengths) * COUNT(lengths), with_length},
+    {COUNT(query_edges) * COUNT(key_edges), with_tile},
+    {COUNT(with_dims) * LARGEST_DIM, with_dim},
+    {COUNT(with_fills) * COUNT(fills), with_fill},
+};
 
-static int64_t between(draws *from, int64_t low, int64_t high) {
-  return low + (int64_t)(draw(from) % (uint64_t)(high - low + 1));
+int64_t verify_grid_count(void) {
+  int64_t count = 0;
+  for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
+  return count;
 }
 
-static bool one_in(draws *from, int64_t n) { return between(from, 1, n) == 1; }
-
-static int64_t random_length(draws *from) {
-  static const int64_t edges[] = {8, 16, 32, 48, 64, 96, 128, 192, 256};
-  if (one_in(from, 3)) return edges[between(from, 0, COUNT(edges) - 1)] + between(from, -1, 1);
-  return one_in(from, 2) ? between(from, 1, 24) : between(from, 1, 220);
-}
-
-static int64_t random_dim(draws *from) {
-  static const int64_t usual[] = {16, 32, 64, 80, 128};
-  return one_in(from, 2) ? usual[between(from, 0, COUNT(usual) - 1)] : between(from, 1, 130);
-}
-
-static void draw_sizes(draws *from, workload *w) {
-  static const int64_t groups[] = {1, 1, 2, 3, 4, 8};
-  w->batch = between(from, 1, 3);
-  w->kv_heads = one_in(from, 2) ? 1 : between(from, 1, 3);
-  w->query_heads = w->kv_heads * groups[between(from, 0, COUNT(groups) - 1)];
-  w->head_dim = random_dim(from);
-  w->value_dim = one_in(from, 3) ? random_dim(from) : w->head_dim;
-  w->query_length = random_length(from);
-  w->key_length = one_in(from, 2) ? w->query_length : random_length(from);
-  /* Few seconds have to do for thousands of problems. */
-  while (w->batch * w->query_heads * w->query_length * w->key_length * (w->head_dim + w->value_dim) >
-         4000000) {
-    if (w->batch > 1)
-      w->batch--;
-    else if (w->query_length >= w->key_length)
-      w->query_length = w->query_length * 2 / 3;
-    else
-      w->key_length = w->key_length * 2 / 3;
-  }
-}
-
-static void draw_band(draws *from, workload *w) {
-  const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
-  const int64_t kind = between(from, 0, 7);
-  w->right = kind < 2 ? ATTN_UNLIMITED : kind < 6 ? 0 : between(from, 0, longest);
-  w->left = kind < 4 ? ATTN_UNLIMITED : between(from, 0, one_in(from, 2) ? 20 : longest);
-  if (kind >= 2 && one_in(from, 3)) w->offset = w->key_length - w->query_length;
-  if (kind >= 2 && one_in(from, 6)) w->offset = between(from, -longest, longest);
-  w->has_offsets = kind >= 2 && one_in(from, 6);
-  w->has_lengths = one_in(from, 3);
-  for (int64_t b = 0; b < w->batch; b++) {
-    if (w->has_offsets) w->offsets[b] = between(from, -longest, longest);
-    if (w->has_lengths) w->lengths[b] = one_in(from, 6) ? 0 : between(from, 0, w->key_length);
-  }
-}
-
-static void draw_axes(draws *from, workload_axes *axes) {
-  axes->present = one_in(from, 5);
-  if (!axes->present) return;
-  axes->batch = one_in(from, 2);
-  axes->head = one_in(from, 2);
-  axes->query = one_in(from, 2);
-}
-
-workload verify_random_problem(uint64_t seed, int64_t n) {
-  draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
-  workload w = workload_default();
-  w.function = one_in(&from, 5) ? ATTN_LINEAR : ATTN_SOFTMAX;
-  draw_sizes(&from, &w);
-  if (w.function == ATTN_LINEAR && one_in(&from, 2)) w.kv_heads = w.query_heads;
-  draw_band(&from, &w);
-  w.layout = (workload_layout)between(&from, LAYOUT_BHTD, LAYOUT_PADDED);
-  w.fill = one_in(&from, 2) ? FILL_UNIFORM : (workload_fill)between(&from, FILL_NORMAL, FILL_NONFINITE);
-  w.seed = draw(&from) >> 32;
-  if (w.function == ATTN_LINEAR) {
-    if (one_in(&from, 4)) w.epsilon = one_in(&from, 2) ? 0 : (double)between(&from, 1, 100) / 64;
-    return w;
-  }
-  if (one_in(&from, 4)) w.scale = (double)between(&from, -40, 40) / 32 / sqrt((double)w.head_dim);
-  if (one_in(&from, 5)) w.softcap = (double)between(&from, 1, 100) / 2;
-  draw_axes(&from, &w.mask);
-  draw_axes(&from, &w.bias);
-  w.wants_lse = one_in(&from, 2);
-  w.wants_weights = one_in(&from, 12);
-  return w;
+workload verify_grid_problem(int64_t n) {
+  const struct family *family = families;
+  while (n >= family->count) n -= (family++)->count;
+  return family->problem(n);
 }

@@ -14,7 +14,8 @@
  *     mask:AXES bias:AXES                        a seeded random mask or bias over the axes named, of
  *                                                b, h, q; broadcast over the others; '1' for none
  *     lse weights                                optional outputs that are asked for
- *     layout:bhtd | bthd | padded                strides (padded: odd strides, unaligned pointers)
+ *     layout:bhtd | bthd | shifted | padded      strides (shifted: bhtd, but no pointer is aligned to more
+ *                                                than an element; padded: odd strides too)
  *     fill:NAME seed:N                           inputs */
 #ifndef ATTN_HARNESS_WORKLOAD_H
 #define ATTN_HARNESS_WORKLOAD_H
@@ -25,7 +26,7 @@
 /* The longest name, every number at its longest and 16 listed twice, has some 1100 letters. */
 enum { WORKLOAD_NAME_BYTES = 1152, WORKLOAD_MAX_LISTED_BATCH = 16 };
 
-typedef enum workload_layout { LAYOUT_BHTD, LAYOUT_BTHD, LAYOUT_PADDED } workload_layout;
+typedef enum workload_layout { LAYOUT_BHTD, LAYOUT_BTHD, LAYOUT_SHIFTED, LAYOUT_PADDED } workload_layout;
 
 typedef enum workload_fill {
   FILL_UNIFORM,      /* uniform in [-1, 1) */
@@ -39,7 +40,9 @@ typedef enum workload_fill {
   FILL_CANCELLATION, /* values of both signs that nearly cancel */
   FILL_DENORMAL,     /* all values, and every other element of queries and keys */
   FILL_HUGE,         /* values as large as a float32 sum over all keys can hold */
-  FILL_NONFINITE     /* a few NaN and infinities, some where the band or a length hides them */
+  FILL_ZEROS,        /* every third row of queries, keys and values is zero, of either sign */
+  FILL_LARGEST,      /* a few elements of +-FLT_MAX, some where the band or a length hides them */
+  FILL_NONFINITE     /* a few NaN and infinities, placed alike */
 } workload_fill;
 
 /* Which axes of [B, H, Tq] a mask or bias varies over; it always varies over Tk. */

@@ -12,12 +12,13 @@
 #include <string.h>
 
 static const char *const fill_names[] = {
-    [FILL_UNIFORM] = "uniform",   [FILL_NORMAL] = "normal",   [FILL_HEAVY] = "heavy",
-    [FILL_DOMINANT] = "dominant", [FILL_EQUAL] = "equal",     [FILL_SATURATED] = "saturated",
-    [FILL_RISING] = "rising",     [FILL_FALLING] = "falling", [FILL_CANCELLATION] = "cancellation",
-    [FILL_DENORMAL] = "denormal", [FILL_HUGE] = "huge",       [FILL_NONFINITE] = "nonfinite"};
+    [FILL_UNIFORM] = "uniform",   [FILL_NORMAL] = "normal",      [FILL_HEAVY] = "heavy",
+    [FILL_DOMINANT] = "dominant", [FILL_EQUAL] = "equal",        [FILL_SATURATED] = "saturated",
+    [FILL_RISING] = "rising",     [FILL_FALLING] = "falling",    [FILL_CANCELLATION] = "cancellation",
+    [FILL_DENORMAL] = "denormal", [FILL_HUGE] = "huge",          [FILL_ZEROS] = "zeros",
+    [FILL_LARGEST] = "largest",   [FILL_NONFINITE] = "nonfinite"};
 static const char *const layout_names[] = {
-    [LAYOUT_BHTD] = "bhtd", [LAYOUT_BTHD] = "bthd", [LAYOUT_PADDED] = "padded"};
+    [LAYOUT_BHTD] = "bhtd", [LAYOUT_BTHD] = "bthd", [LAYOUT_SHIFTED] = "shifted", [LAYOUT_PADDED] = "padded"};
 
 enum { FILLS = sizeof fill_names / sizeof fill_names[0] };
 enum { LAYOUTS = sizeof layout_names / sizeof layout_names[0] };
@@ -77,6 +78,7 @@ static bool read_list(reading *r, const char *name, const char *text, int64_t *n
   char copy[WORKLOAD_NAME_BYTES];
   snprintf(copy, sizeof copy, "%s", text);
   *count = 0;
+  if (!*text) return true; /* of a batch of 0 */
   for (char *rest = copy, *item; (item = strsep(&rest, ","));) {
     if (*count == WORKLOAD_MAX_LISTED_BATCH)
       return wrong(r, "'%s' lists more than %d numbers", name, WORKLOAD_MAX_LISTED_BATCH);

@@ -100,7 +100,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   for (int64_t j = 0; j < p->key_length; j++) {
     const float *v =
         (const float *)t->value + b * p->value.batch + kv * p->value.head + j * p->value.position;
-    if (any && planted != WEIGHTS_UNNORMALISED) weights[j] /= sum;
+    if (any && sees(p, t, b, h, i, j) && planted != WEIGHTS_UNNORMALISED) weights[j] /= sum;
     if (planted != HIDDEN_VALUE_TIMES_ZERO && (!any || !sees(p, t, b, h, i, j))) continue;
     for (int64_t d = 0; d < p->value_dim; d++) out[d] += weights[j] * v[d];
   }
@@ -217,6 +217,25 @@ static void every_planted_fault_is_caught(void **state) {
   planted = NO_FAULT;
 }
 
+/* Where a bound is infinite nothing is checked: a fill must leave rows that are. */
+static void every_fill_is_held_to_a_finite_bound(void **state) {
+  (void)state;
+  planted = NO_FAULT;
+  for (int fill = FILL_UNIFORM; fill <= FILL_NONFINITE; fill++) {
+    static const char *const shapes[] = {"causal/B:2/H:2/D:32/T:90/lse", "full/B:1/H:1/D:20/T:70/mask:q"};
+    for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
+      char why[128], name[WORKLOAD_NAME_BYTES];
+      workload w;
+      assert_true(workload_parse(shapes[n], &w, why, sizeof why));
+      w.fill = (workload_fill)fill;
+      workload_name(&w, name);
+      const verdict result = verify(name, 0);
+      if (!result.passed) fail_msg("%s: %s", name, result.problem);
+      if (result.bound_share == 0) fail_msg("%s: nothing was held to a bound", name);
+    }
+  }
+}
+
 static void sampled_rows_include_the_edges(void **state) {
   (void)state;
   workload w;
@@ -324,6 +343,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_correct_kernel_passes_grid_and_sample),
       cmocka_unit_test(every_planted_fault_is_caught),
+      cmocka_unit_test(every_fill_is_held_to_a_finite_bound),
       cmocka_unit_test(sampled_rows_include_the_edges),
       cmocka_unit_test(rows_outside_the_sample_must_be_written),
       cmocka_unit_test(random_problems_are_sound_and_differ),

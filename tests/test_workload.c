@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <float.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -121,7 +122,7 @@ static void text_that_is_no_workload_is_refused_in_words(void **state) {
       {"full/mask:bb", "axes are each of b, h, q at most once"},
       {"full/mask:", "axes are"},
       {"full/fill:furry", "unknown fill 'furry': there are uniform"},
-      {"full/layout:bdth", "unknown layout 'bdth': there are bhtd, bthd, padded"},
+      {"full/layout:bdth", "unknown layout 'bdth': there are bhtd, bthd, shifted, padded"},
       {"full/seed:-1", "is not a whole number from 0"},
       {"full/lengths:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "lists more than 16 numbers"},
   };
@@ -271,6 +272,46 @@ static void fills_give_the_values_that_they_promise(void **state) {
   inputs_destroy(&in);
 }
 
+static void some_rows_are_zero_and_some_elements_the_largest(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/H:1/D:8/T:300/fill:zeros");
+  const float *v = in.tensors.value;
+  int zero = 0, negative = 0, largest = 0;
+  for (int j = 0; j < 300; j++) {
+    int zeros = 0;
+    for (int d = 0; d < 8; d++) zeros += v[8 * j + d] == 0;
+    assert_true(zeros == 0 || zeros == 8);
+    zero += zeros == 8;
+    negative += zeros == 8 && signbit(v[8 * j]);
+  }
+  assert_in_range(zero, 70, 130);
+  assert_in_range(negative, 30, 90);
+  inputs_destroy(&in);
+  create(&in, "full/B:2/H:1/D:8/T:300/lengths:300,200/fill:largest");
+  v = in.tensors.value;
+  for (int n = 0; n < 300 * 8; n++) largest += fabsf(v[n]) == FLT_MAX;
+  assert_true(largest == 1 || largest == 2);
+  for (int n = (300 + 200) * 8; n < 600 * 8; n++) assert_true(v[n] == FLT_MAX);
+  inputs_destroy(&in);
+}
+
+static void shifted_tensors_are_aligned_to_no_more_than_an_element(void **state) {
+  (void)state;
+  workload w = parse("full/B:2/H:2/D:64/T:32/mask:bhq/bias:bhq/lse/layout:shifted");
+  for (int aligned = 0; aligned < 2; aligned++) {
+    inputs in;
+    char why[256];
+    assert_true(inputs_create(&in, &w, aligned, why, sizeof why));
+    const void *const tensors[] = {in.tensors.query,  in.tensors.key,  in.tensors.value,
+                                   in.tensors.output, in.tensors.bias, in.tensors.lse};
+    for (size_t n = 0; n < sizeof tensors / sizeof *tensors; n++)
+      assert_int_equal((uintptr_t)tensors[n] % 8, 4);
+    assert_int_equal((uintptr_t)in.tensors.mask % 2, 1);
+    inputs_destroy(&in);
+  }
+}
+
 static void masks_hide_about_a_third_and_some_rows_wholly(void **state) {
   (void)state;
   inputs in;
@@ -313,6 +354,8 @@ int main(void) {
       cmocka_unit_test(inputs_do_not_depend_on_threads_or_layout),
       cmocka_unit_test(fills_give_the_scores_that_they_promise),
       cmocka_unit_test(fills_give_the_values_that_they_promise),
+      cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
+      cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
       cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
       cmocka_unit_test(impossible_inputs_are_refused_in_words),
   };
