@@ -54,10 +54,20 @@ static const float one = 1;
 static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static size_t whole_lines(int64_t floats) { return (size_t)round_up(floats, 16); }
 
+/* Whether some row sees less than the keys that its entry has: the first row sees the fewest. A band that hides
+ * nothing is none, to the last bit. */
+static bool is_causal(const attn_problem *problem) {
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const int64_t keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
+    if (attn_visible_keys(problem, b, 0).end < keys) return true;
+  }
+  return false;
+}
+
 static linear_plan make_plan(const attn_problem *problem) {
   linear_plan plan = {.kernels = tile_select(), .parts = 1, .most_parts = 1};
   const int64_t lanes = plan.kernels->lanes;
-  const bool causal = problem->right != ATTN_UNLIMITED;
+  const bool causal = is_causal(problem);
   if (problem->query_heads == 0) return plan;
   plan.group = problem->query_heads / problem->kv_heads;
   plan.heads = problem->batch * problem->kv_heads;
