@@ -297,6 +297,29 @@ void inputs_destroy(inputs *in) {
   in->tensors = (attn_tensors){0};
 }
 
+bool inputs_move_to_front(inputs *in, char *why, size_t why_size) {
+  guarded *const buffers[] = {&in->query, &in->key,    &in->value, &in->mask,
+                              &in->bias,  &in->output, &in->lse,   &in->weights};
+  for (size_t n = 0; n < sizeof buffers / sizeof buffers[0]; n++) {
+    guarded moved;
+    if (!buffers[n]->mapping) continue;
+    if (!guarded_create_front(&moved, buffers[n]->bytes, why, why_size)) return false;
+    memcpy(moved.data, buffers[n]->data, moved.bytes);
+    guarded_destroy(buffers[n]);
+    *buffers[n] = moved;
+  }
+  attn_tensors *t = &in->tensors;
+  t->query = in->query.data;
+  t->key = in->key.data;
+  t->value = in->value.data;
+  t->output = in->output.data;
+  if (t->mask) t->mask = in->mask.data;
+  if (t->bias) t->bias = in->bias.data;
+  if (t->lse) t->lse = (float *)(void *)in->lse.data;
+  if (t->weights) t->weights = in->weights.data;
+  return true;
+}
+
 void inputs_poison_outputs(inputs *in) {
   guarded_poison(&in->output);
   guarded_poison(&in->lse);

@@ -44,7 +44,8 @@ static void fill_canaries(guarded *buffer) {
 /* Not worth asking for: finding out what is available reads files, which takes longer than all the rest. */
 static const size_t always_there = (size_t)1 << 20;
 
-bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size) {
+/* span: bytes and what they are rounded up to at the back. */
+static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char *why, size_t why_size) {
   *buffer = (guarded){0};
   const size_t page = page_bytes();
   /* Asked for more than there is, the kernel would grant it and kill the process at the first use. */
@@ -55,7 +56,6 @@ bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, 
     snprintf(reason, sizeof reason, "%.1f MiB are available", (double)available / 0x1p20);
     return refuse(why, why_size, bytes, reason);
   }
-  const size_t span = round_up(bytes, alignment);
   const size_t mapping_bytes = round_up(span, page) + 2 * page;
   unsigned char *mapping =
       mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -66,9 +66,18 @@ bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, 
     munmap(mapping, mapping_bytes);
     return false;
   }
-  *buffer = (guarded){end - span, bytes, mapping, mapping_bytes};
+  *buffer = (guarded){front ? mapping + page : end - span, bytes, mapping, mapping_bytes};
   fill_canaries(buffer);
   return true;
+}
+
+bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size) {
+  const size_t span = bytes > SIZE_MAX / 2 ? bytes : round_up(bytes, alignment);
+  return create(buffer, bytes, span, false, why, why_size);
+}
+
+bool guarded_create_front(guarded *buffer, size_t bytes, char *why, size_t why_size) {
+  return create(buffer, bytes, bytes, true, why, why_size);
 }
 
 void guarded_destroy(guarded *buffer) {

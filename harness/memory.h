@@ -19,6 +19,9 @@ typedef struct guarded {
 /* False, with the reason in words, when the memory cannot be had; *buffer is then empty. bytes may be
  * 0. The buffer reads as zeros and holds no page yet but those of the canaries. alignment: a power of two up to 4096. */
 bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
+
+/* The same with the buffer right behind the guard page before it. */
+bool guarded_create_front(guarded *buffer, size_t bytes, char *why, size_t why_size);
 void guarded_destroy(guarded *buffer);
 
 /* Drops the buffer's pages: it reads as zeros again and nothing is resident. From then on the system may
