@@ -18,7 +18,8 @@ bool heap_calls_are_seen(void);
  * mmap, brk and sbrk on all threads meanwhile; a variant makes none. The variant's own object is held to that
  * from its first run on. A library behind it may set itself up once: when only such calls were seen, the
  * variant runs a second time, and what is called then counts. What the OpenMP runtime and the dynamic linker
- * call for teams and thread-local storage is theirs. One run at a time. */
+ * call for teams and thread-local storage is theirs, and OpenBLAS's scratch for small matrices is its own. One run
+ * at a time. */
 heap_calls heap_calls_of_run(const attn_variant *variant, const attn_problem *problem,
                              const attn_tensors *tensors, void *workspace, int threads);
 
