@@ -130,16 +130,33 @@ static bool solve_rows(truth *known) {
   return had_memory;
 }
 
-bool truth_solve(truth *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
+static void begin(truth *known, const inputs *in) {
   const attn_problem *p = &in->problem;
   memset(known, 0, sizeof *known);
   known->inputs = in;
   known->inputs_checksum = inputs_checksum(in);
   known->rows_total = p->batch * p->query_heads * p->query_length;
-  if (choose_rows(known, max_rows) && place_rows(known) && solve_rows(known)) return true;
+}
+
+static bool finish(truth *known, bool chosen, char *why, size_t why_size) {
+  if (chosen && place_rows(known) && solve_rows(known)) return true;
   snprintf(why, why_size, "no memory for %lld reference rows", (long long)known->rows);
   truth_destroy(known);
   return false;
+}
+
+bool truth_solve(truth *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
+  begin(known, in);
+  return finish(known, choose_rows(known, max_rows), why, why_size);
+}
+
+bool truth_solve_rows(truth *known, const inputs *in, const int64_t *positions, int64_t count, char *why,
+                      size_t why_size) {
+  begin(known, in);
+  known->rows = count;
+  known->positions = malloc(((size_t)count + 1) * sizeof *positions);
+  if (known->positions) memcpy(known->positions, positions, (size_t)count * sizeof *positions);
+  return finish(known, known->positions != NULL, why, why_size);
 }
 
 void truth_destroy(truth *known) {
@@ -240,10 +257,11 @@ static void hold_row(const truth *known, int64_t n, const output outputs[3], fin
   if (outputs[1].width)
     hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic);
   for (int64_t j = 0; j < outputs[2].width; j++) {
-    /* A weight below the smallest normal float may be flushed; one of zero, of a hidden key, may not be
-     * anything else. */
+    /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
+     * their bound; one of zero, of a hidden key, may not be anything else. */
+    const bool flushed = row_of(&outputs[2], at)[j] == 0 && row->weights[j] < (double)FLT_MIN;
     double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + (double)FLT_MIN : 0;
-    hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
+    if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
   }
 }
 

@@ -28,6 +28,10 @@ typedef struct truth {
  * which the visible range begins or ceases to touch an end of the keys, as far as max_rows goes; the
  * others drawn by the workload's seed. False, with the reason in words, when memory is short. */
 bool truth_solve(truth *truth, const inputs *inputs, int64_t max_rows, char *why, size_t why_size);
+
+/* Solves the rows at these positions. */
+bool truth_solve_rows(truth *truth, const inputs *inputs, const int64_t *positions, int64_t count, char *why,
+                      size_t why_size);
 void truth_destroy(truth *truth);
 
 /* Holds the outputs to the rows, and all outputs to being written: inputs_poison_outputs must have come
