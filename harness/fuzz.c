@@ -140,7 +140,9 @@ static int64_t search(tallies *all, double until, char *why, size_t why_size) {
   for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !tallies_failed(all)); n++) {
     const workload w = verify_random_problem(seed, n);
     alarm(HANG_SECONDS);
-    if (!tallies_run(all, &w, draw_threads(seed, n), REPEAT_WITH_1 | REPEAT_WITH_3, why, why_size)) n = -2;
+    if (!tallies_run(all, &w, draw_threads(seed, n), REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES_IN_TURN,
+                     why, why_size))
+      n = -2;
     alarm(0);
     if (n < 0) break;
   }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "crash.h"
+#include "timer.h"
 
 /* One problem on its way through the variants. */
 typedef struct posed {
@@ -14,7 +15,9 @@ typedef struct posed {
   char name[WORKLOAD_NAME_BYTES];
   const char *isa; /* forced at the moment, or NULL */
   int threads;
-  unsigned repeats;
+  unsigned wanted;
+  properties *properties; /* NULL: not to be held */
+  int64_t turn;           /* of the instruction set that is held to them; -1: every one */
 } posed;
 
 static bool is_asked_for(const verify_options *options, const char *name) {
@@ -79,8 +82,17 @@ static bool repeat_case(tally *to, posed *at, int threads, uint64_t bits, char *
   return true;
 }
 
+static bool hold_properties(tally *to, posed *at, char *why, size_t why_size) {
+  property_verdict verdict;
+  if (!properties_hold(at->properties, to->variant, PROPERTIES_ALL, at->threads, &verdict, why, why_size))
+    return false;
+  to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
+  if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
+  return true;
+}
+
 /* Under the instruction set that at->isa names. */
-static bool run_case(tally *to, posed *at, char *why, size_t why_size) {
+static bool run_case(tally *to, posed *at, bool with_properties, char *why, size_t why_size) {
   verdict result;
   if (at->isa)
     setenv("ATTN_ISA", at->isa, 1);
@@ -98,10 +110,11 @@ static bool run_case(tally *to, posed *at, char *why, size_t why_size) {
     if (!result.passed) count_failure(to, at, at->threads, result.problem);
   }
   const uint64_t bits = inputs_outputs_checksum(&at->inputs);
-  if (ran && to->failed == failed && (at->repeats & REPEAT_WITH_1))
+  if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_1))
     ran = repeat_case(to, at, 1, bits, why, why_size);
-  if (ran && to->failed == failed && (at->repeats & REPEAT_WITH_3))
+  if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_3))
     ran = repeat_case(to, at, 3, bits, why, why_size);
+  if (ran && to->failed == failed && with_properties) ran = hold_properties(to, at, why, why_size);
   crash_context(NULL, NULL, NULL, NULL, 0);
   return ran;
 }
@@ -110,6 +123,8 @@ static bool run_variant(const tallies *all, tally *to, posed *at, char *why, siz
   const char *const *sets = to->instruction_sets;
   const char *reason = attn_unsupported(to->variant, &at->inputs.problem);
   bool ran = true, held = false;
+  size_t set_count = 0;
+  while (sets[set_count]) set_count++;
   if (reason) {
     count_skip(to, reason);
     return true;
@@ -118,12 +133,13 @@ static bool run_variant(const tallies *all, tally *to, posed *at, char *why, siz
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
     held = true;
     at->isa = sets[n];
-    ran = run_case(to, at, why, why_size);
+    const bool its_turn = at->turn < 0 || all->options->isa || (size_t)at->turn % set_count == n;
+    ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;
   /* Nothing to hold it to: as it chooses itself. */
   at->isa = NULL;
-  return run_case(to, at, why, why_size);
+  return run_case(to, at, at->properties != NULL, why, why_size);
 }
 
 /* How many rows the reference can solve in a few seconds, all of a small problem; 0: all. */
@@ -144,20 +160,40 @@ static bool anyone_solves(const tally *tallies, size_t count, const workload *w)
   return false;
 }
 
-static bool pose(const tallies *all, posed *at, const workload *w, char *why, size_t why_size) {
+static bool run_variants(tallies *all, posed *at, char *why, size_t why_size) {
+  bool ran = true;
+  for (size_t n = 0; ran && n < all->count && !(all->stops && tallies_failed(all)); n++)
+    ran = run_variant(all, &all->of[n], at, why, why_size);
+  return ran;
+}
+
+static bool run_with_properties(tallies *all, posed *at, char *why, size_t why_size) {
+  const double start = wall_seconds();
+  at->turn = at->wanted & HOLD_PROPERTIES ? -1 : all->properties_posed;
+  all->properties_posed++;
+  at->properties = properties_pose(&at->inputs, &at->truth, why, why_size);
+  const bool ran = at->properties && run_variants(all, at, why, why_size);
+  if (at->properties) properties_destroy(at->properties);
+  all->properties_seconds += wall_seconds() - start;
+  return ran;
+}
+
+static bool pose(tallies *all, posed *at, const workload *w, char *why, size_t why_size) {
+  const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
+  const bool held = wanted && properties_can_be_held(w);
+  all->properties_too_large += wanted && !held;
   if (!inputs_create(&at->inputs, w, false, why, why_size)) return false;
   bool ran = truth_solve(&at->truth, &at->inputs, affordable_rows(w), why, why_size);
   if (ran) {
-    for (size_t n = 0; ran && n < all->count && !(all->stops && tallies_failed(all)); n++)
-      ran = run_variant(all, &all->of[n], at, why, why_size);
+    ran = (held ? run_with_properties : run_variants)(all, at, why, why_size);
     truth_destroy(&at->truth);
   }
   inputs_destroy(&at->inputs);
   return ran;
 }
 
-bool tallies_run(tallies *all, const workload *w, int threads, unsigned repeats, char *why, size_t why_size) {
-  posed at = {.threads = threads, .repeats = repeats};
+bool tallies_run(tallies *all, const workload *w, int threads, unsigned wanted, char *why, size_t why_size) {
+  posed at = {.threads = threads, .wanted = wanted};
   workload_name(w, at.name);
   if (!anyone_solves(all->of, all->count, w)) {
     const attn_problem problem = workload_problem(w);
@@ -211,10 +247,22 @@ static void print_tally(const tally *of, const verify_options *options, FILE *ou
     fprintf(out, "    and %" PRId64 " more failures\n", of->failed - TALLY_FAILURES);
 }
 
+static void print_properties(const tallies *all, FILE *out) {
+  int64_t checked = 0;
+  for (size_t n = 0; n < all->count; n++) checked += all->of[n].properties_checked;
+  if (all->properties_posed > 0)
+    fprintf(out, "\n%d properties held on %" PRId64 " problem%s: %" PRId64 " checks, %.1f s\n", PROPERTIES,
+            all->properties_posed, all->properties_posed == 1 ? "" : "s", checked, all->properties_seconds);
+  if (all->properties_too_large > 0)
+    fprintf(out, "\nproperties not held on %" PRId64 " problem%s that would take too long\n",
+            all->properties_too_large, all->properties_too_large == 1 ? "" : "s");
+}
+
 void tallies_print(const tallies *all, FILE *out) {
   fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
   fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
   for (size_t n = 0; n < all->count; n++) print_tally(&all->of[n], all->options, out);
+  print_properties(all, out);
 }
 
 int64_t tallies_cases(const tallies *all) {

@@ -3,6 +3,7 @@
 #ifndef ATTN_HARNESS_TALLY_H
 #define ATTN_HARNESS_TALLY_H
 
+#include "properties.h"
 #include "verify.h"
 
 enum { TALLY_REASONS = 12, TALLY_FAILURES = 5, TALLY_ISA_BYTES = 32 };
@@ -26,6 +27,7 @@ typedef struct tally {
   int64_t skipped[TALLY_REASONS];
   const char *reasons[TALLY_REASONS];
   worst_case bound, probabilistic;
+  int64_t properties_checked;       /* each on one problem under one instruction set */
   failure failures[TALLY_FAILURES]; /* the first ones */
 } tally;
 
@@ -34,10 +36,14 @@ typedef struct tallies {
   size_t count;
   const verify_options *options;
   bool stops; /* at the first failure: what is left of its problem is not run */
+
+  int64_t properties_posed, properties_too_large; /* problems */
+  double properties_seconds;
 } tallies;
 
-/* With which numbers of threads a case is repeated, to see that it gives the same bits. */
-enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2 };
+/* What a problem is run for beside its reference: with which numbers of threads a case is repeated, to see that
+ * it gives the same bits, or all properties, under every instruction set or under one, in turn. */
+enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2, HOLD_PROPERTIES = 4, HOLD_PROPERTIES_IN_TURN = 8 };
 
 /* Of the variants that the options ask for; false when memory is short. */
 bool tallies_create(tallies *tallies, const variant_list *list, const verify_options *options);
@@ -45,7 +51,7 @@ void tallies_destroy(tallies *tallies);
 
 /* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. Sets
  * ATTN_ISA as it goes, and leaves it unset. */
-bool tallies_run(tallies *tallies, const workload *workload, int threads, unsigned repeats, char *why,
+bool tallies_run(tallies *tallies, const workload *workload, int threads, unsigned wanted, char *why,
                  size_t why_size);
 
 int64_t tallies_cases(const tallies *tallies);

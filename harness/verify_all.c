@@ -10,7 +10,8 @@ static bool run_named(tallies *all, char *why, size_t why_size) {
   for (size_t n = 0; n < options->problem_count; n++) {
     workload w;
     if (!workload_parse(options->problems[n], &w, why, why_size) ||
-        !tallies_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3, why, why_size))
+        !tallies_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
+                     why_size))
       return false;
   }
   return true;
@@ -24,6 +25,10 @@ static bool run_grid_and_sample(tallies *all, char *why, size_t why_size) {
   for (int64_t n = 0; n < grid + options->random_count; n++) {
     const workload w = n < grid ? verify_grid_problem(n) : verify_random_problem(options->seed, n - grid);
     if (!tallies_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
+  }
+  for (int64_t n = 0; n < options->random_count; n++) {
+    const workload w = properties_random_problem(options->seed, n);
+    if (!tallies_run(all, &w, options->threads, HOLD_PROPERTIES_IN_TURN, why, why_size)) return false;
   }
   return true;
 }

@@ -96,7 +96,8 @@ typedef struct attn_tensors {
 } attn_tensors;
 
 /* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. The same
- * input gives the same bits, whatever the thread count. */
+ * input gives the same bits, whatever the thread count, the workspace's contents and the layout ([B, H, T, D] or
+ * [B, T, H, D]); a band that hides nothing gives the bits of none; and what a row cannot see changes no bit of it. */
 typedef struct attn_variant {
   const char *name;    /* one word, [a-z0-9_]: fused */
   const char *summary; /* one line */
