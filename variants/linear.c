@@ -266,8 +266,13 @@ static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linea
     factor[r] = tile->visible[r].end == 0 ? 0 : 1 / (scratch->sums[r] + (float)problem->epsilon);
   for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
     const int64_t left = problem->value_dim - e;
-    for (int64_t r = 0; r < tile->count; r++)
+    for (int64_t r = 0; r < tile->count; r++) {
       row[r] = (float *)tile->tensors->output + offset(tile, &problem->output, r) + e;
+      /* A query that is not finite has made NaNs of the empty state. */
+      if (tile->visible[r].end == 0)
+        memset(scratch->output + plan->rows * e + r * value_strip(plan, e), 0,
+               (size_t)value_strip(plan, e) * sizeof *scratch->output);
+    }
     plan->kernels->scale_rows(tile->count, left < value_strip(plan, e) ? left : value_strip(plan, e),
                               scratch->output + plan->rows * e, value_strip(plan, e), factor, row);
   }
