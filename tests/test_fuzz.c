@@ -158,7 +158,7 @@ static void an_interruption_ends_it_with_the_summary(void **state) {
   (void)state;
   char *said;
   const int status =
-      run_program("timeout --preserve-status -s INT 1", "fuzz --seconds 600 --variant naive", &said);
+      run_program("timeout --preserve-status -s INT 2", "fuzz --seconds 600 --variant naive", &said);
   if (status != 130 || !strstr(said, "\ninterrupted: ") || !strstr(said, " 0 failed, "))
     fail_msg("status %d and:\n%s", status, said);
   free(said);
