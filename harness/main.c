@@ -294,6 +294,7 @@ static int run_verify(const options *options, const variant_list *list) {
       .isa = isa,
       .seed = options->seed,
       .random_count = options->count,
+      .fail_fast = options->fail_fast,
       .threads = (int)options->threads,
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,

@@ -97,6 +97,7 @@ static const row *option_rows(size_t *count) {
       {"--quiet", NULL, IN_BENCH, KIND_FLAG, AT(quiet), NO_LIMITS, "no progress, no notes"},
       {"--count", "N", IN_VERIFY, KIND_INTEGER, AT(count), 0, 1000000000, NULL,
        "random problems for each variant, after the fixed grid (100)"},
+      {"--fail-fast", NULL, IN_VERIFY, KIND_FLAG, AT(fail_fast), NO_LIMITS, "stop at the first failure"},
       {"--seconds", "SECONDS", IN_FUZZ, KIND_SECONDS, AT(seconds), NO_LIMITS,
        "how long to search, and then to shrink a failure at most (60)"},
       {"--cases", "FOLDER", IN_VERIFY, KIND_TEXT, AT(cases), NO_LIMITS,
@@ -396,6 +397,10 @@ static bool check_together(const options *options, char *why, size_t why_size) {
   }
   if (options->cases && options->isa) {
     snprintf(why, why_size, "verify --cases runs on every instruction set; leave out --isa");
+    return false;
+  }
+  if (options->cases && options->fail_fast) {
+    snprintf(why, why_size, "verify --cases names every case that fails; leave out --fail-fast");
     return false;
   }
   if (options->command == COMMAND_FUZZ && options->problems.count &&

@@ -54,6 +54,7 @@ typedef struct options {
   int64_t count;     /* of random problems, verify only */
   double seconds;    /* of searching and of shrinking, fuzz only */
   const char *cases; /* a folder, or NULL */
+  bool fail_fast;    /* verify only */
 
   /* As in Google Benchmark. */
   const char *filter; /* NULL: everything */

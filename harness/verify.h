@@ -30,6 +30,7 @@ typedef struct verify_options {
   const char *isa;             /* hold to this one; NULL: every one that each variant's table names */
   uint64_t seed;
   int64_t random_count; /* random problems for each variant */
+  bool fail_fast;       /* stop at the first failure */
   int threads;
   const char *const *plugins; /* echoed in the command that reproduces a failure */
   size_t plugin_count;

@@ -5,9 +5,12 @@
 #include "timer.h"
 #include "verify_grid.h"
 
+/* Nothing that is still to run matters. */
+static bool is_decided(const tallies *all) { return all->stops && tallies_failed(all) > 0; }
+
 static bool run_named(tallies *all, char *why, size_t why_size) {
   const verify_options *options = all->options;
-  for (size_t n = 0; n < options->problem_count; n++) {
+  for (size_t n = 0; n < options->problem_count && !is_decided(all); n++) {
     workload w;
     if (!workload_parse(options->problems[n], &w, why, why_size) ||
         !tallies_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
@@ -22,7 +25,7 @@ static bool run_grid_and_sample(tallies *all, char *why, size_t why_size) {
   static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
   const verify_options *options = all->options;
   const int64_t grid = verify_grid_count();
-  for (int64_t n = 0; n < grid + options->random_count; n++) {
+  for (int64_t n = 0; n < grid + options->random_count && !is_decided(all); n++) {
     const workload w = n < grid ? verify_grid_problem(n) : verify_random_problem(options->seed, n - grid);
     if (!tallies_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
   }
@@ -38,8 +41,9 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
   const double start = wall_seconds();
   tallies all;
   int status = 2;
-  if (tallies_create(&all, list, options) &&
-      (options->problem_count ? run_named : run_grid_and_sample)(&all, why, sizeof why)) {
+  const bool created = tallies_create(&all, list, options);
+  all.stops = options->fail_fast;
+  if (created && (options->problem_count ? run_named : run_grid_and_sample)(&all, why, sizeof why)) {
     tallies_print(&all, out);
     const int64_t failed = tallies_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,

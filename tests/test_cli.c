@@ -176,6 +176,8 @@ static void a_crash_names_the_variant_and_the_problem(void **state) {
 static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(void **state) {
   (void)state;
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5", 1, "--problem", NULL);
+  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5 --fail-fast", 1, " 1 failed",
+         NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:16", 1, "wrong", NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
 }
