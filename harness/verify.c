@@ -2,6 +2,8 @@
  * write is poisoned. */
 #include "verify.h"
 
+#include <fenv.h>
+#include <float.h>
 #include <stdio.h>
 
 static void fail(verdict *result, const char *problem) {
@@ -24,6 +26,13 @@ static void check_untouched(const inputs *in, const truth *known, const guarded 
   if (inputs_checksum(in) != known->inputs_checksum) fail(result, "changes its inputs");
 }
 
+/* Whoever called the kernel goes on in the mode that it left. */
+static void check_arithmetic(int rounding, verdict *result) {
+  volatile float least_normal = FLT_MIN;
+  if (fegetround() != rounding) fail(result, "leaves the rounding mode changed");
+  if (!(least_normal * 0.5f > 0)) fail(result, "leaves denormal numbers flushed to zero");
+}
+
 bool verify_run_against(const attn_variant *variant, inputs *in, const truth *known, int threads,
                         verdict *result, char *why, size_t why_size) {
   guarded workspace;
@@ -31,8 +40,15 @@ bool verify_run_against(const attn_variant *variant, inputs *in, const truth *kn
   if (!guarded_create(&workspace, bytes, 64, why, why_size)) return false;
   guarded_poison(&workspace);
   inputs_poison_outputs(in);
+  fenv_t before;
+  fegetenv(&before);
+  const int rounding = fegetround();
   variant->run(&in->problem, &in->tensors, workspace.data, threads);
+  verdict arithmetic = {.passed = true};
+  check_arithmetic(rounding, &arithmetic);
+  fesetenv(&before);
   truth_compare(known, result);
+  if (!arithmetic.passed) fail(result, arithmetic.problem);
   check_untouched(in, known, &workspace, result);
   guarded_destroy(&workspace);
   return true;

@@ -7,10 +7,15 @@
 
 #include <cmocka.h>
 
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifdef __SSE__
+#include <xmmintrin.h>
+#endif
 
 #include "../harness/verify.h"
 #include "../harness/verify_grid.h"
@@ -35,6 +40,8 @@ typedef enum fault {
   WORKSPACE_OVERRUN,
   WORKSPACE_READ,
   INPUT_CHANGED,
+  ROUNDING_CHANGED,
+  DENORMALS_FLUSHED,
   THREAD_DEPENDENT,
 } fault;
 
@@ -126,6 +133,10 @@ static void run(const attn_problem *p, const attn_tensors *t, void *workspace, i
     solve_row(p, t, row / p->query_length / p->query_heads, row / p->query_length % p->query_heads,
               row % p->query_length, weights);
   planted = wanted;
+  if (planted == ROUNDING_CHANGED) fesetround(FE_UPWARD);
+#ifdef __SSE__
+  if (planted == DENORMALS_FLUSHED) _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON);
+#endif
   if (planted == INPUT_CHANGED && rows > 0) ((float *)(uintptr_t)t->query)[0] += 1;
 }
 
@@ -203,6 +214,10 @@ static void every_planted_fault_is_caught(void **state) {
       {WORKSPACE_OVERRUN, "full/B:1/H:1/D:16/T:20", "writes beyond its workspace"},
       {WORKSPACE_READ, "full/B:1/H:1/D:16/T:20", "output[b 0, h 0, i 0, d 0] is nan"},
       {INPUT_CHANGED, "full/B:1/H:1/D:16/T:20", "changes its inputs"},
+      {ROUNDING_CHANGED, "full/B:1/H:1/D:16/T:20", "leaves the rounding mode changed"},
+#ifdef __SSE__
+      {DENORMALS_FLUSHED, "full/B:1/H:1/D:16/T:20", "leaves denormal numbers flushed to zero"},
+#endif
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     planted = NO_FAULT;
