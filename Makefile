@@ -7,7 +7,7 @@
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
 #   V=1                           show the commands as they run
-#   ARGS="--variant fused"        more arguments for `make bench`, `make verify` and `make peers`
+#   ARGS="--variant fused"        more arguments for `make bench`, `verify`, `peers` and `mutants`
 
 ifeq ($(origin CC),default)
   CC := gcc
@@ -126,7 +126,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots peers sanitize format format-check clean \
+.PHONY: all help test test-full verify bench plots peers mutants sanitize format format-check clean \
   tests run-tests run-bench run-peers needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
@@ -165,6 +165,9 @@ ifeq ($(findstring --help,$(ARGS)),)
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(SUITE)
 	@$(MAKE) --no-print-directory run-peers
 endif
+
+mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
+	+@scripts/mutants.sh $(BUILD) $(ARGS)
 
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@scripts/sanitize.sh

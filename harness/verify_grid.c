@@ -44,6 +44,11 @@ static const char *const single[] = {
     "causal_bottom_right/B:3/H:8/Hkv:2/D:128/Tq:1/Tk:257/lse",
     "causal_bottom_right/B:2/H:8/Hkv:1/D:64/Tq:1/Tk:300/lse",
     "causal_bottom_right/B:1/H:4/D:64/Tq:2/Tk:300/lse",
+    "linear/causal/B:1/H:2/D:32/Tq:40/Tk:130",
+    "linear/causal/B:1/H:2/D:32/Tq:130/Tk:40",
+    "linear/causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:130",
+    "linear/causal_bottom_right/B:2/H:4/Hkv:1/D:32/Tq:130/Tk:40",
+    "linear/causal_bottom_right/B:1/H:2/D:64/Tq:1/Tk:300",
     /* so many keys, or tiles, that the work is cut further */
     "causal_bottom_right/B:1/H:4/Hkv:2/D:64/Tq:1/Tk:2100/lse",
     "full/B:1/H:2/Hkv:1/D:32/Tq:3/Tk:3100/mask:q/fill:normal/lse",
@@ -52,11 +57,6 @@ static const char *const single[] = {
     "causal/B:2/H:32/Hkv:1/D:8/T:70/lse",
     "linear/full/B:1/H:2/Hkv:1/D:16/Tq:20/Tk:1600",
     "linear/causal/B:1/H:1/D:16/T:1100",
-    "linear/causal/B:1/H:2/D:32/Tq:40/Tk:130",
-    "linear/causal/B:1/H:2/D:32/Tq:130/Tk:40",
-    "linear/causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:130",
-    "linear/causal_bottom_right/B:2/H:4/Hkv:1/D:32/Tq:130/Tk:40",
-    "linear/causal_bottom_right/B:1/H:2/D:64/Tq:1/Tk:300",
     /* bands */
     "window:0/B:1/H:2/D:32/T:70/lse",
     "window:1/B:1/H:2/D:32/T:70/lse",

@@ -1,0 +1,247 @@
+#!/usr/bin/env bash
+# Plants faults into the variants, one at a time, and sees that each is caught:
+#
+#   scripts/mutants.sh BUILD [--check | --readme] [NAME...]
+#
+# The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
+# written into the copy, the object is built from it with this repository's Makefile (what the fault does not
+# touch is taken from BUILD), and the program runs `verify --fail-fast` on it. The row "none" is the same path
+# without a fault, and must pass. Prints a row for each fault and last "N caught, M survived".
+#
+#   NAME...     only these faults
+#   --check     only see that every fault still fits the sources; builds nothing
+#   --readme    of all faults: also write the table, without times, to tests/mutants/README.md
+#
+# Status: 0 every fault is caught, 1 one survived or could not be planted.
+set -u
+root=$(cd "$(dirname "$0")/.." && pwd)
+table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
+build= check= readme= wanted=
+for argument; do
+  case $argument in
+  --check) check=yes ;;
+  --readme) readme=yes ;;
+  -*) echo "mutants: there is no option $argument; there are --check and --readme" >&2; exit 2 ;;
+  *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
+  esac
+done
+[ -n "$build" ] || { echo "mutants: the build folder is missing: scripts/mutants.sh build" >&2; exit 2; }
+build=$(cd "$root" && realpath -m "$build")
+work=$build/mutants
+mkdir -p "$work" || exit 2
+
+complain() { echo "mutants: $*" >&2; }
+
+# ---- the table: names, and of each fault its fields and its edits in order ------------------------------
+
+names=()
+declare -A what file variant old new edits
+
+read_table() {
+  local line name= key= value
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+    '#'* | '') key= ; continue ;;
+    ' '*)
+      case $key in
+      old) old[$name.${edits[$name]}]+=$'\n'$line ;;
+      new) new[$name.${edits[$name]}]+=$'\n'$line ;;
+      *) complain "$table: only old and new texts go on in the next line: $line"; return 1 ;;
+      esac
+      continue ;;
+    esac
+    key=${line%%:*} value=${line#*:} value=${value# }
+    case $line in
+    name:*) name=$value; names+=("$name"); edits[$name]=0 ;;
+    what:*) what[$name]=$value ;;
+    file:*) file[$name]=$value ;;
+    variant:*) variant[$name]=$value ;;
+    old:*) edits[$name]=$((edits[$name] + 1)); old[$name.${edits[$name]}]=$value ;;
+    new:*) new[$name.${edits[$name]}]=$value ;;
+    *) complain "$table: not a field of a fault: $line"; return 1 ;;
+    esac
+  done <"$table"
+}
+
+# Replaces the text OLD, which must stand in the input exactly once, by NEW; else says why not, status 1.
+replace_once() {
+  awk '
+    { text = text $0 "\n" }
+    END {
+      old = ENVIRON["OLD"]
+      at = index(text, old)
+      rest = substr(text, at + length(old))
+      if (!at || index(rest, old)) {
+        print (at ? "holds more than once: " : "does not hold: ") old >"/dev/stderr"
+        exit 1
+      }
+      printf "%s%s%s", substr(text, 1, at - 1), ENVIRON["NEW"], rest
+    }'
+}
+
+# The source of a fault on standard output. An old text that fits no longer would be a fault that is not planted.
+edited() { # name
+  local name=$1 text n
+  text=$(cat "$root/${file[$name]}") || return 1
+  for ((n = 1; n <= edits[$name]; n++)); do
+    text=$(printf '%s\n' "$text" | OLD=${old[$name.$n]} NEW=${new[$name.$n]-} replace_once 2>"$work/$name.why") || {
+      complain "$name is stale: ${file[$name]} $(cat "$work/$name.why")"
+      return 1
+    }
+  done
+  printf '%s\n' "$text"
+}
+
+check_table() {
+  local name bad=0
+  for name in "${names[@]}"; do
+    if [ -z "${what[$name]-}" ] || [ -z "${file[$name]-}" ] || [ -z "${variant[$name]-}" ] ||
+      [ "${edits[$name]}" -eq 0 ]; then
+      complain "$name lacks what, file, variant, or old and new"; bad=1
+    fi
+    edited "$name" >"$work/check" || bad=1
+  done
+  [ "$(printf '%s\n' "${names[@]}" | sort -u | wc -l)" -eq ${#names[@]} ] ||
+    { complain "two faults have the same name"; bad=1; }
+  return $bad
+}
+
+# ---- one fault -------------------------------------------------------------------------------------------
+
+same_code() { # two objects, debugging information left out
+  objcopy --strip-debug "$1" "$work/$3.a" && objcopy --strip-debug "$2" "$work/$3.b" &&
+    cmp -s "$work/$3.a" "$work/$3.b"
+}
+
+# A tree of its own, in which make finds all objects up to date but those of the fault.
+plant() { # name
+  local name=$1 tree=$work/$1 object different=
+  rm -rf "$tree"
+  mkdir -p "$tree/build" &&
+    cp -pr "$root/variants" "$root/Makefile" "$tree" &&
+    cp -pr "$build/variants" "$build/flags" "$build/attnbench" "$tree/build" &&
+    ln -s "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$tree" || return 1
+  # They name each object with the folder of the build.
+  sed -i "s|^$build/|build/|; s|^${build#"$root"/}/|build/|" "$tree"/build/variants/*.d "$tree"/build/variants/*/*.d
+  if [ "$name" != none ]; then edited "$name" >"$tree/${file[$name]}" || return 1; fi
+  # A fault may give a warning; objects that were built with -Werror are still good.
+  if ! make --no-print-directory -j1 -C "$tree" -o build/flags BUILD=build SETUP=no WERROR= \
+    build/attnbench_variants.so >"$tree/make.log" 2>&1; then
+    complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
+    return 1
+  fi
+  if [ "$name" != none ]; then
+    for object in $(cd "$tree/build" && find variants -name '*.o' -newer "$tree/${file[$name]}"); do
+      same_code "$tree/build/$object" "$build/$object" "$name" || different=yes
+    done
+    rm -f "$work/$name.a" "$work/$name.b"
+    if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
+  fi
+}
+
+# What the words of a failure say about which check it was.
+check_of() { # words
+  case $1 in
+  *crashed*SIGSEGV* | *crashed*SIGBUS*) echo "guard page" ;;
+  *crashed*) echo "crash" ;;
+  *'times the '*' bound'*) echo "error bound" ;;
+  *'no error of this kind is allowed'*) echo "error bound: NaN and infinity" ;;
+  *'are not written'*) echo "poisoned output" ;;
+  *'lie between its rows'*) echo "gaps between rows" ;;
+  *'writes beyond'*) echo "canary: ${1#*writes beyond }" ;;
+  *'changes its inputs'*) echo "checksum of the inputs" ;;
+  *'gives other bits'*) echo "bits under other threads" ;;
+  leaves*) echo "mode of the arithmetic" ;;
+  *) echo "$1" ;;
+  esac
+}
+
+# Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
+# caught, survived or broken (could not be planted or run); of "none": passed or failed.
+try() { # name
+  local name=$1 tree=$work/$1 outcome=broken check= problem= words status started=${EPOCHREALTIME/[.,]/}
+  if plant "$name"; then
+    (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
+      ${variant[$name]:+--variant "${variant[$name]}"} >verify.log 2>&1)
+    status=$?
+    words=$(grep -m 1 -E '^ *FAILED: |crashed \(' "$tree/verify.log" | sed 's/^ *FAILED: //')
+    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9]*\)\)\{0,1\}.*/\1 \3/p" "$tree/verify.log" |
+      head -n 1)
+    if [ $status -eq 0 ]; then
+      outcome=survived
+    elif [ $status -eq 1 ] && [ -n "$words" ]; then
+      outcome=caught check=$(check_of "$words")
+    else
+      complain "$name: verify ended with status $status: $(tail -n 1 "$tree/verify.log")"
+    fi
+    if [ "$name" = none ]; then
+      case $outcome in survived) outcome=passed ;; caught) outcome=failed ;; esac
+    fi
+  fi
+  printf '%s\t%d\t%s\t%s\n' $outcome $(((${EPOCHREALTIME/[.,]/} - started) / 100000)) "$check" "${problem% }" \
+    >"$work/$name.result.new"
+  mv "$work/$name.result.new" "$work/$name.result"
+}
+
+# ---- all of them -----------------------------------------------------------------------------------------
+
+print_row() { # name
+  local outcome tenths check problem
+  IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$1.result")
+  printf '%-32s %-9s %3d.%d s  %-28s %-58s %s\n' "$1" "$outcome" $((tenths / 10)) $((tenths % 10)) "$check" \
+    "${what[$1]}" "${problem:+on $problem}"
+  case $outcome in
+  caught) caught=$((caught + 1)) ;;
+  passed) ;;
+  *) survived=$((survived + 1)) ;;
+  esac
+  if [ $outcome != survived ] && [ $outcome != broken ]; then rm -rf "${work:?}/$1"; fi
+}
+
+write_readme() {
+  local name outcome tenths check problem
+  cat <<'TEXT'
+# Planted faults
+
+Each row is a fault of [faults.txt](faults.txt) that `make mutants` writes into a copy of the sources, builds and
+verifies. This page is what `make mutants ARGS=--readme` writes: the check that catches each fault first, and the
+problem on which it does, on a processor with AVX-512.
+
+| fault | what | file | caught by | on |
+|---|---|---|---|---|
+TEXT
+  for name in "${list[@]:1}"; do
+    IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$name.result")
+    [ "$outcome" = caught ] || check="**$outcome**"
+    printf '| %s | %s | %s | %s | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" "$problem"
+  done
+}
+
+read_table && check_table || exit 1
+[ -z "$check" ] || { echo "${#names[@]} faults fit the sources"; exit 0; }
+for name in $wanted; do
+  [ -n "${what[$name]-}" ] || { complain "there is no fault $name; tests/mutants/faults.txt names them"; exit 2; }
+done
+what[none]="the variants as they are" variant[none]= file[none]=variants
+list=(none)
+for name in ${wanted:-"${names[@]}"}; do
+  if "$build/attnbench" list | grep -q "^${variant[$name]} "; then
+    list+=("$name")
+  else
+    complain "$name is left out: this build has no variant ${variant[$name]}"
+  fi
+done
+
+rm -f "$work"/*.result
+trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
+caught=0 survived=0 printed=0
+for name in "${list[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+  while [ -f "$work/${list[printed]}.result" ]; do print_row "${list[printed++]}"; done
+  try "$name" &
+done
+wait
+while [ $printed -lt ${#list[@]} ]; do print_row "${list[printed++]}"; done
+if [ -n "$readme" ]; then write_readme >"$root/tests/mutants/README.md"; fi
+echo "$caught caught, $survived survived, $SECONDS s"
+[ $survived -eq 0 ] && [ $caught -gt 0 ]

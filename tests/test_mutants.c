@@ -1,0 +1,82 @@
+/* The table of planted faults (tests/mutants/faults.txt). `make mutants` plants and catches them, which takes a
+ * minute; here it is held to the sources, so that a change there which leaves a fault unplantable is seen at
+ * once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LEAST_FAULTS = 40 };
+
+static char output[1 << 16];
+
+/* Checks a table; returns the status, with what was said in `output`. */
+static int check(const char *table) {
+  char command[4096];
+  snprintf(command, sizeof command, "ATTN_FAULTS='%s' %s/scripts/mutants.sh %s --check 2>&1", table,
+           ATTN_SOURCE_DIR, ATTN_BUILD_DIR);
+  FILE *from = popen(command, "r");
+  assert_non_null(from);
+  output[fread(output, 1, sizeof output - 1, from)] = '\0';
+  const int status = pclose(from);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static void every_fault_fits_the_sources(void **state) {
+  (void)state;
+  if (check(ATTN_SOURCE_DIR "/tests/mutants/faults.txt") != 0) fail_msg("%s", output);
+  int faults = 0;
+  assert_int_equal(sscanf(output, "%d faults fit", &faults), 1);
+  assert_true(faults >= LEAST_FAULTS);
+}
+
+/* A table of one fault, with these edits. */
+static int check_fault(const char *edits) {
+  char path[] = "/tmp/attnbench-test-mutants-XXXXXX";
+  const int file = mkstemp(path);
+  assert_true(file >= 0);
+  FILE *table = fdopen(file, "w");
+  fprintf(table, "name: one\nwhat: a fault\nfile: variants/naive.c\nvariant: naive\n%s", edits);
+  fclose(table);
+  const int status = check(path);
+  unlink(path);
+  return status;
+}
+
+static void a_fault_that_does_not_fit_is_an_error(void **state) {
+  (void)state;
+  const struct {
+    const char *edits, *words;
+    int status;
+  } cases[] = {
+      {"old: tanhf(\nnew: sinf(\n", "1 faults fit", 0},
+      {"old: tanhf(\nnew: sinf(\nold: sinf(\nnew:\n", "1 faults fit", 0},
+      {"old: this stands nowhere\nnew: 1\n", "one is stale: variants/naive.c does not hold: this", 1},
+      {"old: tanhf(\nnew: sinf(\nold: tanhf(\nnew:\n", "one is stale: variants/naive.c does not hold: tanhf",
+       1},
+      {"old: int64_t j\nnew: int j\n", "one is stale: variants/naive.c holds more than once: int64_t j", 1},
+      {"", "one lacks what, file, variant, or old and new", 1},
+      {"old: tanhf(\nnwe: sinf(\n", "not a field of a fault: nwe: sinf(", 1},
+      {"old: tanhf(\n\nname: one\n", "two faults have the same name", 1},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+    if (check_fault(cases[n].edits) != cases[n].status || !strstr(output, cases[n].words))
+      fail_msg("'%s' is not in the answer to\n%s:\n%s", cases[n].words, cases[n].edits, output);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_fault_fits_the_sources),
+      cmocka_unit_test(a_fault_that_does_not_fit_is_an_error),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
