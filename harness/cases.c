@@ -203,7 +203,7 @@ static void *read_plain(const char *folder, const char *name, shape expected, si
                         size_t why_size) {
   size_t bytes;
   if (!array_bytes(folder, name, expected, element_bytes, &bytes, why, why_size)) return NULL;
-  void *data = malloc(bytes ? bytes : 1);
+  void *data = calloc(bytes ? bytes : 1, 1);
   if (!data) {
     snprintf(why, why_size, "%s/%s: no memory for %zu bytes", folder, name, bytes);
     return NULL;
@@ -286,7 +286,6 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
     return false;
   }
   bool has_lengths = false;
-  char reason[LINE_BYTES];
   if (!read_case_text(&loaded->problem, &has_lengths, folder, why, why_size) ||
       !finish_case_text(&loaded->problem, folder, why, why_size))
     return false;
@@ -294,6 +293,7 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
   if (read_arrays(loaded, has_lengths, folder, why, why_size)) {
     set_strides(&loaded->problem);
     set_tensors(loaded);
+    char reason[LINE_BYTES];
     if (attn_check_problem(&loaded->problem, reason, sizeof reason)) return true;
     snprintf(why, why_size, "%s/case.txt: %s", folder, reason);
   }

@@ -11,8 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static int fail(const char *program, int error, char *why, size_t why_size) {
   snprintf(why, why_size, "cannot run %s: %s", program, strerror(error));
   return -1;

@@ -189,7 +189,7 @@ static void fit_time(const curve *curve, growth *growth) {
 /* Bytes are exact and the same in every repetition. A workspace that does not grow has exponent 0,
  * nothing at all included; one that only some lengths need has none. */
 static void fit_workspace(const curve *curve, growth *growth) {
-  double *x = calloc(curve->count, sizeof *x), *y = calloc(curve->count, sizeof *y);
+  double *x = calloc(curve->count + 1, sizeof *x), *y = calloc(curve->count + 1, sizeof *y);
   bool constant = true, positive = true;
   for (size_t n = 0; x && y && n < curve->count; n++) {
     x[n] = length_of(curve->points[n]);

@@ -107,7 +107,8 @@ const char *instructions_unavailable(void) {
 #endif
   bool found = false;
   char path[PATH_BYTES], *rest = NULL;
-  char *folders = strdup(getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+  const char *searched = getenv("PATH");
+  char *folders = strdup(searched ? searched : "/usr/bin:/bin");
   for (char *folder = folders ? strtok_r(folders, ":", &rest) : NULL; folder && !found;
        folder = strtok_r(NULL, ":", &rest)) {
     snprintf(path, sizeof path, "%s/valgrind", folder);
@@ -122,8 +123,13 @@ static bool read_total(const char *path, uint64_t *total) {
   FILE *file = fopen(path, "r");
   char line[1024];
   bool found = false;
-  while (file && !found && fgets(line, sizeof line, file))
-    found = sscanf(line, "totals: %" SCNu64, total) == 1;
+  static const char key[] = "totals: ";
+  while (file && !found && fgets(line, sizeof line, file)) {
+    if (strncmp(line, key, sizeof key - 1) != 0) continue;
+    char *end;
+    *total = strtoull(line + sizeof key - 1, &end, 10);
+    found = end != line + sizeof key - 1;
+  }
   if (file) fclose(file);
   return found;
 }
@@ -164,8 +170,8 @@ static bool run_valgrind(const char *program, const char *plugin, const char *is
                          "--tool=callgrind",
                          "-q",
                          "--collect-atstart=no",
-                         "--toggle-collect=" COUNTED,
-                         "--dump-after=" COUNTED,
+                         ("--toggle-collect=" COUNTED),
+                         ("--dump-after=" COUNTED),
                          out_option,
                          (char *)program,
                          "count-instructions",
@@ -199,7 +205,8 @@ bool instructions_count(const char *program, const char *plugin, const char *isa
   const bool counted = run_valgrind(program, plugin, isa, points, count, out, &said, why, why_size) &&
                        read_totals(out, points, count, why, why_size);
   const char *word = said ? strstr(said, "isa ") : NULL;
-  if (!word || sscanf(word, "isa %31s", used_isa) != 1) strcpy(used_isa, "portable");
+  if (!word || sscanf(word, "isa %31s", used_isa) != 1)
+    snprintf(used_isa, INSTRUCTIONS_ISA_BYTES, "portable");
   free(said);
   remove_counts(folder, out, count);
   return counted;

@@ -95,7 +95,7 @@ static void describe_caches(machine *machine) {
     if (!read_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
     snprintf(path, sizeof path, "%s%d/size", folder, index);
     if (!read_line(path, size, sizeof size)) continue;
-    const int n = atoi(level);
+    const long n = strtol(level, NULL, 10);
     if (n >= 1 && n <= 3) *levels[n - 1] = parse_cache_size(size);
   }
   machine->l1_bytes = or_sysconf(machine->l1_bytes, _SC_LEVEL1_DCACHE_SIZE);

@@ -308,7 +308,7 @@ static int run_verify(const options *options, const variant_list *list) {
 /* "O(1)", "O(T)", "O(T^2)". */
 static void describe_growth(char text[16], int exponent) {
   if (exponent < 2)
-    strcpy(text, exponent == 1 ? "O(T)" : "O(1)");
+    snprintf(text, 16, exponent == 1 ? "O(T)" : "O(1)");
   else
     snprintf(text, 16, "O(T^%d)", exponent);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -145,7 +146,11 @@ static size_t number_in_file(const char *path, const char *key) {
   unsigned long long number = 0;
   bool found = false;
   while (!found && fgets(line, sizeof line, file))
-    found = strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%llu", &number) == 1;
+    if (strncmp(line, key, strlen(key)) == 0) {
+      char *end;
+      number = strtoull(line + strlen(key), &end, 10);
+      found = end != line + strlen(key);
+    }
   fclose(file);
   return found && number < SIZE_MAX ? (size_t)number : SIZE_MAX;
 }

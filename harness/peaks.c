@@ -46,7 +46,7 @@ static void sgemm(const unsigned char *memory) {
 #ifdef ATTN_HAVE_OPENBLAS
   const int n = SGEMM_SIZE;
   const size_t square = (size_t)n * (size_t)n;
-  float *a = (float *)(uintptr_t)memory, *b = a + square, *c = b + square;
+  float *a = (float *)(void *)memory, *b = a + square, *c = b + square;
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
 #else
   (void)memory;

@@ -389,8 +389,11 @@ static bool run_gnuplot(const plotter *plotter, const char *common, const char *
   int error = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   int status = 127 << 8;
-  if (error == 0)
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (error == 0) {
+    pid_t ended;
+    do ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
   if (error == ENOENT || error == EACCES || (WIFEXITED(status) && WEXITSTATUS(status) == 127)) {
     snprintf(plotter->why, plotter->why_size, "gnuplot was not found; apt-get install gnuplot-nox");

@@ -125,7 +125,7 @@ bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
   if (length <= 0 || (size_t)length >= sizeof path - sizeof name)
     return wrong(to, "cannot find %s: the path of the program is not known", name);
   path[length] = '\0';
-  strcpy(strrchr(path, '/') + 1, name);
+  memcpy(strrchr(path, '/') + 1, name, sizeof name);
   list->own = add(list, path, NULL, to);
   return list->own != NULL;
 }

@@ -89,7 +89,8 @@ static void give_time(table *table, const result *result, const char *suffix, do
     if (isfinite(share)) {
       int digits = format_digits(share, spread * share);
       format_number(row.cells[5], 100 * share, digits < 3 ? digits : 3);
-      strcat(row.cells[5], "%");
+      const size_t used = strlen(row.cells[5]);
+      snprintf(row.cells[5] + used, FORMAT_BYTES - used, "%%");
     }
     workspace_cell(row.cells[6], result);
     format_share(row.cells[7], result->error_bound_fraction);

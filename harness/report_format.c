@@ -25,7 +25,7 @@ void format_number(char text[FORMAT_BYTES], double value, int digits) {
   /* Rounded first: 9.996 in three digits is 10.0, not 10.00. */
   char rounded[FORMAT_BYTES];
   snprintf(rounded, sizeof rounded, "%.*e", digits - 1, value);
-  int exponent = atoi(strchr(rounded, 'e') + 1);
+  int exponent = (int)strtol(strchr(rounded, 'e') + 1, NULL, 10);
   int decimals = digits - 1 - exponent;
   snprintf(text, FORMAT_BYTES, "%.*f", value == 0 || decimals < 0 ? 0 : decimals, strtod(rounded, NULL));
 }

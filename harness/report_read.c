@@ -360,15 +360,15 @@ static bool get_rows(reader *reader, const json_t *root) {
   reader->at = NULL;
   if (!json_is_array(rows)) return fail(reader, "lacks the list \"benchmarks\"");
   json_array_foreach(rows, i, row) {
-    reader->at = NULL;
     const char *run_name = json_string_value(json_object_get(row, "run_name"));
     const char *name = json_string_value(json_object_get(row, "name"));
     if (!run_name || !name) return fail(reader, "entry %zu of \"benchmarks\" has no name", i);
     snprintf(quoted, sizeof quoted, "\"%s\"", name);
     reader->at = quoted;
-    if (!get_row(reader, row, run_name)) return false;
+    const bool good = get_row(reader, row, run_name);
+    reader->at = NULL;
+    if (!good) return false;
   }
-  reader->at = NULL;
   for (i = 0; i < reader->report->result_count; i++) finish_result(&reader->report->results[i]);
   return true;
 }

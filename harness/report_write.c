@@ -84,11 +84,10 @@ bool report_write(const report *report, const report_options *options, const cha
     return write_and_close(report, options, format, file) || fail(why, why_size, path, errno);
   }
   static const char suffix[] = ".XXXXXX";
-  size_t length = strlen(path);
-  char *beside = malloc(length + sizeof suffix);
+  const size_t size = strlen(path) + sizeof suffix;
+  char *beside = malloc(size);
   if (!beside) return fail(why, why_size, path, ENOMEM);
-  memcpy(beside, path, length);
-  memcpy(beside + length, suffix, sizeof suffix);
+  snprintf(beside, size, "%s%s", path, suffix);
   bool good = write_beside(report, options, format, path, beside, why, why_size);
   free(beside);
   return good;

@@ -265,25 +265,28 @@ static void hold_row(const truth *known, int64_t n, const output outputs[3], fin
   }
 }
 
+/* Adds what one thread has found to what all have. */
+static void merge(findings *all, const findings *found) {
+  all->worst = fmax(all->worst, found->worst);
+  all->probabilistic = fmax(all->probabilistic, found->probabilistic);
+  if (found->first_row >= all->first_row) return;
+  all->first_row = found->first_row;
+  all->first = found->first;
+}
+
 static void hold_rows(const truth *known, const output outputs[3], verdict *result) {
-  verdict first = {.passed = true};
-  int64_t first_row = INT64_MAX;
+  findings all = {.first = {.passed = true}, .first_row = INT64_MAX};
 #pragma omp parallel if (known->rows * (outputs[0].width + outputs[2].width) > worth_threads)
   {
     findings found = {.first = {.passed = true}, .first_row = INT64_MAX};
 #pragma omp for schedule(static)
     for (int64_t n = 0; n < known->rows; n++) hold_row(known, n, outputs, &found);
 #pragma omp critical
-    {
-      result->bound_share = fmax(result->bound_share, found.worst);
-      result->probabilistic_share = fmax(result->probabilistic_share, found.probabilistic);
-      if (found.first_row < first_row) {
-        first_row = found.first_row;
-        first = found.first;
-      }
-    }
+    merge(&all, &found);
   }
-  if (!first.passed) fail(result, "%s", first.problem);
+  result->bound_share = fmax(result->bound_share, all.worst);
+  result->probabilistic_share = fmax(result->probabilistic_share, all.probabilistic);
+  if (!all.first.passed) fail(result, "%s", all.first.problem);
 }
 
 void truth_compare(const truth *known, verdict *result) {

@@ -247,9 +247,10 @@ static bool finish(reading *r) {
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size) {
   reading r = {.workload = workload_default(), .why = why, .why_size = why_size};
   char copy[WORKLOAD_NAME_BYTES];
-  if (strlen(text) >= sizeof copy)
-    return wrong(&r, "a workload of %zu letters is too long: at most %zu", strlen(text), sizeof copy - 1);
-  strcpy(copy, text);
+  const size_t length = strlen(text);
+  if (length >= sizeof copy)
+    return wrong(&r, "a workload of %zu letters is too long: at most %zu", length, sizeof copy - 1);
+  memcpy(copy, text, length + 1);
   for (char *rest = copy, *part; (part = strsep(&rest, "/"));)
     if (!read_part(&r, part)) return false;
   if (!finish(&r)) return false;

@@ -92,7 +92,7 @@ static void add_point(report *report, const sample_variant *variant, int family,
   result->workspace_touched_bytes = result->workspace_bytes;
   result->error_bound_fraction =
       variant->error * pow(length / 1024.0, -0.25) * (1 + 0.2 * wobble(family, length, 9));
-  result->rows_total = 8 * length;
+  result->rows_total = INT64_C(8) * length;
   result->rows_checked = length < 1024 ? result->rows_total : 4096;
 }
 
@@ -112,7 +112,7 @@ static void add_growth(report *report, const sample_variant *variant, int family
   growth->time_rms = 0.01;
   growth->time_intercept = log(growth->time_coefficient) + 0.01 * log(variant->longest / 3.0);
   growth->workspace_intercept = log((double)variant->workspace / pow(1024, variant->workspace_exponent));
-  growth->from_length = variant->longest / 8;
+  growth->from_length = variant->longest / 8.0;
   growth->to_length = variant->longest;
 }
 

@@ -210,14 +210,14 @@ static const char *const input_names[] = {"uniform",   "normal",      "heavy",  
 
 static void slope(int64_t keys, double first, double step) {
   memset(query, 0, sizeof query);
-  for (int r = 0; r < MAX_ROWS; r++) query[r * D] = 8;
+  for (int r = 0; r < MAX_ROWS; r++) query[(ptrdiff_t)r * D] = 8;
   for (int64_t j = 0; j < keys; j++) key[j * D] = (float)(first + step * (double)j);
 }
 
 static void draw(input kind, attn_problem *p) {
   const int64_t keys = p->key_length, count = keys * D;
   double (*distribution)(void) = kind == NORMAL ? normal : kind == HEAVY ? heavy : uniform;
-  fill(query, MAX_ROWS * D, distribution, kind == SATURATED ? 60 : 1);
+  fill(query, (int64_t)MAX_ROWS * D, distribution, kind == SATURATED ? 60 : 1);
   fill(key, count, distribution, kind == SATURATED ? 60 : 1);
   fill(value, count, distribution, kind == TINY ? 0x1p-136 : kind == HUGE_VALUES ? 0x1p127 : 1);
   fill(bias, keys, uniform, 3);
@@ -232,7 +232,7 @@ static void draw(input kind, attn_problem *p) {
   if (kind == RISING) slope(keys, -20, 40 / (double)keys);
   if (kind == FALLING) slope(keys, 20, -40 / (double)keys);
   if (kind == CANCELLATION)
-    for (int64_t n = D; n < count; n += 2 * D)
+    for (int64_t n = D; n < count; n += INT64_C(2) * D)
       for (int e = 0; e < D; e++) value[n + e] = -value[n - D + e] * (1 + 0x1p-20f);
   if (kind == FAR_BELOW && p->function == ATTN_SOFTMAX) {
     p->has_bias = true;

@@ -132,7 +132,10 @@ static const char *only_plain(const attn_problem *p) {
 }
 
 #define VARIANT(text, solver)                                                                                \
-  { .name = text, .summary = text, .dtypes = 1 << ATTN_FLOAT32, .unsupported = only_plain, .run = solver }
+  {                                                                                                          \
+    .name = (text), .summary = (text), .dtypes = 1 << ATTN_FLOAT32, .unsupported = only_plain,               \
+    .run = (solver)                                                                                          \
+  }
 static const attn_variant right = VARIANT("right", solve_right);
 static const attn_variant half_scale = VARIANT("half_scale", solve_with_half_the_scale);
 static const attn_variant too_far = VARIANT("too_far", write_too_far);

@@ -88,9 +88,8 @@ static void fill_times(report *report, int family, double overhead, double work,
 
 static int make_report(void **state) {
   report *report = calloc(1, sizeof *report);
-  if (!report || !(report->results = calloc(32, sizeof *report->results))) return -1;
   *state = report;
-  return 0;
+  return report && (report->results = calloc(32, sizeof *report->results)) ? 0 : -1;
 }
 
 static int remove_report(void **state) {

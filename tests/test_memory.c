@@ -30,7 +30,7 @@ static bool faults(const volatile unsigned char *byte) {
     _exit(0);
   }
   int status = 0;
-  waitpid(child, &status, 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
   return WIFSIGNALED(status);
 }
 

@@ -91,7 +91,7 @@ static bool has_gnuplot(void) {
 }
 
 static void make_folder(char folder[32]) {
-  strcpy(folder, "/tmp/attnbench-XXXXXX");
+  snprintf(folder, 32, "/tmp/attnbench-XXXXXX");
   assert_non_null(mkdtemp(folder));
 }
 
@@ -167,7 +167,8 @@ static void what_keeps_pictures_from_being_drawn_is_said(void **state) {
   assert_string_equal(why, "cannot write pictures into '/nowhere': No such file or directory");
   assert_false(report_plot(&report, "/nowhere", folder, why, sizeof why));
   assert_non_null(strstr(why, "/nowhere/time.gp"));
-  char *path = strdup(getenv("PATH") ? getenv("PATH") : "");
+  const char *was = getenv("PATH");
+  char *path = strdup(was ? was : "");
   setenv("PATH", folder, 1);
   assert_false(report_plot(&report, SCRIPTS, folder, why, sizeof why));
   assert_string_equal(why, "gnuplot was not found; apt-get install gnuplot-nox");

@@ -118,7 +118,7 @@ static int crash_of(void (*crash)(void), char *text, size_t size) {
     used += (size_t)got;
   text[used] = '\0';
   close(ends[0]);
-  waitpid(child, &status, 0);
+  assert_int_equal(waitpid(child, &status, 0), child);
   return status;
 }
 

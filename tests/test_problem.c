@@ -137,7 +137,7 @@ static void output_rows_that_overlap_are_refused(void **state) {
   p = sound();
   p.output.batch = 0; /* one entry: never stepped over */
   accepts(&p);
-  p.output = (attn_strides){4 * 64 * 1024, 64, 4 * 64}; /* [B, T, H, D] */
+  p.output = (attn_strides){INT64_C(4) * 64 * 1024, 64, INT64_C(4) * 64}; /* [B, T, H, D] */
   accepts(&p);
 }
 

@@ -16,7 +16,10 @@ static char readme[262144];
 /* Writes the first block that opens with the fence after `from` to a file; returns what follows it. */
 static const char *extract_block(const char *from, const char *fence, const char *name) {
   const char *begin = strstr(from, fence);
-  if (!begin) fail_msg("README.md has no %s block where its own kernel is shown", fence + 3);
+  if (!begin) {
+    fail_msg("README.md has no %s block where its own kernel is shown", fence + 3);
+    return NULL;
+  }
   begin = strchr(begin, '\n') + 1;
   const char *end = strstr(begin, "\n```");
   assert_non_null(end);

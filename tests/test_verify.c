@@ -102,8 +102,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
     weights[j] = any && sees(p, t, b, h, i, j) ? exponential(weights[j] - max, j) : 0;
     sum += weights[j];
   }
-  for (int64_t d = 0; d < p->value_dim; d++)
-    out[d] = any || planted == EMPTY_ROW_NAN ? 0 / (any ? 1.0f : sum) : 0;
+  for (int64_t d = 0; d < p->value_dim; d++) out[d] = !any && planted == EMPTY_ROW_NAN ? NAN : 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     const float *v =
         (const float *)t->value + b * p->value.batch + kv * p->value.head + j * p->value.position;
@@ -137,7 +136,7 @@ static void run(const attn_problem *p, const attn_tensors *t, void *workspace, i
 #ifdef __SSE__
   if (planted == DENORMALS_FLUSHED) _mm_setcsr(_mm_getcsr() | _MM_FLUSH_ZERO_ON);
 #endif
-  if (planted == INPUT_CHANGED && rows > 0) ((float *)(uintptr_t)t->query)[0] += 1;
+  if (planted == INPUT_CHANGED && rows > 0) ((float *)t->query)[0] += 1;
 }
 
 /* Adds what the workspace held before. */

@@ -52,6 +52,9 @@ static void run(const attn_problem *problem, const attn_tensors *tensors, void *
   /* The library must not start threads of its own inside ours; its setting is put back afterwards. A
    * sequential build of it has no locks: called from two threads at once, it was seen to give wrong sums. */
   const int library_threads = openblas_get_num_threads();
+  /* The analysers do not see that the OpenMP line below reads it. */
+  // cppcheck-suppress unreadVariable
+  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores)
   if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) threads = 1;
   if (library_threads != 1) openblas_set_num_threads(1);
   for (int64_t b = 0; b < problem->batch; b++)
