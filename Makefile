@@ -111,13 +111,14 @@ AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
 
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
-$(BUILD)/variants/%.o: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
-$(BUILD)/harness/%.o: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+$(BUILD)/variants/%.o $(BUILD)/variants/%.tidy: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
+$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
-$(BUILD)/%avx2.o: ISA_FLAGS = $(AVX2_FLAGS)
-$(BUILD)/%avx512.o: ISA_FLAGS = $(AVX512_FLAGS)
-$(BUILD)/tests/%.o: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+$(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
+$(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
+$(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
+$(BUILD)/tests/plugins/%.tidy: FILE_FLAGS = -Ivariants
 
 SHOW = $(if $(V),,@echo "  making $@";)
 LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
@@ -126,8 +127,8 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots peers mutants sanitize format format-check clean \
-  tests run-tests run-bench run-peers needed force
+.PHONY: all help test test-full verify bench plots peers mutants sanitize lint format format-check clean \
+  tests run-tests run-bench run-peers tidy cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -172,6 +173,10 @@ mutants: all ## plant faults into the variants, one at a time; each must be caug
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@scripts/sanitize.sh
 
+lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
+	@scripts/setup.sh lint
+	@$(MAKE) --no-print-directory $(PARALLEL) -k tidy cppcheck
+
 format: ## lay out all sources with clang-format
 	clang-format -i $(FORMATTED)
 
@@ -189,6 +194,21 @@ tests: $(TESTS) $(TEST_PLUGINS) $(SUITE)
 
 run-tests:
 	@scripts/run_tests.sh $(TESTS)
+
+LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
+  $(TEST_PLUGIN_SOURCES)
+
+tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
+
+# Each file as it is compiled, by clang; nothing is written, so that a change of a header is never missed.
+$(BUILD)/%.tidy: %.c force
+	$(SHOW) said=$$(clang-tidy --quiet $< -- $(filter-out -W%,$(ALL_FLAGS)) $(FILE_FLAGS) 2>&1) || \
+	  { echo "$$said"; exit 1; }
+
+cppcheck:
+	$(SHOW) cppcheck --quiet --std=c11 --enable=warning,style,performance,portability --error-exitcode=1 \
+	  --suppressions-list=.cppcheck-suppressions --inline-suppr -D__$(firstword $(subst -, ,$(TARGET)))__ \
+	  $(DEFINES) $(LINTED)
 
 # A run that is ended with Ctrl-C keeps what it measured, so the link is set then too.
 run-bench: $(PROGRAM) $(VARIANTS)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing on a Debian or Ubuntu machine: `scripts/setup.sh build|bench|test|ci`.
+# Installs what is missing on a Debian or Ubuntu machine: `scripts/setup.sh build|bench|test|lint|ci`.
 # Says first what it will install. With nothing missing it is silent and instantaneous. With SETUP=no, or
 # without the right to install, it prints the one command to type instead: status 2 when something
 # that is needed is missing, 0 when only a part can be left out.
@@ -41,7 +41,8 @@ if [ "$compiler" != gcc ] && ! has_command "${compiler%% *}"; then
   exit 2
 fi
 need gcc make libc6-dev libjansson-dev
-case $purpose in test | ci) need libcmocka-dev ;; esac
+case $purpose in test | ci | lint) need libcmocka-dev ;; esac
+if [ "$purpose" = lint ]; then need clang-tidy cppcheck libomp-dev; fi
 case $purpose in
 bench | test | ci)
   want libopenblas-pthread-dev "the blas variant and the sgemm peak (OpenBLAS)"
@@ -53,6 +54,8 @@ if [ "$purpose" = ci ]; then
   want clang "the builds with clang"
   want libomp-dev "ThreadSanitizer, which needs clang's OpenMP runtime"
   want clang-format "the check of the layout of sources"
+  want clang-tidy "the search for mistakes with clang-tidy"
+  want cppcheck "the search for mistakes with cppcheck"
 fi
 
 [ -z "$needed$optional" ] && exit 0
