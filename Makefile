@@ -73,6 +73,10 @@ else
   VARIANT_SOURCES := $(filter-out %avx2.c %avx512.c,$(VARIANT_SOURCES))
 endif
 
+ifneq ($(call has_header,valgrind/memcheck.h),)
+  DEFINES += -DATTN_HAVE_MEMCHECK
+endif
+
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) $(REFERENCE_SOURCES) \
   variants/problem.c)
@@ -127,8 +131,8 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots peers mutants sanitize lint format format-check clean \
-  tests run-tests run-bench run-peers tidy cppcheck needed force
+.PHONY: all help test test-full verify bench plots peers mutants sanitize memcheck lint format format-check \
+  clean tests run-tests run-bench run-peers tidy cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -172,6 +176,9 @@ mutants: all ## plant faults into the variants, one at a time; each must be caug
 
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@scripts/sanitize.sh
+
+memcheck: all $(BUILD)/tests/plugins/planted.so ## run a small verification under valgrind's memcheck
+	@scripts/memcheck.sh $(PROGRAM) $(BUILD)/tests/plugins/planted.so
 
 lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
 	@scripts/setup.sh lint

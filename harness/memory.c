@@ -11,6 +11,9 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#ifdef ATTN_HAVE_MEMCHECK
+#include <valgrind/memcheck.h>
+#endif
 
 static const unsigned char canary = 0xc5;
 static const uint32_t poison = GUARDED_POISON;
@@ -136,6 +139,33 @@ void guarded_poison(guarded *buffer) {
   for (size_t n = 0; n < words; n++) memcpy(buffer->data + n * sizeof poison, &poison, sizeof poison);
   memcpy(buffer->data + words * sizeof poison, &poison, buffer->bytes % sizeof poison);
 }
+
+#ifdef ATTN_HAVE_MEMCHECK
+bool memory_is_watched(void) { return RUNNING_ON_VALGRIND != 0; }
+
+void guarded_forget(guarded *buffer) {
+  if (buffer->bytes > 0) (void)VALGRIND_MAKE_MEM_UNDEFINED(buffer->data, buffer->bytes);
+}
+
+void guarded_trust(guarded *buffer) {
+  if (buffer->bytes > 0) (void)VALGRIND_MAKE_MEM_DEFINED(buffer->data, buffer->bytes);
+}
+
+bool memory_is_defined(const void *data, size_t bytes) {
+  return VALGRIND_CHECK_MEM_IS_DEFINED(data, bytes) == 0;
+}
+#else
+bool memory_is_watched(void) { return false; }
+
+void guarded_forget(guarded *buffer) { (void)buffer; }
+
+void guarded_trust(guarded *buffer) { (void)buffer; }
+
+bool memory_is_defined(const void *data, size_t bytes) {
+  (void)data, (void)bytes;
+  return true;
+}
+#endif
 
 /* The number after a key such as "MemAvailable:" in a file of lines, or SIZE_MAX. An empty key takes the
  * first number of the file. */

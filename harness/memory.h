@@ -40,6 +40,16 @@ size_t guarded_touched_bytes(const guarded *buffer);
 enum { GUARDED_POISON = 0x7fa5a5a5 };
 void guarded_poison(guarded *buffer);
 
+/* What valgrind's memcheck is told; nothing without it. A forgotten buffer counts as never written, though
+ * its bytes stay: results that depend on them are found. A trusted one counts as written. */
+bool memory_is_watched(void);
+void guarded_forget(guarded *buffer);
+void guarded_trust(guarded *buffer);
+
+/* False when a byte depends on memory that was never written, of which memcheck then prints a report.
+ * Always true where memory is not watched. */
+bool memory_is_defined(const void *data, size_t bytes);
+
 /* Memory that new allocations can still have, from MemAvailable and any cgroup limit. */
 size_t memory_available_bytes(void);
 

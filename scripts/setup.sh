@@ -47,7 +47,7 @@ case $purpose in
 bench | test | ci)
   want libopenblas-pthread-dev "the blas variant and the sgemm peak (OpenBLAS)"
   want gnuplot-nox "the plots (gnuplot)"
-  want valgrind "instruction counts (valgrind)"
+  want valgrind "instruction counts and the search for reads of unwritten memory (valgrind)"
   ;;
 esac
 if [ "$purpose" = ci ]; then

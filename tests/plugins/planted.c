@@ -1,12 +1,14 @@
 /* Softmax attention that is right but for a fault in a corner, one for each variant: what a random search
  * has to find and to shrink.
  *   edge      leaves out the last key where a tile of 64 keys has just one
- *   overrun   reads one value too many where Dv is 3 more than a multiple of 4 */
+ *   overrun   reads one value too many where Dv is 3 more than a multiple of 4
+ *   unwritten gives up where its workspace, to which nobody has written, begins with a zero: only valgrind's
+ *             memcheck can see it, since a poisoned workspace holds none */
 #include "attention.h"
 
 #include <math.h>
 
-typedef enum fault { EDGE, OVERRUN } fault;
+typedef enum fault { EDGE, OVERRUN, NO_FAULT } fault;
 
 static const char *unsupported(const attn_problem *p) {
   bool plain = !p->has_mask && !p->has_bias && p->softcap == 0 && !p->wants_lse && !p->wants_weights;
@@ -60,15 +62,27 @@ static void run_overrun(const attn_problem *p, const attn_tensors *t, void *work
   solve(p, t, OVERRUN);
 }
 
-#define VARIANT(which, function_run)                                                                         \
+static size_t one_float(const attn_problem *p, int threads) {
+  (void)p, (void)threads;
+  return sizeof(float);
+}
+
+static void run_unwritten(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  (void)threads;
+  if (*(const float *)workspace != 0) solve(p, t, NO_FAULT);
+}
+
+#define VARIANT(which, needed, function_run)                                                                 \
   static const attn_variant which = {.name = #which,                                                         \
                                      .summary = "right but for a corner",                                    \
                                      .function = ATTN_SOFTMAX,                                               \
                                      .dtypes = 1u << ATTN_FLOAT32,                                           \
                                      .time_exponent = 2,                                                     \
                                      .unsupported = unsupported,                                             \
+                                     .workspace_size = needed,                                               \
                                      .run = function_run}
-VARIANT(edge, run_edge);
-VARIANT(overrun, run_overrun);
-static const attn_variant *const variants[] = {&edge, &overrun};
-const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, 2, variants, NULL};
+VARIANT(edge, NULL, run_edge);
+VARIANT(overrun, NULL, run_overrun);
+VARIANT(unwritten, one_float, run_unwritten);
+static const attn_variant *const variants[] = {&edge, &overrun, &unwritten};
+const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, 3, variants, NULL};
