@@ -105,6 +105,7 @@ static void describe_run(report *report, const bench_options *options) {
   snprintf(report->executable, sizeof report->executable, "%s", program_invocation_name);
   snprintf(report->isa, sizeof report->isa, "%s", options->isa ? options->isa : "");
   report->seed = options->seed;
+  report->cold = options->cold;
   machine_describe(&report->machine);
 }
 

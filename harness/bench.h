@@ -28,6 +28,7 @@ typedef struct bench_options {
   double point_limit;     /* seconds: a point whose single run is predicted to take longer is skipped */
   double machine_seconds; /* spent on measuring peaks */
   bool random_interleaving;
+  bool cold;         /* give each iteration inputs that lie in no cache */
   bool instructions; /* count them, where valgrind is there */
   uint64_t seed;
   bool quiet; /* no progress */

@@ -16,6 +16,19 @@
 #define ATTN_BUILD_FLAGS ""
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOWED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWED 1
+#endif
+#if defined(__OPTIMIZE__) && !defined(SLOWED)
+enum { OPTIMISED = 1 };
+#else
+enum { OPTIMISED = 0 };
+#endif
+
 #ifdef __clang__
 #define COMPILER __VERSION__
 #else
@@ -119,6 +132,7 @@ void machine_describe(machine *machine) {
   memset(machine, 0, sizeof *machine);
   snprintf(machine->compiler, sizeof machine->compiler, "%s", COMPILER);
   snprintf(machine->flags, sizeof machine->flags, "%s", ATTN_BUILD_FLAGS);
+  machine->optimised = OPTIMISED;
   describe_processor(machine);
   describe_caches(machine);
   describe_system(machine);

@@ -21,6 +21,7 @@ typedef struct machine {
   double mhz;
   size_t l1_bytes, l2_bytes, l3_bytes; /* 0: unknown */
   size_t memory_bytes;
+  bool optimised;         /* this build is, and has no sanitizers */
   bool frequency_scaling; /* a governor other than performance */
   double load_average;
 

@@ -148,7 +148,8 @@ static void list_points(const sweep *sweep, FILE *out) {
 }
 
 static bool wants_color(const options *options) {
-  if (strcmp(options->color, "auto") != 0) return strcmp(options->color, "true") == 0;
+  bool wanted;
+  if (text_flag(options->color, &wanted)) return wanted;
   return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 }
 
@@ -169,6 +170,7 @@ static bench_options bench_options_from(const options *options, const char *isa)
       .point_limit = options->point_limit,
       .machine_seconds = options->dry_run ? 0.2 : 3,
       .random_interleaving = options->random_interleaving,
+      .cold = options->cold,
       .instructions = options->instructions && !options->dry_run,
       .seed = options->seed,
       .quiet = options->quiet,
@@ -205,10 +207,29 @@ static bool give_report(const report *report, const options *options, char *why,
   return true;
 }
 
+static const report *with_context(report *report, const options *options) {
+  report->context = (const char *const *)options->context.items;
+  report->context_count = options->context.count;
+  return report;
+}
+
 static int status_of(const report *report) {
   for (size_t i = 0; i < report->result_count; i++)
     if (report->results[i].state == RESULT_FAILED) return STATUS_WRONG;
   return report->interrupted ? STATUS_INTERRUPTED : STATUS_GOOD;
+}
+
+/* Google Benchmark would write a key twice; no reader expects that. */
+static bool check_context(const options *options, char *why, size_t why_size) {
+  for (size_t i = 0; i < options->context.count; i++) {
+    char *key = strndup(options->context.items[i], strcspn(options->context.items[i], "="));
+    const bool taken = !key || report_json_has_context(key);
+    if (taken)
+      snprintf(why, why_size, "--benchmark_context: '%s' is taken; give another key", key ? key : "");
+    free(key);
+    if (taken) return false;
+  }
+  return true;
 }
 
 static int measure(const sweep *sweep, const options *options, const char *isa) {
@@ -218,11 +239,12 @@ static int measure(const sweep *sweep, const options *options, const char *isa) 
   if (!options->quiet) fputs(sweep->notes, stderr);
 
   bench_options how = bench_options_from(options, isa);
+  if (!check_context(options, why, sizeof why)) return complain(why);
   report report = {0};
   crash_install();
   int status = STATUS_UNUSABLE;
   if (!bench_run(sweep->points, sweep->count, &how, &report, why, sizeof why) ||
-      !give_report(&report, options, why, sizeof why))
+      !give_report(with_context(&report, options), options, why, sizeof why))
     complain(why);
   else
     status = status_of(&report);
@@ -357,7 +379,8 @@ static int run_plots(const options *options) {
 
 static int run(const options *options) {
   if (options->command == COMMAND_HELP) options_help(stdout);
-  if (options->command == COMMAND_VERSION) printf("attnbench 0.1.0, interface %d\n", ATTN_INTERFACE_VERSION);
+  if (options->command == COMMAND_VERSION)
+    printf("attnbench %s, interface %d\n", ATTNBENCH_VERSION, ATTN_INTERFACE_VERSION);
   if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);

@@ -18,6 +18,7 @@ typedef enum kind {
   KIND_MIN_TIME, /* seconds, or iterations as 100x */
   KIND_TEXT,     /* const char *, not empty; one of `choices` where there are some */
   KIND_WORDS,    /* text_list, repeatable, split at commas */
+  KIND_PAIRS,    /* text_list, key=value split at commas, repeatable */
   KIND_ITEM,     /* text_list, repeatable, taken whole */
   KIND_LENGTHS
 } kind;
@@ -90,6 +91,8 @@ static const row *option_rows(size_t *count) {
        "or until its repetitions have taken so long; six are always made (1)"},
       {"--point-limit", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_limit), NO_LIMITS,
        "skip a point when a single run would take longer (8)"},
+      {"--cold", NULL, IN_BENCH, KIND_FLAG, AT(cold), NO_LIMITS,
+       "rotate inputs, so that each iteration finds its own in no cache (false)"},
       {"--instructions", NULL, IN_BENCH, KIND_FLAG, AT(instructions), NO_LIMITS,
        "count the instructions of kernels, where valgrind is installed (true)"},
       {"--brief", NULL, IN_BENCH, KIND_FLAG, AT(brief), NO_LIMITS,
@@ -130,8 +133,10 @@ static const row *option_rows(size_t *count) {
        "of all times (what suits each)"},
       {"--benchmark_dry_run", NULL, IN_BENCH, KIND_FLAG, AT(dry_run), NO_LIMITS,
        "run each point once, to see that it runs"},
-      {"--benchmark_color", "WHEN", IN_BENCH, KIND_TEXT, AT(color), 0, 0, "auto|true|false",
+      {"--benchmark_color", "WHEN", IN_BENCH, KIND_TEXT, AT(color), 0, 0, "auto|true|yes|1|false|no|0",
        "colours on the console (auto: on a terminal)"},
+      {"--benchmark_context", "KEY=VALUE,...", IN_BENCH, KIND_PAIRS, AT(context), NO_LIMITS,
+       "more context for the record; repeatable"},
       {"--benchmark_counters_tabular", NULL, IN_BENCH, KIND_FLAG, AT(counters_tabular), NO_LIMITS,
        "accepted: counters always stand in columns"},
   };
@@ -218,9 +223,11 @@ static bool parse_lengths(options *options, const char *text, char *why, size_t 
   return true;
 }
 
-static bool parse_words(text_list *list, const char *text) {
+/* Words with commas between them; those of pairs have a key, an '=' and a value. */
+static bool parse_words(text_list *list, const char *text, bool pairs) {
   for (;;) {
     size_t length = strcspn(text, ",");
+    if (pairs && (*text == '=' || !memchr(text, '=', length))) return false;
     if (length == 0 || !list_append(list, text, length)) return false;
     if (text[length] == '\0') return true;
     text += length + 1;
@@ -274,8 +281,12 @@ static bool store(const row *row, options *options, const char *text, char *why,
                text);
       return false;
     case KIND_WORDS:
-      if (parse_words(field, text)) return true;
+      if (parse_words(field, text, false)) return true;
       snprintf(why, why_size, "%s takes names with commas between them, not '%s'", row->name, text);
+      return false;
+    case KIND_PAIRS:
+      if (parse_words(field, text, true)) return true;
+      snprintf(why, why_size, "%s takes %s, not '%s'", row->name, row->value, text);
       return false;
     case KIND_ITEM:
       if (*text && list_append(field, text, strlen(text))) return true;
@@ -450,6 +461,7 @@ void options_destroy(options *options) {
   list_destroy(&options->plugins);
   list_destroy(&options->presets);
   list_destroy(&options->problems);
+  list_destroy(&options->context);
   free(options->lengths);
   options->lengths = NULL;
   options->length_count = 0;

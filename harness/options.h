@@ -32,6 +32,7 @@ typedef struct options {
 
   text_list variants; /* empty: all */
   text_list plugins, presets, problems;
+  text_list context; /* key=value, for the record */
 
   /* The shape; OPTIONS_UNSAID where the command line says nothing. */
   int64_t batch, heads, kv_heads, head_dim, value_dim, window;
@@ -59,7 +60,7 @@ typedef struct options {
   /* As in Google Benchmark. */
   const char *filter; /* NULL: everything */
   bool list_tests, dry_run, report_aggregates_only, display_aggregates_only, counters_tabular, brief;
-  bool random_interleaving, instructions;
+  bool random_interleaving, instructions, cold;
   const char *format;   /* console, json, csv */
   const char *out_file; /* or NULL */
   const char *out_format;

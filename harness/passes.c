@@ -6,9 +6,11 @@
  * growth is read off the longest; each group is then timed by itself. */
 #include "stage.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cold.h"
 #include "interrupt.h"
 #include "pool.h"
 #include "random.h"
@@ -48,6 +50,7 @@ typedef struct group {
   size_t count;
   pool pool;
   unsigned char *workspace;
+  cold cold;
 } group;
 
 static void show(bench *bench, const char *what) {
@@ -79,6 +82,10 @@ static void take_turns(bench *bench, group *group) {
       trial *trial = group->turns[n];
       while (trial_wants_more(trial)) {
         show(bench, trial->result->name);
+        if (bench->options->cold) {
+          trial->copies = group->cold.copies;
+          trial->copy_count = cold_fill(&group->cold, trial->inputs);
+        }
         if (interrupt_wanted() || !trial_repeat(trial, group->workspace)) return;
         bench->settled += !trial_wants_more(trial);
         more = true;
@@ -115,7 +122,10 @@ static bool run_group(bench *bench, trial *trials, size_t count) {
   group.turns = calloc(count, sizeof *group.turns);
   if (!group.turns) return false;
   furnish(bench, &group);
-  take_turns(bench, &group);
+  const machine *machine = &bench->report->machine;
+  const bool ready = !bench->options->cold ||
+                     cold_create(&group.cold, machine->l3_bytes ? machine->l3_bytes : machine->l2_bytes);
+  if (ready) take_turns(bench, &group);
   for (size_t n = 0; n < count; n++) {
     trial_finish(&trials[n]);
     trials[n].inputs = NULL;
@@ -123,7 +133,18 @@ static bool run_group(bench *bench, trial *trials, size_t count) {
   pool_destroy(&group.pool);
   free(group.turns);
   free(group.workspace);
-  return true;
+  cold_destroy(&group.cold);
+  return ready;
+}
+
+static double shortest_batch(const bench *bench) {
+  double shortest = INFINITY;
+  for (size_t n = 0; n < bench->trial_count; n++) {
+    const result *result = bench->trials[n].result;
+    for (size_t i = 0; i < result->repetitions; i++)
+      shortest = fmin(shortest, result->seconds[i] * (double)result->iterations);
+  }
+  return shortest;
 }
 
 bool passes_run(bench *bench) {
@@ -133,10 +154,13 @@ bool passes_run(bench *bench) {
   for (size_t end = bench->trial_count; end > 0; end = starts[groups++])
     starts[groups] = group_before(bench->trials, end, memory);
   bool good = true;
+  const disturbance_watch watch = disturbance_begin();
   for (size_t n = groups; n-- > 0 && good && !interrupt_wanted();) {
     const size_t end = n > 0 ? starts[n - 1] : bench->trial_count;
     good = run_group(bench, &bench->trials[starts[n]], end - starts[n]);
   }
+  bench->report->disturbance = disturbance_end(&watch);
+  bench->report->disturbance.shortest_batch_seconds = shortest_batch(bench);
   free(starts);
   return good;
 }

@@ -4,9 +4,12 @@
 
 #include <stdio.h>
 
+#include "disturbance.h"
 #include "machine.h"
 #include "statistics.h"
 #include "workload.h"
+
+#define ATTNBENCH_VERSION "0.1.0"
 
 typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
 
@@ -56,7 +59,9 @@ typedef struct report {
   char executable[256];
   char isa[32]; /* that the variants ran with */
   uint64_t seed;
-  bool interrupted; /* Ctrl-C: what follows is what was measured until then */
+  disturbance disturbance; /* while repetitions were made; seconds 0: not watched */
+  bool cold;               /* each iteration had inputs that lay in no cache */
+  bool interrupted;        /* Ctrl-C: what follows is what was measured until then */
   result *results;
   size_t result_count;
   growth *growths;
@@ -64,6 +69,8 @@ typedef struct report {
   char instructions_isa[32];   /* that instructions were counted with, "" for none */
   char instructions_note[256]; /* why some could not be counted, or "" */
   size_t peak_memory_bytes;
+  const char *const *context; /* key=value, from the command line, and its owner's */
+  size_t context_count;
 } report;
 
 void report_destroy(report *report);
@@ -76,6 +83,9 @@ typedef struct report_options {
 } report_options;
 
 void report_console(const report *report, const report_options *options, FILE *out);
+/* Whether the report's context has a key of this name in any case. */
+bool report_json_has_context(const char *key);
+
 bool report_json(const report *report, const report_options *options, FILE *out);
 void report_csv(const report *report, const report_options *options, FILE *out);
 

@@ -7,8 +7,8 @@
 
 #include "report_format.h"
 
-enum { COLUMNS = 8 };
-static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",       "Iterations",
+enum { COLUMNS = 9 };
+static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",       "Iterations", "+-",
                                            "GFLOP/s",   "Peak", "Workspace", "Error"};
 
 typedef enum color { GREEN = 32, BLUE = 34, CYAN = 36, RED = 31, YELLOW = 33 } color;
@@ -83,17 +83,18 @@ static void give_time(table *table, const result *result, const char *suffix, do
   snprintf(row.cells[3], FORMAT_BYTES, "%lld",
            (long long)(*suffix ? (int64_t)result->repetitions : result->iterations));
   if (has_rate) {
+    if (table->options->brief || strcmp(suffix, "_median") == 0) format_spread(row.cells[4], spread);
     double rate = result->flops / seconds;
     double share = result->peak_fraction * (rate / result->flops_per_second);
-    format_number(row.cells[4], rate * 1e-9, format_digits(rate, spread * rate));
+    format_number(row.cells[5], rate * 1e-9, format_digits(rate, spread * rate));
     if (isfinite(share)) {
       int digits = format_digits(share, spread * share);
-      format_number(row.cells[5], 100 * share, digits < 3 ? digits : 3);
-      const size_t used = strlen(row.cells[5]);
-      snprintf(row.cells[5] + used, FORMAT_BYTES - used, "%%");
+      format_number(row.cells[6], 100 * share, digits < 3 ? digits : 3);
+      const size_t used = strlen(row.cells[6]);
+      snprintf(row.cells[6] + used, FORMAT_BYTES - used, "%%");
     }
-    workspace_cell(row.cells[6], result);
-    format_share(row.cells[7], result->error_bound_fraction);
+    workspace_cell(row.cells[7], result);
+    format_share(row.cells[8], result->error_bound_fraction);
   }
   give(table, &row);
 }
@@ -207,8 +208,12 @@ static void print_context(const report *report, FILE *out) {
   if (machine->sgemm.median > 0) print_rate("", &machine->sgemm, "GFLOP/s", out);
   for (size_t i = 0; i < machine->read_count; i++) print_rate("", &machine->reads[i], "GB/s", out);
   if (isfinite(machine->load_average)) fprintf(out, "  load average %.2f\n", machine->load_average);
-  if (machine->frequency_scaling)
-    fprintf(out, "Frequency scaling is on: times follow the clock, so compare ratios only.\n");
+  for (size_t n = 0; n < report->context_count; n++) {
+    const size_t key = strcspn(report->context[n], "=");
+    fprintf(out, "%.*s: %s\n", (int)key, report->context[n], report->context[n] + key + 1);
+  }
+  report_warnings(report, "***WARNING*** ", out);
+  if (report->cold) fprintf(out, "Each iteration had inputs that lay in no cache.\n");
   if (report->interrupted) fprintf(out, "Interrupted: what follows is what was measured until then.\n");
 }
 

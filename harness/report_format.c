@@ -74,6 +74,15 @@ void format_share(char text[FORMAT_BYTES], double share) {
     snprintf(text, FORMAT_BYTES, "%.2g", share);
 }
 
+void format_spread(char text[FORMAT_BYTES], double share) {
+  if (!isfinite(share)) {
+    snprintf(text, FORMAT_BYTES, "?");
+    return;
+  }
+  format_number(text, fmax(100 * share, 0.01), share < 0.1 ? 2 : 3);
+  strcat(text, "%");
+}
+
 void format_exponent(char text[FORMAT_BYTES], interval interval) {
   double half = format_half_width(interval);
   if (!isfinite(half)) {

@@ -22,11 +22,16 @@ void format_bytes(char text[FORMAT_BYTES], double bytes);         /* 1.5 MiB */
 void format_share(char text[FORMAT_BYTES], double share);         /* 2 digits: 0.031, 1.2e-05 */
 void format_exponent(char text[FORMAT_BYTES], interval interval); /* 1.98 [1.96, 2.00] */
 
+void format_spread(char text[FORMAT_BYTES], double share); /* 1.2%; ? where there is no interval */
+
 /* Seconds in a time unit; 0 for a word that is none. */
 double format_unit_seconds(const char *unit);
 
 /* "as declared", "not as declared" or "inconclusive". */
 const char *format_verdict(interval exponent, int declared);
+
+/* A line for each thing that spoils the times of a report; none where nothing does. */
+void report_warnings(const report *report, const char *prefix, FILE *out);
 
 /* What would decide an exponent of time that is inconclusive or not known; "" when nothing has to. */
 enum { ADVICE_BYTES = 160 };

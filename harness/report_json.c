@@ -2,6 +2,7 @@
  * schema work unchanged: compare.py, plotters, dashboards. What only attnbench knows stands beside it under keys of
  * its own; report_read.c rebuilds the report from them. Numbers that are not finite have no form in
  * JSON and are left out. */
+#define _GNU_SOURCE
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -79,12 +80,23 @@ static bool put_machine(json_t *context, const machine *machine) {
   return json_object_set_new(context, "load_avg", load) == 0 && good;
 }
 
-static const char *build_type(void) {
-#ifdef __OPTIMIZE__
-  return "release";
-#else
-  return "debug";
-#endif
+/* As context, since Google Benchmark has no place for it. */
+static bool put_disturbance(json_t *context, const disturbance *found) {
+  return !(found->seconds > 0) ||
+         (put_number(context, "watched_seconds", found->seconds) &&
+          put_integer(context, "involuntary_switches", found->involuntary_switches) &&
+          put_number(context, "others_share", found->others_share) &&
+          put_number(context, "stolen_share", found->stolen_share) &&
+          put_number(context, "clock_step_seconds", found->clock_step_seconds) &&
+          put_number(context, "shortest_batch_seconds", found->shortest_batch_seconds));
+}
+
+static bool put_pair(json_t *context, const char *pair) {
+  const size_t length = strcspn(pair, "=");
+  char *key = strndup(pair, length);
+  const bool good = key && put_text(context, key, pair + length + (pair[length] == '='));
+  free(key);
+  return good;
 }
 
 static json_t *context_value(const report *report) {
@@ -92,28 +104,39 @@ static json_t *context_value(const report *report) {
   char seed[24]; /* as text: JSON readers keep 53 bits of a number */
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)report->seed);
   json_t *context = json_object();
-  bool good = put_text(context, "date", report->started) && put_text(context, "host_name", machine->host) &&
-              put_text(context, "executable", report->executable) &&
-              put_integer(context, "num_cpus", machine->cores) &&
-              put_integer(context, "mhz_per_cpu", (int64_t)llround(machine->mhz)) &&
-              put_truth(context, "cpu_scaling_enabled", machine->frequency_scaling) &&
-              put_machine(context, machine) && put_text(context, "library_build_type", build_type()) &&
-              put_integer(context, "json_schema_version", 1) &&
-              put_integer(context, REPORT_VERSION_KEY, REPORT_VERSION) &&
-              put_text(context, "cpu", machine->cpu) && put_text(context, "kernel", machine->kernel) &&
-              put_text(context, "compiler", machine->compiler) &&
-              put_text(context, "flags", machine->flags) &&
-              put_integer(context, "memory_bytes", (int64_t)machine->memory_bytes) &&
-              put_integer(context, "threads", machine->threads) && put_text(context, "isa", report->isa) &&
-              put_text(context, "instructions_isa", report->instructions_isa) &&
-              put_text(context, "seed", seed) && put_truth(context, "interrupted", report->interrupted) &&
-              put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
-              put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
-              put_rates(context, "sgemm", &machine->sgemm, machine->sgemm.median > 0) &&
-              put_rates(context, "reads", machine->reads, machine->read_count);
+  bool good =
+      put_text(context, "date", report->started) && put_text(context, "host_name", machine->host) &&
+      put_text(context, "executable", report->executable) &&
+      put_integer(context, "num_cpus", machine->cores) &&
+      put_integer(context, "mhz_per_cpu", (int64_t)llround(machine->mhz)) &&
+      put_truth(context, "cpu_scaling_enabled", machine->frequency_scaling) &&
+      put_machine(context, machine) && put_text(context, "library_version", "attnbench " ATTNBENCH_VERSION) &&
+      put_text(context, "library_build_type", machine->optimised ? "release" : "debug") &&
+      put_disturbance(context, &report->disturbance) && put_integer(context, "json_schema_version", 1) &&
+      put_integer(context, REPORT_VERSION_KEY, REPORT_VERSION) && put_text(context, "cpu", machine->cpu) &&
+      put_text(context, "kernel", machine->kernel) && put_text(context, "compiler", machine->compiler) &&
+      put_text(context, "flags", machine->flags) &&
+      put_integer(context, "memory_bytes", (int64_t)machine->memory_bytes) &&
+      put_integer(context, "threads", machine->threads) && put_text(context, "isa", report->isa) &&
+      put_text(context, "instructions_isa", report->instructions_isa) && put_text(context, "seed", seed) &&
+      put_truth(context, "cold", report->cold) && put_truth(context, "interrupted", report->interrupted) &&
+      put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
+      put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
+      put_rates(context, "sgemm", &machine->sgemm, machine->sgemm.median > 0) &&
+      put_rates(context, "reads", machine->reads, machine->read_count);
+  for (size_t n = 0; n < report->context_count; n++) good = good && put_pair(context, report->context[n]);
   if (good) return context;
   json_decref(context);
   return NULL;
+}
+
+bool report_json_has_context(const char *key) {
+  /* What is written only where it was measured counts too. */
+  const report everything = {.disturbance.seconds = 1};
+  json_t *context = context_value(&everything);
+  const bool has = json_object_get(context, key) != NULL;
+  json_decref(context);
+  return has;
 }
 
 /* ---- benchmarks ---- */

@@ -134,10 +134,22 @@ static bool get_machine(const reader *reader, const json_t *context, machine *ma
               get_rates(reader, context, "peaks", machine->peaks, MACHINE_MAX_RATES, &machine->peak_count) &&
               get_rates(reader, context, "sgemm", &machine->sgemm, 1, &sgemm_count) &&
               get_rates(reader, context, "reads", machine->reads, MACHINE_MAX_RATES, &machine->read_count);
+  const char *build = json_string_value(json_object_get(context, "library_build_type"));
+  machine->optimised = build && strcmp(build, "release") == 0;
   machine->frequency_scaling = json_is_true(json_object_get(context, "cpu_scaling_enabled"));
   const json_t *load = json_array_get(json_object_get(context, "load_avg"), 0);
   machine->load_average = json_is_number(load) ? json_number_value(load) : NAN;
   return good;
+}
+
+static void get_disturbance(const json_t *context, disturbance *found) {
+  const double switches = optional_number(context, "involuntary_switches");
+  found->seconds = optional_number(context, "watched_seconds");
+  found->involuntary_switches = switches > 0 ? (int64_t)switches : 0;
+  found->others_share = optional_number(context, "others_share");
+  found->stolen_share = optional_number(context, "stolen_share");
+  found->clock_step_seconds = optional_number(context, "clock_step_seconds");
+  found->shortest_batch_seconds = optional_number(context, "shortest_batch_seconds");
 }
 
 static bool get_context(reader *reader, const json_t *root) {
@@ -160,9 +172,11 @@ static bool get_context(reader *reader, const json_t *root) {
       !get_text(reader, context, "seed", seed, sizeof seed) ||
       !get_bytes(reader, context, "peak_memory_bytes", &report->peak_memory_bytes))
     return false;
+  get_disturbance(context, &report->disturbance);
   const char *counted = json_string_value(json_object_get(context, "instructions_isa"));
   snprintf(report->instructions_isa, sizeof report->instructions_isa, "%s", counted ? counted : "");
   if (!text_seed(seed, &report->seed)) return fail(reader, "\"seed\" is not a whole number: '%s'", seed);
+  report->cold = json_is_true(json_object_get(context, "cold"));
   report->interrupted = json_is_true(json_object_get(context, "interrupted"));
   return true;
 }

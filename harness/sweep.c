@@ -216,7 +216,7 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
 /* Keeps the points whose names match, or with a '-' in front those that do not. */
 static bool apply_filter(builder *builder) {
   const char *pattern = builder->options->filter;
-  if (!pattern) return true;
+  if (!pattern || strcmp(pattern, "all") == 0) return true; /* Google Benchmark's word for all */
   bool wanted = *pattern != '-';
   regex_t regex;
   int status = regcomp(&regex, pattern + !wanted, REG_EXTENDED | REG_NOSUB);

@@ -61,7 +61,8 @@ typedef struct elapsed {
 /* Runs the variant so many times; false when interrupted in between. */
 static bool run_batch(const trial *trial, void *workspace, int64_t iterations, elapsed *elapsed) {
   const attn_problem *problem = &trial->inputs->problem;
-  const attn_tensors *tensors = &trial->inputs->tensors;
+  const attn_tensors *tensors = trial->copy_count ? trial->copies : &trial->inputs->tensors;
+  const size_t copies = trial->copy_count ? trial->copy_count : 1;
   void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = trial->variant->run;
   const int threads = trial->options->threads;
   crash_context(trial->variant->name, trial->problem, trial->origin, trial->options->isa,
@@ -69,7 +70,7 @@ static bool run_batch(const trial *trial, void *workspace, int64_t iterations, e
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   bool whole = true;
   for (int64_t n = 0; n < iterations && whole; n++) {
-    run(problem, tensors, workspace, threads);
+    run(problem, tensors + (size_t)n % copies, workspace, threads);
     whole = n + 1 == iterations || !interrupt_wanted();
   }
   elapsed->wall = wall_seconds() - start;
@@ -128,7 +129,9 @@ bool trial_repeat(trial *trial, void *workspace) {
   result *result = trial->result;
   elapsed elapsed;
   /* Another point ran before, and took the caches: one run brings them back where it costs little. */
-  if (result->iterations >= CHEAP_BESIDE && !run_batch(trial, workspace, 1, &elapsed)) return false;
+  if (result->iterations >= CHEAP_BESIDE && !trial->options->cold &&
+      !run_batch(trial, workspace, 1, &elapsed))
+    return false;
   if (!run_batch(trial, workspace, result->iterations, &elapsed)) return false;
   const double iterations = (double)result->iterations;
   result->seconds[result->repetitions] = elapsed.wall / iterations;

@@ -11,7 +11,9 @@ typedef struct trial {
   const bench_options *options;
   inputs *inputs; /* shared with the other trials on the same workload */
   const truth *truth;
-  const char *problem; /* the workload in words */
+  const attn_tensors *copies; /* of the inputs, which iterations take in turn */
+  size_t copy_count;          /* 0: all take the inputs themselves */
+  const char *problem;        /* the workload in words */
   result *result;
   double run_seconds; /* of one iteration, as far as is known */
   double spent;       /* seconds in repetitions */

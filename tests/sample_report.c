@@ -27,6 +27,7 @@ static void sample_machine(machine *machine) {
   snprintf(machine->flags, sizeof machine->flags, "-O3 -g");
   snprintf(machine->host, sizeof machine->host, "host");
   snprintf(machine->kernel, sizeof machine->kernel, "Linux 6.1.0");
+  machine->optimised = true;
   machine->cores = 2;
   machine->mhz = 2700;
   machine->l1_bytes = 48 << 10;

@@ -335,6 +335,48 @@ static void turns_are_taken_in_an_order_that_the_seed_decides(void **state) {
   }
 }
 
+/* What run_looking saw: whether an iteration had the same queries as the one before, or others, and
+ * whether they were equal. */
+static struct {
+  const float *query;
+  int same, others;
+  bool equal;
+} looked;
+
+static void run_looking(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  const float *query = t->query;
+  const bool had_before = seen.runs > 1; /* the first run is the verification, whose inputs are gone then */
+  looked.same += had_before && looked.query == query;
+  if (had_before && looked.query != query) {
+    looked.others++;
+    looked.equal = looked.equal && memcmp(looked.query, query, (size_t)p->query_length * 4 * 4) == 0;
+  }
+  looked.query = query;
+  run_right(p, t, workspace, threads);
+}
+VARIANT(looking, run_looking, .unsupported = NULL);
+
+static void cold_inputs_are_others_each_time_with_the_same_contents(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = quick;
+  options.iterations = 9;
+  options.repetitions = 1;
+  options.min_time = options.min_warmup_time = 0;
+  add_points(points, 0, &looking, 1);
+  for (int cold = 0; cold <= 1; cold++) {
+    memset(&looked, 0, sizeof looked);
+    looked.equal = true;
+    options.cold = cold;
+    run(points, 1, options, 0, &report);
+    assert_int_equal(looked.same, cold ? 0 : 8);
+    assert_int_equal(looked.others, cold ? 8 : 0);
+    assert_true(looked.equal);
+    report_destroy(&report);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_point_is_verified_timed_and_named),
@@ -347,6 +389,7 @@ int main(void) {
       cmocka_unit_test(touched_bytes_are_real_and_not_declared),
       cmocka_unit_test(an_interruption_keeps_what_was_measured),
       cmocka_unit_test(an_interruption_before_any_result_says_so),
+      cmocka_unit_test(cold_inputs_are_others_each_time_with_the_same_contents),
       cmocka_unit_test(turns_are_taken_in_an_order_that_the_seed_decides),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,59 @@
+/* See cold.h. */
+#include "cold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 4096, MOST_COPIES = 8192 };
+
+bool cold_create(cold *cold, size_t cache_bytes) {
+  const size_t guessed = (size_t)32 << 20;
+  const size_t bytes = 2 * (cache_bytes ? cache_bytes : guessed);
+  cold->bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  cold->memory = aligned_alloc(ALIGNMENT, cold->bytes);
+  cold->copies = calloc(MOST_COPIES, sizeof *cold->copies);
+  if (cold->memory && cold->copies) return true;
+  cold_destroy(cold);
+  return false;
+}
+
+void cold_destroy(cold *cold) {
+  free(cold->memory);
+  free(cold->copies);
+  *cold = (struct cold){0};
+}
+
+/* Pages of their own for each tensor, so that copies are aligned alike. */
+static size_t room_for(const guarded *buffer) {
+  return (buffer->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Where the tensor begins in a copy of its buffer; *to moves on behind the copy. */
+static void *copy(unsigned char **to, const guarded *buffer, const void *tensor) {
+  if (!tensor) return NULL;
+  unsigned char *at = *to;
+  memcpy(at, buffer->data, buffer->bytes);
+  *to += room_for(buffer);
+  return at + ((const unsigned char *)tensor - buffer->data);
+}
+
+size_t cold_fill(cold *cold, const inputs *inputs) {
+  const guarded *const buffers[] = {&inputs->query, &inputs->key,  &inputs->value,
+                                    &inputs->mask,  &inputs->bias, &inputs->output};
+  size_t one = 0;
+  for (size_t n = 0; n < sizeof buffers / sizeof *buffers; n++) one += room_for(buffers[n]);
+  size_t count = one ? cold->bytes / one : 0;
+  if (count > MOST_COPIES) count = MOST_COPIES;
+  unsigned char *to = cold->memory;
+  for (size_t n = 0; n < count; n++) {
+    attn_tensors *tensors = &cold->copies[n];
+    *tensors = inputs->tensors;
+    tensors->query = copy(&to, &inputs->query, tensors->query);
+    tensors->key = copy(&to, &inputs->key, tensors->key);
+    tensors->value = copy(&to, &inputs->value, tensors->value);
+    tensors->mask = copy(&to, &inputs->mask, tensors->mask);
+    tensors->bias = copy(&to, &inputs->bias, tensors->bias);
+    tensors->output = copy(&to, &inputs->output, tensors->output);
+  }
+  return count;
+}

@@ -1,0 +1,62 @@
+/* See disturbance.h. The figures are the kernel's own: getrusage(2), and the first line of /proc/stat. In a
+ * container that line tells of the whole machine, which is what disturbs. */
+#define _GNU_SOURCE
+#include "disturbance.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "timer.h"
+
+static int64_t involuntary_switches(void) {
+  struct rusage usage;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
+/* proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal. Guests count as user already. */
+static void read_ticks(disturbance_watch *watch) {
+  double ticks[8] = {0};
+  FILE *file = fopen("/proc/stat", "r");
+  watch->busy = watch->stolen = watch->all = NAN;
+  if (!file) return;
+  const int read = fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2],
+                          &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
+  fclose(file);
+  if (read != 8) return;
+  watch->busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+  watch->stolen = ticks[7];
+  watch->all = watch->busy + ticks[3] + ticks[4] + ticks[7];
+}
+
+static double clock_step(void) {
+  double step = INFINITY;
+  for (int n = 0; n < 200; n++) {
+    const double start = wall_seconds();
+    double now = start;
+    for (int tries = 0; now == start && tries < 1000000; tries++) now = wall_seconds();
+    if (now > start) step = fmin(step, now - start);
+  }
+  return step;
+}
+
+disturbance_watch disturbance_begin(void) {
+  disturbance_watch watch = {
+      .wall = wall_seconds(), .cpu = cpu_seconds(), .involuntary_switches = involuntary_switches()};
+  read_ticks(&watch);
+  return watch;
+}
+
+disturbance disturbance_end(const disturbance_watch *watch) {
+  const disturbance_watch now = disturbance_begin();
+  const double ticks = now.all - watch->all, ours = (now.cpu - watch->cpu) * (double)sysconf(_SC_CLK_TCK);
+  disturbance found = {
+      .seconds = now.wall - watch->wall,
+      .involuntary_switches = now.involuntary_switches - watch->involuntary_switches,
+      .others_share = ticks > 0 ? fmax(0, now.busy - watch->busy - ours) / ticks : NAN,
+      .stolen_share = ticks > 0 ? (now.stolen - watch->stolen) / ticks : NAN,
+      .clock_step_seconds = clock_step(),
+  };
+  return found;
+}
