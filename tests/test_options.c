@@ -76,6 +76,48 @@ static void values_may_follow_or_be_joined(void **state) {
   options_destroy(&options);
 }
 
+static void defaults_are_those_of_google_benchmark(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "");
+  assert_true(options.min_time == 0.5 && options.min_warmup_time == 0);
+  assert_int_equal(options.iterations, 0);
+  assert_false(options.report_aggregates_only || options.display_aggregates_only || options.dry_run ||
+               options.counters_tabular || options.list_tests);
+  assert_string_equal(options.format, "console");
+  assert_string_equal(options.out_format, "json");
+  assert_string_equal(options.color, "auto");
+  assert_null(options.filter);
+  assert_null(options.out_file);
+  assert_null(options.time_unit);
+  options_destroy(&options);
+}
+
+static void a_least_time_is_seconds_or_iterations(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "--benchmark_min_time=2s");
+  assert_true(options.min_time == 2 && options.iterations == 0);
+  options_destroy(&options);
+  parse_well(&options, "--benchmark_min_time=100x");
+  assert_int_equal(options.iterations, 100);
+  options_destroy(&options);
+  parse_well(&options, "--precision 0.5% --point-budget 20");
+  assert_true(options.precision == 0.5 && options.point_budget == 20);
+  assert_int_equal(options.repetitions, 0);
+  options_destroy(&options);
+}
+
+static void context_is_pairs(void **state) {
+  (void)state;
+  options options;
+  parse_well(&options, "--benchmark_context=commit=1a2b,branch=main --benchmark_context=note=a=b");
+  assert_int_equal(options.context.count, 3);
+  assert_string_equal(options.context.items[1], "branch=main");
+  assert_string_equal(options.context.items[2], "note=a=b");
+  options_destroy(&options);
+}
+
 static void a_problem_is_not_split_at_its_commas(void **state) {
   (void)state;
   options options;
@@ -135,6 +177,11 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"--min-time nan", "seconds"},
       {"--min-time 1e999", "seconds"},
       {"--repetitions 0", "from 1"},
+      {"--benchmark_min_time 0x", "100x"},
+      {"--benchmark_min_time 10y", "100x"},
+      {"--precision -1", "percentage"},
+      {"--benchmark_context commit", "KEY=VALUE"},
+      {"--benchmark_context a=1,=2", "KEY=VALUE"},
       {"--lengths 0", "A:B"},
       {"--lengths 128:64", "A:B"},
       {"--lengths 128:", "A:B"},
@@ -197,6 +244,9 @@ int main(void) {
       cmocka_unit_test(no_arguments_mean_a_sweep_of_everything),
       cmocka_unit_test(each_command_has_its_name),
       cmocka_unit_test(values_may_follow_or_be_joined),
+      cmocka_unit_test(defaults_are_those_of_google_benchmark),
+      cmocka_unit_test(a_least_time_is_seconds_or_iterations),
+      cmocka_unit_test(context_is_pairs),
       cmocka_unit_test(a_problem_is_not_split_at_its_commas),
       cmocka_unit_test(lengths_are_numbers_and_ranges_sorted_each_once),
       cmocka_unit_test(what_is_wrong_is_refused_with_a_reason),

@@ -104,8 +104,30 @@ static void assert_same_result(const result *a, const result *b) {
   assert_near(a->error_bound_fraction, b->error_bound_fraction);
 }
 
+static void context_from_the_command_line_is_kept_and_takes_no_key_of_ours(void **state) {
+  fixture *fixture = *state;
+  static const char *const pairs[] = {"commit=1a2b", "note=a=b"};
+  const report_options all = {.repetitions = true};
+  fixture->report.context = pairs;
+  fixture->report.context_count = 2;
+  char *json = text_of(&fixture->report, &all, "json"), *console = text_of(&fixture->report, &all, "console");
+  assert_non_null(strstr(json, "\"commit\": \"1a2b\""));
+  assert_non_null(strstr(json, "\"note\": \"a=b\""));
+  assert_non_null(strstr(console, "commit: 1a2b\nnote: a=b\n"));
+  assert_true(report_json_has_context("date") && report_json_has_context("stolen_share"));
+  assert_false(report_json_has_context("commit"));
+  free(json);
+  free(console);
+}
+
 static void a_report_that_is_written_reads_back_the_same(void **state) {
   fixture *fixture = *state;
+  fixture->report.disturbance = (disturbance){90, 1234, 0.25, 0.015625, 50e-9, 0.05};
+  fixture->report.growths[0].has_instructions = true;
+  fixture->report.growths[0].instructions = (interval){1.99, 1.98, 2.0};
+  fixture->report.growths[0].blocks = 6;
+  fixture->report.growths[0].time_varying = 0.015;
+  strcpy(fixture->report.instructions_isa, "avx2");
   const report *before = &fixture->report;
   report after;
   char why[256] = "";
@@ -123,6 +145,15 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
     assert_near(after.growths[i].time_coefficient, before->growths[i].time_coefficient);
     assert_near(after.growths[i].time_rms, before->growths[i].time_rms);
   }
+  assert_true(after.growths[0].has_instructions && !after.growths[1].has_instructions);
+  assert_near(after.growths[0].instructions.low, before->growths[0].instructions.low);
+  assert_near(after.growths[0].time_varying, before->growths[0].time_varying);
+  assert_int_equal(after.growths[0].blocks, before->growths[0].blocks);
+  assert_string_equal(after.instructions_isa, "avx2");
+  assert_near(after.disturbance.others_share, before->disturbance.others_share);
+  assert_near(after.disturbance.clock_step_seconds, before->disturbance.clock_step_seconds);
+  assert_int_equal(after.disturbance.involuntary_switches, before->disturbance.involuntary_switches);
+  assert_true(after.machine.optimised);
   assert_string_equal(after.machine.cpu, before->machine.cpu);
   assert_int_equal(after.machine.l3_bytes, before->machine.l3_bytes);
   assert_int_equal(after.machine.peak_count, before->machine.peak_count);
@@ -401,6 +432,8 @@ static void the_table_shows_no_more_digits_than_the_interval_supports(void **sta
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_report_that_is_written_reads_back_the_same, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(context_from_the_command_line_is_kept_and_takes_no_key_of_ours, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(aggregates_alone_keep_the_medians, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_row_has_the_keys_of_the_schema, set_up, tear_down),
       cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_are_left_out, set_up, tear_down),
