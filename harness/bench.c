@@ -166,12 +166,14 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   describe_run(report, options);
   interrupt_catch();
   bench.progress = progress_begin(options->quiet);
-  bool good = start(&bench, why, why_size);
+  bool good =
+      footprint_begin(&bench.footprints, points, options, why, why_size) && start(&bench, why, why_size);
   if (good) {
     progress_show(&bench.progress, 0, count, options->machine_seconds, "measuring the machine");
     machine_measure(&report->machine, options->threads, options->machine_seconds);
     good = run_stages(&bench, why, why_size);
   }
+  footprint_end(&bench.footprints);
   if (good) {
     fill_peak_fractions(report, options->isa);
     complexity_fit(report, find_declared, &bench);

@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,39 +42,66 @@ static const void *object_of(const void *code) {
   return dladdr(code, &object) ? object.dli_fbase : NULL;
 }
 
+void heap_calls_start(const attn_variant *variant) {
+  void *frame;
+  backtrace(&frame, 1); /* its first call loads what it needs, from the heap */
+  own_object = object_of((const void *)(uintptr_t)variant->run);
+  by_own.count = by_library.count = 0;
+  by_own.first = by_library.first = NULL;
+  counting = true;
+}
+
+heap_tallies heap_calls_stop(void) {
+  counting = false;
+  return (heap_tallies){{by_own.count, by_own.first}, {by_library.count, by_library.first}};
+}
+
 heap_calls heap_calls_of_run(const attn_variant *variant, const attn_problem *problem,
                              const attn_tensors *tensors, void *workspace, int threads) {
-  own_object = object_of((const void *)(uintptr_t)variant->run);
   for (bool again = false;; again = true) {
-    by_own.count = by_library.count = 0;
-    by_own.first = by_library.first = NULL;
-    counting = true;
+    heap_calls_start(variant);
     variant->run(problem, tensors, workspace, threads);
-    counting = false;
-    if (by_own.count > 0) return (heap_calls){by_own.count, by_own.first};
-    if (by_library.count == 0 || again) return (heap_calls){by_library.count, by_library.first};
+    const heap_tallies tallies = heap_calls_stop();
+    if (tallies.own.count > 0) return tallies.own;
+    if (tallies.library.count == 0 || again) return tallies.library;
   }
 }
 
 #if !HAS_SANITIZER
 
-/* Whether this code is the OpenMP runtime's (gcc's, LLVM's, Intel's), the dynamic linker's, or OpenBLAS, whose
- * kernel for small matrices takes and returns some 400 bytes for each product (sgemm, 0.3.21, SkylakeX). */
-static bool is_of_a_runtime(const void *code) {
-  static const char *const names[] = {"libgomp.", "libomp.", "libomp-",     "libiomp5.",
-                                      "ld-linux", "ld.so",   "libopenblas."};
-  Dl_info object;
-  if (!dladdr(code, &object) || !object.dli_fname) return false;
-  const char *slash = strrchr(object.dli_fname, '/');
-  const char *name = slash ? slash + 1 : object.dli_fname;
-  for (size_t n = 0; n < sizeof names / sizeof names[0]; n++)
+/* Whether this object is one of these, by the beginnings of their names. */
+static bool is_one_of(const Dl_info *object, const char *const *names, size_t count) {
+  const char *slash = object->dli_fname ? strrchr(object->dli_fname, '/') : NULL;
+  const char *name = slash ? slash + 1 : object->dli_fname ? object->dli_fname : "";
+  for (size_t n = 0; n < count; n++)
     if (strncmp(name, names[n], strlen(names[n])) == 0) return true;
   return false;
 }
 
-static void note(const char *function, const void *caller) {
-  if (!atomic_load_explicit(&counting, memory_order_relaxed) || is_of_a_runtime(caller)) return;
-  struct tally *tally = object_of(caller) == own_object ? &by_own : &by_library;
+/* The object that made this call; where it lies in the C library, the one that called that. */
+static bool find_caller(const void *code, Dl_info *object) {
+  static const char *const names[] = {"libc.so.", "libc-2"};
+  void *frames[32];
+  if (!dladdr(code, object)) return false;
+  if (!is_one_of(object, names, 2)) return true;
+  const int count = backtrace(frames, sizeof frames / sizeof frames[0]);
+  int n = 0;
+  while (n < count && frames[n] != code) n++;
+  for (; n < count; n++)
+    if (dladdr(frames[n], object) && !is_one_of(object, names, 2)) return true;
+  return false;
+}
+
+static void note(const char *function, const void *code) {
+  /* gcc's, LLVM's and Intel's OpenMP; the dynamic linker; OpenBLAS, whose kernel for small matrices takes and
+   * returns some 400 bytes for each product (sgemm, 0.3.21, SkylakeX). */
+  static const char *const runtimes[] = {"libgomp.", "libomp.", "libomp-",     "libiomp5.",
+                                         "ld-linux", "ld.so",   "libopenblas."};
+  Dl_info caller;
+  if (!atomic_load_explicit(&counting, memory_order_relaxed)) return;
+  const bool known = find_caller(code, &caller);
+  if (known && is_one_of(&caller, runtimes, sizeof runtimes / sizeof runtimes[0])) return;
+  struct tally *tally = known && caller.dli_fbase == own_object ? &by_own : &by_library;
   const char *none = NULL;
   atomic_compare_exchange_strong(&tally->first, &none, function);
   atomic_fetch_add(&tally->count, 1);

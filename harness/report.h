@@ -32,7 +32,9 @@ typedef struct result {
   interval seconds_median;
   double flops; /* operations of one iteration */
   double flops_per_second, peak_fraction;
-  size_t workspace_bytes, workspace_touched_bytes;
+  size_t workspace_bytes;                                                              /* asked for */
+  size_t workspace_touched_bytes, stack_bytes, static_bytes, hidden_bytes, heap_calls; /* as in footprint.h */
+  size_t memory_bytes; /* touched workspace, stack, static and hidden */
   double error_bound_fraction;
   int64_t rows_checked, rows_total;
 } result;

@@ -42,8 +42,8 @@ static void print_row(const result *result, const csv_row *row, const char *unit
   print_number(keep * result->error_bound_fraction, out);
   print_number(row->flops_per_second, out);
   print_number(share, out);
-  print_number(keep * (double)result->workspace_bytes, out);
-  print_number(keep * (double)result->workspace_touched_bytes, out);
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++)
+    print_number(keep * (double)format_memory(result, part), out);
   fputc('\n', out);
 }
 
@@ -51,7 +51,8 @@ static void print_unmeasured(const result *result, FILE *out) {
   print_text(result->name, out);
   fprintf(out, ",,,,,,,,%s,", result->state == RESULT_FAILED ? "true" : "false");
   print_text(result->reason, out);
-  fputs(",,,,,\n", out);
+  for (int n = 0; n < 3 + FORMAT_MEMORY_PARTS; n++) fputc(',', out);
+  fputc('\n', out);
 }
 
 static void print_aggregates(const result *result, const char *unit, FILE *out) {
@@ -88,9 +89,11 @@ static void print_result(const result *result, const report_options *options, co
 void report_csv(const report *report, const report_options *options, FILE *out) {
   const char *unit = options->time_unit ? options->time_unit : "ns";
   fputs("name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,"
-        "error_message,\"error_bound_fraction\",\"flops_per_second\",\"peak_fraction\",\"workspace_bytes\","
-        "\"workspace_touched_bytes\"\n",
+        "error_message,\"error_bound_fraction\",\"flops_per_second\",\"peak_fraction\"",
         out);
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++)
+    fprintf(out, ",\"%s\"", format_memory_parts[part].key);
+  fputc('\n', out);
   for (int family = 0; family < report_family_count(report); family++)
     for (size_t i = 0; i < report->result_count; i++)
       if (report->results[i].family_index == family) print_result(&report->results[i], options, unit, out);

@@ -127,6 +127,22 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth) {
     snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve still bends at these");
 }
 
+const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS] = {
+    {"workspace_bytes", offsetof(result, workspace_bytes)},
+    {"workspace_touched_bytes", offsetof(result, workspace_touched_bytes)},
+    {"stack_bytes", offsetof(result, stack_bytes)},
+    {"static_bytes", offsetof(result, static_bytes)},
+    {"hidden_bytes", offsetof(result, hidden_bytes)},
+    {"heap_calls", offsetof(result, heap_calls)},
+    {"memory_bytes", offsetof(result, memory_bytes)},
+};
+
+size_t format_memory(const result *result, int part) {
+  size_t value;
+  memcpy(&value, (const char *)result + format_memory_parts[part].offset, sizeof value);
+  return value;
+}
+
 int64_t result_length(const result *result) { return result->workload.key_length; }
 
 const growth *report_growth(const report *report, int family_index) {

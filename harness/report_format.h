@@ -40,6 +40,16 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth);
 /* The T of a result: keys, so that decoding (Tq = 1 against a long cache) has one too. */
 int64_t result_length(const result *result);
 
+/* The parts of a result's memory, under the names that they have in JSON and CSV. */
+enum { FORMAT_MEMORY_PARTS = 7 };
+typedef struct format_memory_part {
+  const char *key;
+  size_t offset; /* of a size_t in a result */
+} format_memory_part;
+
+extern const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS];
+size_t format_memory(const result *result, int part);
+
 /* The growth of a family, or NULL. */
 const growth *report_growth(const report *report, int family_index);
 

@@ -180,6 +180,15 @@ static bool append(json_t *rows, json_t *row, bool good) {
   return json_array_append_new(rows, row) == 0 && good;
 }
 
+/* Nothing of it varies between repetitions, so a spread has zeros. */
+static bool put_memory(json_t *row, const result *result, bool is_spread) {
+  bool good = true;
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++)
+    good = good && put_integer(row, format_memory_parts[part].key,
+                               is_spread ? 0 : (int64_t)format_memory(result, part));
+  return good;
+}
+
 static bool append_unmeasured(json_t *rows, const result *result, const char *unit) {
   static const row_kind kind = {NULL, NULL};
   bool failed = result->state == RESULT_FAILED;
@@ -202,8 +211,7 @@ static bool append_repetition(json_t *rows, const result *result, size_t repetit
       put_times(row, result->iterations, seconds / scale, result->cpu_seconds[repetition] / scale, unit) &&
       put_number(row, "flops_per_second", rate) &&
       put_number(row, "peak_fraction", result->peak_fraction * (rate / result->flops_per_second)) &&
-      put_integer(row, "workspace_bytes", (int64_t)result->workspace_bytes) &&
-      put_integer(row, "workspace_touched_bytes", (int64_t)result->workspace_touched_bytes) &&
+      put_memory(row, result, false) &&
       put_number(row, "error_bound_fraction", result->error_bound_fraction) &&
       put_number(row, "flops", result->flops) && put_checks(row, result);
   return append(rows, row, good);
@@ -232,14 +240,12 @@ static bool append_aggregate(json_t *rows, const result *result, const struct ag
   double rate = aggregate->of(rates, count);
   double share = is_ratio ? rate : result->peak_fraction * (rate / result->flops_per_second);
   json_t *row = row_value(result, &aggregate->kind, 0);
-  bool good =
-      row &&
-      put_times(row, (int64_t)count, aggregate->of(result->seconds, count) / scale,
-                aggregate->of(result->cpu_seconds, count) / scale, unit) &&
-      put_number(row, "flops_per_second", rate) && put_number(row, "peak_fraction", share) &&
-      put_integer(row, "workspace_bytes", is_spread ? 0 : (int64_t)result->workspace_bytes) &&
-      put_integer(row, "workspace_touched_bytes", is_spread ? 0 : (int64_t)result->workspace_touched_bytes) &&
-      put_number(row, "error_bound_fraction", is_spread ? 0 : result->error_bound_fraction);
+  bool good = row &&
+              put_times(row, (int64_t)count, aggregate->of(result->seconds, count) / scale,
+                        aggregate->of(result->cpu_seconds, count) / scale, unit) &&
+              put_number(row, "flops_per_second", rate) && put_number(row, "peak_fraction", share) &&
+              put_memory(row, result, is_spread) &&
+              put_number(row, "error_bound_fraction", is_spread ? 0 : result->error_bound_fraction);
   if (aggregate->of == statistics_median)
     good = good && put_number(row, "real_time_low", result->seconds_median.low / scale) &&
            put_number(row, "real_time_high", result->seconds_median.high / scale) &&

@@ -3,7 +3,7 @@
 #define ATTN_HARNESS_REPORT_JSON_H
 
 /* Raised when a file of an earlier attnbench can no longer be read. */
-enum { REPORT_VERSION = 1 };
+enum { REPORT_VERSION = 2 };
 
 #define REPORT_VERSION_KEY "attnbench_schema_version"
 

@@ -246,15 +246,22 @@ static bool get_unit(const reader *reader, const json_t *row, double *scale) {
   return *scale > 0 || fail(reader, "\"time_unit\" must be ns, us, ms or s, not '%s'", unit);
 }
 
+static bool get_memory(const reader *reader, const json_t *row, result *result) {
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++) {
+    size_t bytes;
+    if (!get_bytes(reader, row, format_memory_parts[part].key, &bytes)) return false;
+    memcpy((char *)result + format_memory_parts[part].offset, &bytes, sizeof bytes);
+  }
+  return true;
+}
+
 static bool get_measured(const reader *reader, const json_t *row, result *result) {
   double scale = 0, seconds = 0, cpu_seconds = 0, rate = 0;
   if (!get_unit(reader, row, &scale) || !get_number(reader, row, "real_time", &seconds) ||
       !get_number(reader, row, "cpu_time", &cpu_seconds) ||
       !get_integer(reader, row, "iterations", INT64_MAX, &result->iterations) ||
       !get_number(reader, row, "flops", &result->flops) ||
-      !get_number(reader, row, "flops_per_second", &rate) ||
-      !get_bytes(reader, row, "workspace_bytes", &result->workspace_bytes) ||
-      !get_bytes(reader, row, "workspace_touched_bytes", &result->workspace_touched_bytes) ||
+      !get_number(reader, row, "flops_per_second", &rate) || !get_memory(reader, row, result) ||
       !append_seconds(reader, result, seconds * scale, cpu_seconds * scale))
     return false;
   if (!(seconds > 0)) return fail(reader, "\"real_time\" must be above 0");

@@ -139,6 +139,30 @@ static bool is_feasible(bench *bench, const stage *stage, size_t n) {
   return fits_memory(bench, stage, n) && fits_time(bench, n);
 }
 
+/* Fills the memory that the point takes; the result is RESULT_FAILED when it takes some behind the interface's
+ * back. */
+static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
+  result *result = &bench->report->results[n];
+  footprint footprint = {.workspace_touched_bytes = result->workspace_touched_bytes};
+  if (result->state == RESULT_FAILED) return true;
+  if (footprint_is_measured() && !footprint_measure(&bench->footprints, n, &footprint, why, why_size))
+    return false;
+  result->workspace_touched_bytes = footprint.workspace_touched_bytes;
+  result->stack_bytes = footprint.stack_bytes;
+  result->static_bytes = footprint.static_bytes;
+  result->hidden_bytes = footprint.hidden_bytes;
+  result->heap_calls = footprint.heap_calls;
+  result->memory_bytes = footprint.workspace_touched_bytes + footprint.stack_bytes + footprint.static_bytes +
+                         footprint.hidden_bytes;
+  if (footprint.heap_calls == 0) return true;
+  result->state = RESULT_FAILED;
+  snprintf(result->reason, sizeof result->reason,
+           "calls %s inside run, %zu time%s in all: memory is asked for in "
+           "workspace_size",
+           footprint.heap_function, footprint.heap_calls, footprint.heap_calls == 1 ? "" : "s");
+  return true;
+}
+
 /* Verifies a point; it becomes a trial when it is to be timed. */
 static void admit(bench *bench, stage *stage, size_t n) {
   const bench_point *point = &bench->points[n];
@@ -153,7 +177,9 @@ static void admit(bench *bench, stage *stage, size_t n) {
                  .truth = shared ? &shared->truth : NULL,
                  .problem = result->name + strlen(result->variant) + 1,
                  .result = result};
-  if (!shared || !trial_verify(&trial, why, sizeof why) || !trial_make_room(&trial, why, sizeof why)) {
+  if (!shared || !trial_verify(&trial, why, sizeof why) || !measure_memory(bench, n, why, sizeof why) ||
+      !trial_make_room(&trial, why, sizeof why)) {
+    if (interrupt_wanted()) return; /* as if it had not been reached */
     stage_skip(bench, result, "%s", why);
     return;
   }

@@ -4,6 +4,7 @@
 #define ATTN_HARNESS_STAGE_H
 
 #include "bench.h"
+#include "footprint.h"
 #include "progress.h"
 #include "trial.h"
 
@@ -27,6 +28,7 @@ typedef struct bench {
   trial *trials; /* the points that are to be timed, by ascending length */
   size_t trial_count;
   progress progress;
+  footprint_source footprints;
   size_t settled; /* points that are timed, skipped or failed */
   uint64_t shuffles;
 } bench;

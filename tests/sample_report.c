@@ -91,6 +91,9 @@ static void add_point(report *report, const sample_variant *variant, int family,
   fill_times(result, variant, length);
   result->workspace_bytes = (size_t)scaled((double)variant->workspace, length, variant->workspace_exponent);
   result->workspace_touched_bytes = result->workspace_bytes;
+  result->stack_bytes = 2112;
+  result->static_bytes = 320;
+  result->memory_bytes = result->workspace_touched_bytes + result->stack_bytes + result->static_bytes;
   result->error_bound_fraction =
       variant->error * pow(length / 1024.0, -0.25) * (1 + 0.2 * wobble(family, length, 9));
   result->rows_total = INT64_C(8) * length;

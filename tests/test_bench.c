@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "../harness/bench.h"
+#include "../harness/footprint.h"
 
 static struct {
   int runs, interrupt_at; /* the run in which Ctrl-C is pressed; 0: never */
@@ -94,6 +95,12 @@ static void run_touching_a_tenth(const attn_problem *p, const attn_tensors *t, v
   memset(workspace, 1, 100000);
 }
 
+static void run_allocating(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  void *volatile own = malloc(100);
+  run_right(p, t, workspace, threads);
+  free(own);
+}
+
 #define VARIANT(called, with, ...)                                                                           \
   static const attn_variant called = {.name = #called,                                                       \
                                       .summary = "of a test",                                                \
@@ -106,6 +113,7 @@ VARIANT(slow, run_slow, .unsupported = NULL);
 VARIANT(wrong, run_wrong, .unsupported = NULL);
 VARIANT(refusing, run_right, .unsupported = refuse_all);
 VARIANT(greedy, run_right, .workspace_size = ask_for_too_much);
+VARIANT(allocating, run_allocating, .unsupported = NULL);
 VARIANT(touching, run_touching_a_tenth, .workspace_size = ask_for_a_mebibyte);
 
 static const bench_options quick = {.threads = 1,
@@ -258,15 +266,40 @@ static void a_wrong_kernel_is_recorded_and_not_timed(void **state) {
 
 static void touched_bytes_are_real_and_not_declared(void **state) {
   (void)state;
+  if (!footprint_is_measured()) skip();
   bench_point points[2];
   report report;
   add_points(points, add_points(points, 0, &touching, 1), &right, 1);
   run(points, 2, quick, 0, &report);
   const result *result = &report.results[0];
   assert_int_equal(result->workspace_bytes, 1 << 20);
-  assert_true(result->workspace_touched_bytes >= 100000 &&
-              result->workspace_touched_bytes < 100000 + 65536 * 2);
+  assert_int_equal(result->workspace_touched_bytes, 100000);
   assert_int_equal(report.results[1].workspace_touched_bytes, 0);
+  report_destroy(&report);
+}
+
+static void a_kernel_that_allocates_fails(void **state) {
+  (void)state;
+  if (!footprint_is_measured()) skip();
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &allocating, 1);
+  run(points, 1, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_FAILED);
+  assert_non_null(strstr(report.results[0].reason, "calls malloc inside run, 1 time in all"));
+  report_destroy(&report);
+}
+
+static void memory_is_the_sum_of_its_parts(void **state) {
+  (void)state;
+  if (!footprint_is_measured()) skip();
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &touching, 1);
+  run(points, 1, quick, 0, &report);
+  const result *result = &report.results[0];
+  assert_true(result->stack_bytes > 0 && result->static_bytes > 0);
+  assert_int_equal(result->memory_bytes, 100000 + result->stack_bytes + result->static_bytes);
   report_destroy(&report);
 }
 
@@ -387,6 +420,8 @@ int main(void) {
       cmocka_unit_test(an_unsupported_point_is_skipped_in_the_variants_words),
       cmocka_unit_test(a_wrong_kernel_is_recorded_and_not_timed),
       cmocka_unit_test(touched_bytes_are_real_and_not_declared),
+      cmocka_unit_test(a_kernel_that_allocates_fails),
+      cmocka_unit_test(memory_is_the_sum_of_its_parts),
       cmocka_unit_test(an_interruption_keeps_what_was_measured),
       cmocka_unit_test(an_interruption_before_any_result_says_so),
       cmocka_unit_test(cold_inputs_are_others_each_time_with_the_same_contents),

@@ -67,7 +67,7 @@ RUN(call_once) {
   kept = own;
 }
 
-RUN(call_library_once) {
+RUN(call_strdup_once) {
   UNUSED();
   static char *own;
   if (!own) own = strdup("a word");
@@ -101,12 +101,12 @@ VARIANT(heap_mmap, call_mmap);
 VARIANT(heap_brk, call_brk);
 VARIANT(heap_strdup, call_strdup);
 VARIANT(heap_once, call_once);
-VARIANT(heap_library_once, call_library_once);
+VARIANT(heap_strdup_once, call_strdup_once);
 VARIANT(heap_workers, call_on_workers);
 VARIANT(heap_openmp, call_openmp);
 
 static const attn_variant *const variants[] = {
-    &heap_none_variant, &heap_malloc_variant,       &heap_calloc_variant, &heap_aligned_variant,
-    &heap_mmap_variant, &heap_brk_variant,          &heap_strdup_variant, &heap_workers_variant,
-    &heap_once_variant, &heap_library_once_variant, &heap_openmp_variant};
+    &heap_none_variant, &heap_malloc_variant,      &heap_calloc_variant, &heap_aligned_variant,
+    &heap_mmap_variant, &heap_brk_variant,         &heap_strdup_variant, &heap_workers_variant,
+    &heap_once_variant, &heap_strdup_once_variant, &heap_openmp_variant};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof variants[0], variants, NULL};
