@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <libgen.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -103,21 +104,14 @@ static bool check_file_folder(const char *file, char *why, size_t why_size) {
   return sound;
 }
 
-static bool write_text(const char *path, const report *report, const char *pictures, char *why,
-                       size_t why_size) {
-  FILE *file = fopen(path, "w");
-  if (file) report_summary(report, pictures, file);
-  if (file && fclose(file) == 0) return true;
-  snprintf(why, why_size, "summary.txt cannot be written: %s", strerror(errno));
-  return false;
-}
-
 /* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
 static bool write_folder(const report *report, const options *options, const report_options *rows, char *why,
                          size_t why_size) {
   static const char *const files[][2] = {
       {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
   char path[4096];
+  /* It was there at the start; what was measured since must not be lost with it. */
+  if (!make_folder(options->out, why, why_size)) return false;
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
     if (!report_write(report, rows, files[i][0], path, why, why_size)) return false;
@@ -125,8 +119,10 @@ static bool write_folder(const report *report, const options *options, const rep
   const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
   bool plotted = report_plot(report, scripts, options->out, why, why_size);
   if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
+  report_options summary = *rows;
+  summary.pictures = plotted ? options->out : NULL;
   snprintf(path, sizeof path, "%s/summary.txt", options->out);
-  return write_text(path, report, plotted ? options->out : NULL, why, why_size);
+  return report_write(report, &summary, "summary", path, why, why_size);
 }
 
 /* ---- bench ---- */
@@ -405,6 +401,7 @@ int main(int argc, char **argv) {
   /* What the program runs of itself, with its own few arguments. */
   if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);
   options options;
+  signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
   int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
   options_destroy(&options);
   if (fflush(stdout) != 0 && status == STATUS_GOOD) return complain("the standard output cannot be written");

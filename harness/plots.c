@@ -21,14 +21,15 @@ typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, PICTURES } picture_kin
 
 static const struct picture_text {
   const char *name, *title, *note;
-} texts[PICTURES] = {
-    {"time", "Time against sequence length",
-     "Lines with an exponent are fits, with 95% intervals. Other lines join the points."},
-    {"workspace", "Workspace against sequence length", "Points: memory touched. Lines: memory asked for."},
-    {"flops", "Rate against sequence length",
-     "Operations on visible pairs only. Labels: share of the peak at the longest T."},
-    {"error", "Worst error against sequence length",
-     "As a share of the bound computed from the input. Above 1, a result is wrong."}};
+} texts[PICTURES] = {{"time", "Time against sequence length",
+                      "Lines with an exponent are fits, with 95% intervals. Other lines join the points."},
+                     {"workspace", "Memory against sequence length",
+                      "Touched workspace, stacks, static data and hidden mappings, summed. Exponents: of the "
+                      "workspace asked for."},
+                     {"flops", "Rate against sequence length",
+                      "Operations on visible pairs only. Labels: share of the peak at the longest T."},
+                     {"error", "Worst error against sequence length",
+                      "As a share of the bound computed from the input. Above 1, a result is wrong."}};
 
 /* The families of a report, in order, and what they are called. */
 typedef struct families {
@@ -53,7 +54,7 @@ typedef struct picture {
 static double value_of(picture_kind kind, const result *result) {
   switch (kind) {
     case TIME: return result->seconds_median.estimate;
-    case WORKSPACE: return (double)result->workspace_touched_bytes;
+    case WORKSPACE: return (double)result->memory_bytes;
     case RATE: return result->flops_per_second;
     default: return result->error_bound_fraction;
   }
@@ -233,10 +234,6 @@ static void put_captions(FILE *out, const picture *picture) {
   put_string(out, "shapes", text, CAPTION_LETTERS);
   bool says_nothing = picture->kind == TIME && picture->report->growth_count == 0;
   int used = snprintf(text, sizeof text, "%s", says_nothing ? "" : texts[picture->kind].note);
-  if (picture->kind == WORKSPACE && picture->count < families->count)
-    used +=
-        snprintf(text + used, sizeof text - (size_t)used, " Not drawn, because there is none: %zu variant%s.",
-                 families->count - picture->count, families->count - picture->count == 1 ? "" : "s");
   if (families->left_out > 0)
     snprintf(text + used, sizeof text - (size_t)used, " Drawn: the first %zu of %zu families.",
              families->count, families->count + families->left_out);
@@ -300,7 +297,7 @@ static bool write_settings(const picture *picture, const char *path, const char 
   return fclose(out) == 0 && good;
 }
 
-/* The line through the points: the fit of time, what was asked for of workspace, else the points. */
+/* The line through the points: the fit of time, else the points. */
 static void put_curve(FILE *out, const picture *picture, size_t i) {
   const report *report = picture->report;
   const growth *growth = report_growth(report, picture->family_index[i]);
@@ -312,15 +309,7 @@ static void put_curve(FILE *out, const picture *picture, size_t i) {
               exp(growth->time_intercept + growth->time.estimate * log(ends[end])));
     return;
   }
-  for (size_t p = 0; p < line->count; p++) {
-    double y = line->y[p];
-    for (size_t r = 0; picture->kind == WORKSPACE && r < report->result_count; r++)
-      if (report->results[r].family_index == picture->family_index[i] &&
-          is_drawn(WORKSPACE, &report->results[r]) &&
-          (double)result_length(&report->results[r]) == line->x[p])
-        y = (double)report->results[r].workspace_bytes;
-    fprintf(out, "%.17g %.17g\n", line->x[p], y);
-  }
+  for (size_t p = 0; p < line->count; p++) fprintf(out, "%.17g %.17g\n", line->x[p], line->y[p]);
 }
 
 /* Blocks of x and y: first the points of each line, then the curve of each. */
@@ -423,7 +412,7 @@ static bool draw_format(const plotter *plotter, const picture *picture, const ch
   return rename(drawn, place) == 0 || fail(plotter, "cannot write", place);
 }
 
-/* A picture of which nothing was measured, such as the workspace of variants that need none, is not drawn. */
+/* A picture of which nothing was measured, such as errors where no reference was run, is not drawn. */
 static bool draw_picture(const plotter *plotter, picture *picture) {
   char data[PATH_BYTES];
   find_lines(picture);

@@ -82,6 +82,7 @@ typedef struct report_options {
   bool brief;                   /* on the console instead of these: one row a point, its median */
   bool color;
   const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
+  const char *pictures;  /* for the summary: the folder they lie in, or NULL */
 } report_options;
 
 void report_console(const report *report, const report_options *options, FILE *out);
@@ -92,7 +93,7 @@ bool report_json(const report *report, const report_options *options, FILE *out)
 void report_csv(const report *report, const report_options *options, FILE *out);
 
 /* Writes beside, then renames: path holds the old file or the whole new one. format: "json", "csv",
- * "console". False, with the reason in words. */
+ * "console", "summary". False, with the reason in words. */
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
                   char *why, size_t why_size);
 

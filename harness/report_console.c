@@ -1,5 +1,5 @@
-/* A report as a table for people: Google Benchmark's columns, then rate, share of the peak, workspace and
- * error. The table is walked twice, once to measure the columns and once to print them, so that it is as
+/* A report as a table for people: Google Benchmark's columns, then rate, share of the peak, memory
+ * and error. The table is walked twice, once to measure the columns and once to print them, so that it is as
  * narrow as its contents allow. */
 #include <math.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 #include "report_format.h"
 
 enum { COLUMNS = 9 };
-static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",       "Iterations", "+-",
-                                           "GFLOP/s",   "Peak", "Workspace", "Error"};
+static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",    "Iterations", "+-",
+                                           "GFLOP/s",   "Peak", "Memory", "Error"};
 
 typedef enum color { GREEN = 32, BLUE = 34, CYAN = 36, RED = 31, YELLOW = 33 } color;
 
@@ -61,17 +61,6 @@ static void give(table *table, const row *row) {
   fputc('\n', table->out);
 }
 
-/* "1.5 MiB", or "1.5 MiB/1 MiB" where less was touched than asked for. */
-static void workspace_cell(char cell[FORMAT_BYTES], const result *result) {
-  char asked[FORMAT_BYTES], touched[FORMAT_BYTES];
-  format_bytes(asked, (double)result->workspace_bytes);
-  format_bytes(touched, (double)result->workspace_touched_bytes);
-  if (strcmp(asked, touched) == 0)
-    snprintf(cell, FORMAT_BYTES, "%.20s", asked);
-  else
-    snprintf(cell, FORMAT_BYTES, "%.20s/%.20s", asked, touched);
-}
-
 /* spread: half the width of the median's interval, as a share of the median; it holds for the rates too. */
 static void give_time(table *table, const result *result, const char *suffix, double seconds,
                       double cpu_seconds, double spread, bool has_rate) {
@@ -93,7 +82,7 @@ static void give_time(table *table, const result *result, const char *suffix, do
       const size_t used = strlen(row.cells[6]);
       snprintf(row.cells[6] + used, FORMAT_BYTES - used, "%%");
     }
-    workspace_cell(row.cells[7], result);
+    format_bytes(row.cells[7], (double)result->memory_bytes);
     format_share(row.cells[8], result->error_bound_fraction);
   }
   give(table, &row);

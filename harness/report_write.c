@@ -23,6 +23,8 @@ static bool write_and_close(const report *report, const report_options *options,
     good = report_json(report, options, file);
   else if (strcmp(format, "csv") == 0)
     report_csv(report, options, file);
+  else if (strcmp(format, "summary") == 0)
+    report_summary(report, options->pictures, file);
   else
     report_console(report, options, file);
   good = good && fflush(file) == 0 && !ferror(file);
@@ -72,8 +74,9 @@ static bool write_beside(const report *report, const report_options *options, co
 
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
                   char *why, size_t why_size) {
-  if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0 && strcmp(format, "console") != 0) {
-    snprintf(why, why_size, "unknown format '%s': json, csv or console", format);
+  if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0 && strcmp(format, "console") != 0 &&
+      strcmp(format, "summary") != 0) {
+    snprintf(why, why_size, "unknown format '%s': json, csv, console or summary", format);
     return false;
   }
   struct stat status;

@@ -130,7 +130,7 @@ static void a_single_length_and_a_single_family_are_drawn(void **state) {
   report_destroy(&report);
 }
 
-/* No workspace, no verified errors and no peaks: what is left is drawn. */
+/* No memory, no verified errors and no peaks: what is left is drawn. */
 static void pictures_without_data_are_left_out(void **state) {
   (void)state;
   report report;
@@ -138,7 +138,7 @@ static void pictures_without_data_are_left_out(void **state) {
   report.machine.peak_count = 0;
   report.machine.sgemm.median = 0;
   for (size_t i = 0; i < report.result_count; i++) {
-    report.results[i].workspace_bytes = report.results[i].workspace_touched_bytes = 0;
+    report.results[i].memory_bytes = 0;
     report.results[i].error_bound_fraction = NAN;
   }
   assert_draws(&report, 4);

@@ -1,6 +1,6 @@
 load scripts.'/frame.gp'
 set logscale y 2
-set ylabel 'workspace'
+set ylabel 'memory'
 step = y_high / y_low > 65536 ? 4 : 2
 unit(power) = word('B KiB MiB GiB TiB PiB', power / 10 + 1)
 set ytics ()
