@@ -73,6 +73,43 @@ double statistics_signed_rank(const double *values, size_t count, double shift) 
   return tail;
 }
 
+/* How many of the sorted means may be dropped at either end so that the rest still spans the centre with the
+ * confidence: the centre lies below the k-th smallest when fewer than k means do, which is the chance of a
+ * rank sum below k, or, the same by symmetry, of one above all ranks less k. */
+static size_t means_beyond(size_t count, double confidence) {
+  ranked *untied = calloc(count, sizeof *untied);
+  if (!untied) return 0;
+  for (size_t n = 0; n < count; n++) untied[n].twice = 2 * (n + 1);
+  const size_t all = count * (count + 1);
+  size_t beyond = 0;
+  while (2 * (beyond + 1) <= all / 2 &&
+         upper_tail_of_signs(untied, count, all - 2 * (beyond + 1)) <= 0.5 * (1 - confidence))
+    beyond++;
+  free(untied);
+  return beyond;
+}
+
+static int by_size(const void *left, const void *right) {
+  const double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+interval statistics_centre_interval(const double *values, size_t count, double confidence) {
+  const size_t pairs = count * (count + 1) / 2;
+  double *means = calloc(pairs + 1, sizeof *means);
+  interval centre = {NAN, NAN, NAN};
+  if (!means || count == 0) return free(means), centre;
+  size_t made = 0;
+  for (size_t i = 0; i < count; i++)
+    for (size_t j = i; j < count; j++) means[made++] = 0.5 * (values[i] + values[j]);
+  qsort(means, pairs, sizeof *means, by_size);
+  const size_t beyond = means_beyond(count, confidence);
+  centre =
+      (interval){0.5 * (means[(pairs - 1) / 2] + means[pairs / 2]), means[beyond], means[pairs - 1 - beyond]};
+  free(means);
+  return centre;
+}
+
 /* ---- two samples ---- */
 
 /* Twice the smaller of P(rank sum of `chosen` values drawn of all <= sum) and P(>= sum). ways[k][s] counts

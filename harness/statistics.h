@@ -34,6 +34,11 @@ interval statistics_slope(const double *x, const double *y, size_t count, double
  * one given these ranks. 1 when nothing is left. The work grows as count^3: 100 values take a millisecond. */
 double statistics_signed_rank(const double *values, size_t count, double shift);
 
+/* The centre of symmetrically scattered values (Hodges and Lehmann: the median of the means of all pairs) with
+ * the interval that belongs to the signed-rank test, at the given confidence or the widest that so few
+ * values give. Half as wide as the median's, and as little moved by outliers. */
+interval statistics_centre_interval(const double *values, size_t count, double confidence);
+
 /* Mann and Whitney's U test, both sides: the probability, if both samples come from one distribution, of
  * ranks that differ as much as these or more. Equal values share the mean of their ranks. Exact given
  * these ranks up to 100 values in all, beyond that by the normal approximation. 1 without values. */

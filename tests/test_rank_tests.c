@@ -37,6 +37,31 @@ static void signed_ranks_agree_with_scipy(void **state) {
   assert_near(statistics_signed_rank(twenty_five, 25, 0), 0.09540712833404541, 1e-14);
 }
 
+/* Hollander, Wolfe and Chicken, examples 3.3 and 3.4: estimate -0.46, 96.1 % interval (-0.786, -0.010). */
+static void the_textbook_example_of_the_centre(void **state) {
+  (void)state;
+  const double change[] = {-0.952, 0.147, -1.022, -0.43, -0.62, -0.59, -0.49, 0.08, -0.01};
+  const interval centre = statistics_centre_interval(change, 9, 0.961 - 0.0005);
+  assert_near(centre.estimate, -0.46, 1e-12);
+  assert_near(centre.low, -0.786, 1e-12);
+  assert_near(centre.high, -0.010, 1e-12);
+}
+
+/* All of five values give 93.75 %, 2^-5 being left on either side; dropping the outermost means, 87.5 %. */
+static void few_values_give_their_whole_range(void **state) {
+  (void)state;
+  const double values[] = {3, 1, 10, 2, 5};
+  const interval wide = statistics_centre_interval(values, 5, 0.95);
+  const interval narrower = statistics_centre_interval(values, 5, 0.875);
+  assert_near(wide.estimate, 3.5, 0);
+  assert_near(wide.low, 1, 0);
+  assert_near(wide.high, 10, 0);
+  assert_near(narrower.low, 1.5, 0);
+  assert_near(narrower.high, 7.5, 0);
+  assert_near(statistics_centre_interval(values, 1, 0.95).high, 3, 0);
+  assert_true(isnan(statistics_centre_interval(values, 0, 0.95).estimate));
+}
+
 /* Small whole numbers, with ties, and two (one) of them equal to the shift;
  * scipy.stats.wilcoxon(kept, alternative='greater', method=PermutationMethod(n_resamples=10**6)) */
 static void ties_share_ranks_and_zeros_are_left_out(void **state) {
@@ -114,6 +139,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_textbook_example_of_signed_ranks),
       cmocka_unit_test(signed_ranks_agree_with_scipy),
+      cmocka_unit_test(the_textbook_example_of_the_centre),
+      cmocka_unit_test(few_values_give_their_whole_range),
       cmocka_unit_test(ties_share_ranks_and_zeros_are_left_out),
       cmocka_unit_test(the_smallest_p_value_is_two_to_the_minus_n),
       cmocka_unit_test(the_textbook_example_of_two_samples),
