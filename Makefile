@@ -82,6 +82,7 @@ COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) 
   variants/problem.c)
 PROGRAM_OBJECTS := $(COMMON_OBJECTS) $(call object,harness/main.c)
 VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
+RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 # A test may look into any room, so it is linked with everything but main.c.
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
@@ -131,8 +132,8 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots peers mutants sanitize memcheck lint format format-check \
-  clean tests run-tests run-bench run-peers tidy cppcheck needed force
+.PHONY: all help test test-full verify bench plots peers gate gate-baseline gate-selftest mutants sanitize \
+  memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -171,6 +172,16 @@ ifeq ($(findstring --help,$(ARGS)),)
 	@$(MAKE) --no-print-directory run-peers
 endif
 
+gate: ## did anything get slower, bigger or wrong? BASE=<git ref> (the merge base with main), ARGS="--budget 60"
+	@scripts/setup.sh bench
+	@scripts/gate.sh "$(BASE)" $(ARGS)
+
+gate-baseline: ## renew tests/gate/baseline.json: what is compared where no base can be built
+	@scripts/gate.sh --baseline
+
+gate-selftest: ## false alarms, power and cost of the gate, short; FULL=1: 30 and 20 runs; TABLE=1: only print
+	@scripts/gate_selftest.sh $(if $(TABLE),table,$(if $(FULL),full,short))
+
 mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
 	+@scripts/mutants.sh $(BUILD) $(ARGS)
 
@@ -198,6 +209,8 @@ FORMATTED := $(wildcard $(foreach folder,variants variants/tile variants/cuda re
 
 # Steps of the targets above.
 tests: $(TESTS) $(TEST_PLUGINS) $(SUITE)
+
+relinks: $(RELINKS)
 
 run-tests:
 	@scripts/run_tests.sh $(TESTS)
@@ -239,6 +252,13 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
 
 $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
+
+# The same objects in other orders, for the gate: where the linker puts a kernel changes its time too.
+$(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ \
+	  $$(printf '%s\n' $(VARIANT_OBJECTS) | awk 'BEGIN { srand($*) } { print rand(), $$0 }' | sort -n | cut -d ' ' -f 2) \
+	  $(BLAS_LIBS) -lm
 
 $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcmocka $(LIBS) $(QUADMATH)

@@ -14,8 +14,9 @@
 #include "cases.h"
 #include "crash.h"
 #include "fuzz.h"
-#include "interrupt.h"
+#include "gate.h"
 #include "instructions.h"
+#include "interrupt.h"
 #include "machine.h"
 #include "options.h"
 #include "plugins.h"
@@ -398,7 +399,9 @@ static int run(const options *options) {
 
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
+  if (argc > 1 && strcmp(argv[1], "gate") == 0) return gate_main(argc - 1, argv + 1);
   /* What the program runs of itself, with its own few arguments. */
+  if (argc > 1 && strcmp(argv[1], "gate-measure") == 0) return gate_measure_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);
   options options;
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */

@@ -103,8 +103,17 @@ bool sweep_parse_problem(const char *text, workload *result, char *why, size_t w
   return false;
 }
 
-/* The shape of the command line for one variant, without its length. What is not said is what shows
- * the variant best: multi_query one key/value head, grouped_query two, sliding_window a window. */
+int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
+  if (strcmp(variant->name, "multi_query") == 0) return 1;
+  return strcmp(variant->name, "grouped_query") == 0 && query_heads % 2 == 0 ? 2 : query_heads;
+}
+
+int64_t sweep_window(const attn_variant *variant) {
+  return strcmp(variant->name, "sliding_window") == 0 ? 512 : ATTN_UNLIMITED;
+}
+
+/* The shape of the command line for one variant, without its length; what is not said is what shows the
+ * variant best. */
 static workload shape_for(const options *options, const attn_variant *variant) {
   workload shape = workload_default();
   shape.function = variant->function;
@@ -113,20 +122,9 @@ static workload shape_for(const options *options, const attn_variant *variant) {
   if (options->heads > 0) shape.query_heads = options->heads;
   if (options->head_dim > 0) shape.head_dim = options->head_dim;
   shape.value_dim = options->value_dim > 0 ? options->value_dim : shape.head_dim;
-
-  shape.kv_heads = shape.query_heads;
-  if (options->kv_heads > 0)
-    shape.kv_heads = options->kv_heads;
-  else if (strcmp(variant->name, "multi_query") == 0)
-    shape.kv_heads = 1;
-  else if (strcmp(variant->name, "grouped_query") == 0 && shape.query_heads % 2 == 0)
-    shape.kv_heads = 2;
-
+  shape.kv_heads = options->kv_heads > 0 ? options->kv_heads : sweep_kv_heads(variant, shape.query_heads);
   if (options->causal) shape.right = 0;
-  if (options->window >= 0)
-    shape.left = options->window;
-  else if (strcmp(variant->name, "sliding_window") == 0)
-    shape.left = 512;
+  shape.left = options->window >= 0 ? options->window : sweep_window(variant);
   if (shape.left != ATTN_UNLIMITED) shape.right = 0;
   return shape;
 }

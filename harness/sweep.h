@@ -18,6 +18,11 @@ typedef struct sweep {
 bool sweep_create(sweep *sweep, const options *options, const variant_list *list, char *why, size_t why_size);
 void sweep_destroy(sweep *sweep);
 
+/* What shows a variant best where nothing else is asked for: multi_query one key/value head, grouped_query
+ * two, sliding_window a window. */
+int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads);
+int64_t sweep_window(const attn_variant *variant); /* ATTN_UNLIMITED: none */
+
 /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
 void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]);
 

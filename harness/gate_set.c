@@ -1,0 +1,106 @@
+/* What the gate measures: for each variant a few shapes that use different parts of a kernel, small enough
+ * that one run takes milliseconds. Long sequences are for `attnbench bench`; what makes a kernel slower
+ * there shows here, or in the growth of its instructions. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <string.h>
+
+#include "gate.h"
+#include "sweep.h"
+
+enum { HEADS = 4, WINDOW = 64, CONTROLS = 3 };
+
+static const struct shape {
+  int64_t query_length, key_length, head_dim;
+  bool causal, decoding, team;
+} shapes[] = {
+    {256, 256, 64, false, false, false}, /* whole tiles */
+    {60, 60, 64, false, false, false},   /* the overhead of a call, and tiles that are not whole */
+    {200, 200, 128, true, false, false}, /* a causal edge, wide heads */
+    {1, 2048, 64, true, true, false},    /* one new token against a cache */
+    {256, 256, 64, false, false, true},  /* shared among threads */
+};
+
+static int team_size(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  const int count = CPU_COUNT(&set);
+  return count > 4 ? 4 : count;
+}
+
+/* False where the shape says nothing new of the variant: a windowed one is causal always. */
+static bool suit(const attn_variant *variant, const struct shape *shape, workload *w) {
+  const bool windowed = sweep_window(variant) != ATTN_UNLIMITED;
+  if (windowed && shape->decoding) return false;
+  *w = workload_default();
+  w->function = variant->function;
+  w->query_heads = HEADS;
+  w->kv_heads = sweep_kv_heads(variant, HEADS);
+  w->query_length = windowed ? 2 * shape->query_length : shape->query_length;
+  w->key_length = windowed ? w->query_length : shape->key_length;
+  w->head_dim = w->value_dim = shape->head_dim;
+  if (windowed) w->left = WINDOW;
+  if (windowed || shape->causal) w->right = 0;
+  if (shape->decoding) w->offset = w->key_length - w->query_length;
+  return true;
+}
+
+static void add(gate_set *set, const attn_variant *variant, const workload *w, int threads,
+                bool against_itself, const gate_options *options) {
+  if (set->count == GATE_MAX_BENCHMARKS) return;
+  gate_benchmark *benchmark = &set->benchmarks[set->count];
+  char problem[WORKLOAD_NAME_BYTES];
+  workload_name(w, problem);
+  *benchmark = (gate_benchmark){.isa = "-", .threads = threads, .against_itself = against_itself};
+  snprintf(benchmark->variant, sizeof benchmark->variant, "%s", variant->name);
+  if (snprintf(benchmark->problem, sizeof benchmark->problem, "%s", problem) >=
+      (int)sizeof benchmark->problem)
+    return;
+  const int length = snprintf(benchmark->name, sizeof benchmark->name, "%s%s/%s/threads:%d",
+                              against_itself ? "control:" : "", variant->name, problem, threads);
+  if (length >= (int)sizeof benchmark->name) return;
+  if (options->only && !against_itself && !strstr(benchmark->name, options->only)) return;
+  char word[GATE_WORD_BYTES + 2], words[2048];
+  snprintf(word, sizeof word, " %s ", variant->name);
+  snprintf(words, sizeof words, " %s ", options->identical ? options->identical : "");
+  benchmark->identical = strstr(words, word) != NULL;
+  set->count++;
+}
+
+void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
+                   const gate_options *options) {
+  const int team = team_size();
+  size_t controls = 0;
+  set->count = 0;
+  for (size_t n = 0; n < head->count; n++) {
+    const attn_variant *variant = head->variants[n], *before = variant_list_find(base, variant->name);
+    bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
+    for (size_t s = 0; before && s < sizeof shapes / sizeof *shapes; s++) {
+      workload w;
+      if ((shapes[s].team && team < 2) || !suit(variant, &shapes[s], &w)) continue;
+      const attn_problem problem = workload_problem(&w);
+      if (attn_unsupported(variant, &problem) || attn_unsupported(before, &problem)) continue;
+      add(set, variant, &w, shapes[s].team ? team : 1, false, options);
+      if (!itself) continue;
+      add(set, variant, &w, 1, true, options);
+      controls++;
+      itself = false;
+    }
+  }
+}
+
+void gate_set_add_isa(gate_set *set, const char *variant, const char *isa) {
+  const size_t count = set->count;
+  for (size_t n = 0; n < count && set->count < GATE_MAX_BENCHMARKS; n++) {
+    const gate_benchmark *original = &set->benchmarks[n];
+    if (strcmp(original->variant, variant) != 0 || original->threads > 1 || original->against_itself)
+      continue;
+    gate_benchmark *added = &set->benchmarks[set->count];
+    *added = *original;
+    snprintf(added->isa, sizeof added->isa, "%s", isa);
+    const size_t length = strlen(added->name);
+    if (snprintf(added->name + length, sizeof added->name - length, "/isa:%s", isa) <
+        (int)(sizeof added->name - length))
+      set->count++;
+  }
+}

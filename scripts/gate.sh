@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# The gate: builds the work tree (the head) and the base, and holds one to the other.
+#
+#   scripts/gate.sh [BASE] [options of `attnbench gate`]
+#   scripts/gate.sh --baseline        renew tests/gate/baseline.json from the work tree
+#
+# BASE is a git reference; without one, the merge base with the main branch, or the last commit where
+# that is the same and something has been changed since. The base's kernels are built in build/gate from a copy, with
+# the Makefile, compiler and flags of the head; the checkout is not touched.
+#
+# GATE_SHADOW=1: times are reported and fail nothing.
+#
+# Status: 0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved: say nothing, run
+# it again. `make gate` shows the same, but make itself ends with 2 in all cases but the first.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+folder=${GATE_FOLDER:-build/gate}
+build=${BUILD:-build}
+jobs=-j$(nproc)
+committed=tests/gate/baseline.json
+
+fail() {
+  echo "gate: $*" >&2
+  exit 2
+}
+
+build_head() {
+  make --no-print-directory "$jobs" BUILD="$build" all relinks >"$folder/head.log" 2>&1 ||
+    { tail -n 20 "$folder/head.log" >&2; fail "the work tree does not build; all of it: $folder/head.log"; }
+}
+
+links() { # option, build folder
+  local link
+  for link in "$2"/relinks/*.so; do printf '%s\n%s\n' "$1" "$link"; done
+}
+
+# The commit to compare with, or nothing.
+find_base() {
+  local main
+  if [ -n "$1" ]; then
+    git rev-parse -q --verify "$1^{commit}"
+    return
+  fi
+  for main in origin/main main origin/master master; do
+    git merge-base "$main" HEAD 2>/dev/null && return
+  done
+}
+
+# Sets why_no_base when there is no base to build.
+build_base() { # commit
+  local source=$folder/base/source
+  if [ "$(cat "$folder/base/commit" 2>/dev/null)" != "$1" ]; then
+    rm -rf "$folder/base"
+    mkdir -p "$source"
+    git archive "$1" variants 2>/dev/null | tar -x -C "$source" 2>/dev/null
+    echo "$1" >"$folder/base/commit"
+  fi
+  if [ ! -f "$source/variants/attention.h" ]; then
+    why_no_base="the base is older than variants/attention.h"
+  elif ! make --no-print-directory "$jobs" -C "$source" -f "$PWD/Makefile" BUILD="$(realpath "$folder/base")/build" \
+    relinks >"$folder/base.log" 2>&1; then
+    why_no_base="the base does not build with the head's Makefile ($folder/base.log)"
+  fi
+}
+
+count_facts() { # build folder, file, more options
+  "$build/attnbench" gate --head "$1/relinks/1.so" --write-facts "$2" "${@:3}"
+}
+
+# Exact numbers of both sides, at the same time. Those of a base stay until base or program change.
+count_both() {
+  local base_process= file=$folder/base/facts.json
+  head_facts=$folder/head-facts.json
+  base_facts=
+  if [ -z "$why_no_base" ]; then
+    base_facts=$file
+    if [ ! "$file" -nt "$folder/base/build/relinks/1.so" ] || [ ! "$file" -nt "$build/attnbench" ]; then
+      count_facts "$folder/base/build" "$file" &
+      base_process=$!
+    fi
+  fi
+  count_facts "$build" "$head_facts" || exit 2
+  if [ -n "$base_process" ] && ! wait "$base_process"; then base_facts=; fi
+}
+
+mkdir -p "$folder" || exit 2
+if [ "${1:-}" = --baseline ]; then
+  build_head
+  mkdir -p "$(dirname "$committed")"
+  keep=()
+  [ ! -f "$committed" ] || keep=(--baseline "$committed")
+  count_facts "$build" "$committed" "${keep[@]}" || exit 2
+  echo "gate: $committed is renewed; commit it with the reason"
+  exit 0
+fi
+
+wanted=
+case "${1:-}" in --*) ;; *) wanted=${1:-}; [ $# -gt 0 ] && shift ;; esac
+command -v git >/dev/null 2>&1 || fail "git is not installed, and the base comes from git"
+why_no_base=
+commit=$(find_base "$wanted")
+[ -n "$commit" ] || [ -z "$wanted" ] || fail "git knows no commit '$wanted'; give a branch, a tag or a hash"
+if [ -z "$commit" ]; then
+  why_no_base="there is no main branch to find a base on; give one with BASE="
+elif [ -z "$wanted" ] && [ "$commit" = "$(git rev-parse HEAD)" ] && git diff --quiet HEAD -- variants Makefile; then
+  commit=$(git rev-parse -q --verify HEAD^) || why_no_base="the first commit has no base"
+fi
+
+echo "gate: building" >&2
+build_head
+[ -n "$why_no_base" ] || build_base "$commit"
+arguments=()
+if [ -n "$why_no_base" ]; then
+  arguments+=(--no-base "$why_no_base")
+else
+  mapfile -t bases < <(links --base "$folder/base/build")
+  name=${wanted:-$(git rev-parse --short "$commit")}
+  arguments+=("${bases[@]}" --base-name "$name" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
+  echo "gate: the work tree against $(git log -1 --format='%h %s' "$commit")"
+  while IFS= read -r accepted; do
+    [ -n "$accepted" ] && arguments+=(--accept "$accepted")
+  done < <(git log --format='%(trailers:key=Gate-Accept,valueonly)' "$commit"..HEAD)
+fi
+mapfile -t heads < <(links --head "$build")
+case " $* " in
+*" --times "*) ;;
+*)
+  echo "gate: counting" >&2
+  count_both
+  arguments+=(--head-facts "$head_facts" ${base_facts:+--base-facts "$base_facts"})
+  ;;
+esac
+[ "${GATE_SHADOW:-}" != 1 ] || arguments+=(--shadow)
+[ ! -f "$committed" ] || arguments+=(--baseline "$committed")
+"$build/attnbench" gate "${heads[@]}" "${arguments[@]}" --out "$folder/report" \
+  --scripts scripts/plots "$@" | tee "$folder/report.txt"
+status=${PIPESTATUS[0]}
+if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
+  { echo '```'; cat "$folder/report.txt"; echo '```'; } >>"$GITHUB_STEP_SUMMARY"
+fi
+exit "$status"
