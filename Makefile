@@ -132,8 +132,9 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots peers gate gate-baseline gate-selftest mutants sanitize \
-  memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck needed force
+.PHONY: all help test test-full verify bench plots kernels peers gate gate-baseline gate-selftest mutants \
+  sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
+  needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -172,6 +173,9 @@ ifeq ($(findstring --help,$(ARGS)),)
 	@$(MAKE) --no-print-directory run-peers
 endif
 
+kernels: all $(if $(HAVE_OPENBLAS),$(BUILD)/scripts/kernels/two_sgemm) ## show how close the fast kernels come to what the machine can do
+	@scripts/kernels/table.sh $(BUILD)
+
 gate: ## did anything get slower, bigger or wrong? BASE=<git ref> (the merge base with main), ARGS="--budget 60"
 	@scripts/setup.sh bench
 	@scripts/gate.sh "$(BASE)" $(ARGS)
@@ -205,7 +209,7 @@ clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
 FORMATTED := $(wildcard $(foreach folder,variants variants/tile variants/cuda reference harness tests \
-  tests/plugins scripts/peers,$(folder)/*.c $(folder)/*.h))
+  tests/plugins scripts/peers scripts/kernels,$(folder)/*.c $(folder)/*.h))
 
 # Steps of the targets above.
 tests: $(TESTS) $(TEST_PLUGINS) $(SUITE)
@@ -266,6 +270,10 @@ $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/s
 $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
+
+$(BUILD)/scripts/kernels/two_sgemm: scripts/kernels/two_sgemm.c variants/attention.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) -O2 $(CFLAGS) -o $@ $< $(BLAS_LIBS) -ldl
 
 $(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
