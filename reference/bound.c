@@ -267,7 +267,7 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
     return;
   }
 
-  const chain_errors chains = errors_of_chains(found.seen + 2 * found.rescales + 4, found.repeated);
+  const chain_errors chains = errors_of_chains(found.seen + 2 * found.rescales + 1, found.repeated);
   const double absolute = (found.rescales + 4) * FLUSHED;
   weight_sums sums = {{0}, {0}};
   double largest_t[FORMS] = {0}, previous_weight = NAN;
