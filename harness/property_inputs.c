@@ -341,6 +341,9 @@ static bool make_halves(properties *all, char *why, size_t why_size) {
   const int64_t first = 1 + (int64_t)(draw(all, 7, 0) % (uint64_t)(whole->key_length - 1));
   const workload before = cut(whole, 0, first), behind = cut(whole, first, whole->key_length - first);
   const key_map map = {1, first, NULL};
+  if (behind.offset < -ATTN_FARTHEST) return true;
+  for (int64_t b = 0; b < whole->batch; b++)
+    if (whole->has_offsets && behind.offsets[b] < -ATTN_FARTHEST) return true;
   return make(all, FIRST_HALF, &before, &same_keys, true, why, why_size) &&
          make(all, SECOND_HALF, &behind, &map, true, why, why_size);
 }

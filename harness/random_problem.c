@@ -10,9 +10,6 @@
 /* Multiply-adds of one problem at most: few seconds have to do for thousands of problems. */
 static const int64_t most_work = 4000000;
 
-/* The most that attn_check_problem allows to offsets and limits of a band. */
-static const int64_t farthest = INT64_C(1) << 60;
-
 /* Draws, one after the other. */
 typedef struct draws {
   uint64_t stream, count;
@@ -78,7 +75,7 @@ static void draw_sizes(draws *from, workload *w) {
 
 /* A whole number that a band may have: small, as long as the sequence, or as large as is allowed. */
 static int64_t random_reach(draws *from, int64_t longest) {
-  if (one_in(from, 20)) return farthest - between(from, 0, 1);
+  if (one_in(from, 20)) return ATTN_FARTHEST - between(from, 0, 1);
   if (one_in(from, 20)) return between(from, INT64_C(1) << 30, INT64_C(1) << 33);
   return between(from, 0, one_in(from, 2) ? 20 : longest);
 }

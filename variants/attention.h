@@ -20,6 +20,9 @@ extern "C" {
 /* No limit on that side of the band. */
 #define ATTN_UNLIMITED INT64_MAX
 
+/* The largest size of an offset, either way, and of a limited band: sums of these do not overflow. */
+#define ATTN_FARTHEST (INT64_C(1) << 60)
+
 /* Element type of query, key, value, bias, output and weights. The log-sum-exp is float32 always. */
 typedef enum attn_dtype { ATTN_FLOAT32 = 0, ATTN_BFLOAT16 = 1, ATTN_FLOAT16 = 2 } attn_dtype;
 
@@ -66,8 +69,8 @@ typedef struct attn_problem {
   /* The band: query i sees key j when  i + offset - left <= j <= i + offset + right.
    * left = right = ATTN_UNLIMITED is full attention, right = 0 causal, left = W and right = 0 a causal
    * sliding window. offset 0 aligns the diagonal top left, Tk - Tq bottom right. */
-  int64_t left, right;    /* 0 to ATTN_UNLIMITED */
-  int64_t offset;         /* for every batch entry, unless offsets is set */
+  int64_t left, right;    /* 0 to ATTN_FARTHEST, or ATTN_UNLIMITED */
+  int64_t offset;         /* for every batch entry, unless offsets is set; within +-ATTN_FARTHEST */
   const int64_t *offsets; /* [B], or NULL */
 
   const int64_t *key_lengths; /* [B], keys of each entry that exist, 0 to Tk; NULL: all Tk */

@@ -8,8 +8,7 @@
 #include "attention.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
-static const int64_t largest_position = INT64_C(1) << 60; /* of offsets and of a limited band */
-static const int64_t largest_bytes = INT64_MAX / 2;       /* of one tensor, gaps included */
+static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
 
 typedef struct complaint {
   char *text;
@@ -75,8 +74,8 @@ static bool check_kinds(const attn_problem *p, complaint to) {
 }
 
 static bool check_offset(const char *name, int64_t offset, complaint to) {
-  if (offset >= -largest_position && offset <= largest_position) return true;
-  return wrong(to, "%s is %lld: it must be within +-%lld", name, SHOW(offset), SHOW(largest_position));
+  if (offset >= -ATTN_FARTHEST && offset <= ATTN_FARTHEST) return true;
+  return wrong(to, "%s is %lld: it must be within +-%lld", name, SHOW(offset), SHOW(ATTN_FARTHEST));
 }
 
 static bool check_band(const attn_problem *p, complaint to) {
@@ -85,9 +84,9 @@ static bool check_band(const attn_problem *p, complaint to) {
     int64_t width;
   } sides[] = {{"left", p->left}, {"right", p->right}};
   for (int n = 0; n < 2; n++)
-    if (sides[n].width != ATTN_UNLIMITED && (sides[n].width < 0 || sides[n].width > largest_position))
+    if (sides[n].width != ATTN_UNLIMITED && (sides[n].width < 0 || sides[n].width > ATTN_FARTHEST))
       return wrong(to, "%s is %lld: it must be 0 to %lld, or ATTN_UNLIMITED", sides[n].name,
-                   SHOW(sides[n].width), SHOW(largest_position));
+                   SHOW(sides[n].width), SHOW(ATTN_FARTHEST));
   if (!p->offsets && !check_offset("offset", p->offset, to)) return false;
   char name[48];
   for (int64_t b = 0; b < p->batch; b++) {
