@@ -135,6 +135,7 @@ static bool start(bench *bench, char *why, size_t why_size) {
     return false;
   }
   report->result_count = bench->count;
+  bench->family_count = 0;
   for (size_t n = 0; n < bench->count; n++) name_result(bench, n);
   sort_points(bench);
   return true;

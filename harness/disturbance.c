@@ -5,6 +5,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,14 +19,19 @@ static int64_t involuntary_switches(void) {
 
 /* proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal. Guests count as user already. */
 static void read_ticks(disturbance_watch *watch) {
-  double ticks[8] = {0};
+  double ticks[8];
+  char line[512], *end = line + strlen("cpu");
   FILE *file = fopen("/proc/stat", "r");
   watch->busy = watch->stolen = watch->all = NAN;
   if (!file) return;
-  const int read = fscanf(file, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2],
-                          &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
+  const bool read = fgets(line, sizeof line, file) && strncmp(line, "cpu ", 4) == 0;
   fclose(file);
-  if (read != 8) return;
+  if (!read) return;
+  for (int n = 0; n < 8; n++) {
+    const char *figure = end;
+    ticks[n] = strtod(figure, &end);
+    if (end == figure) return;
+  }
   watch->busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
   watch->stolen = ticks[7];
   watch->all = watch->busy + ticks[3] + ticks[4] + ticks[7];

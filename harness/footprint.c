@@ -96,8 +96,8 @@ bool footprint_begin(footprint_source *source, const bench_point *points, const 
 
 void footprint_end(footprint_source *source) {
   if (source->process <= 0) return;
-  kill(source->process, SIGKILL); /* and with it what it has forked */
-  waitpid(source->process, NULL, 0);
+  kill(source->process, SIGKILL);          /* and with it what it has forked */
+  (void)waitpid(source->process, NULL, 0); /* how it ended is known */
   close(source->socket);
   *source = (footprint_source){0};
 }

@@ -220,7 +220,7 @@ bool footprint_of_run(const bench_point *point, int threads, footprint *footprin
   if (!inputs_create(&measurement.inputs, &point->workload, true, why, why_size)) return false;
   const attn_problem *problem = &measurement.inputs.problem;
   const size_t bytes = point->variant->workspace_size ? point->variant->workspace_size(problem, threads) : 0;
-  const size_t marks = bytes / (8 * WORD_BYTES) + 1;
+  const size_t marks = bytes / WORD_BYTES / 8 + 1;
   bool good = guarded_create(&measurement.workspace, bytes, 64, why, why_size);
   if (good) {
     measurement.touched = calloc(marks, 1);

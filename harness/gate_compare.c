@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gate.h"
+#include "text.h"
 
 /* Instructions may rise by 2 %; a share of the error bound may double, since it is that of one worst
  * element; exponents of exact counts are known to a few hundredths where a constant part remains. */
@@ -150,12 +151,13 @@ static void print_tally(const comparison *comparison, const char *title, const c
 static double last_exponent(const json_t *numbers, const char *name, const json_t *number) {
   const char *mark = strstr(name, "/T:");
   if (!mark) return NAN;
-  const char *rest = mark + 3 + strspn(mark + 3, "0123456789");
-  const long long length = atoll(mark + 3);
+  const char *rest;
+  int64_t length;
+  if (!text_integer(mark + 3, 1, INT64_MAX / 2, &rest, &length)) return NAN;
   char other[GATE_NAME_BYTES + 32];
-  snprintf(other, sizeof other, "%.*s/T:%lld%s", (int)(mark - name), name, 2 * length, rest);
+  snprintf(other, sizeof other, "%.*s/T:%lld%s", (int)(mark - name), name, (long long)(2 * length), rest);
   if (json_object_get(numbers, other)) return NAN; /* not the last */
-  snprintf(other, sizeof other, "%.*s/T:%lld%s", (int)(mark - name), name, length / 2, rest);
+  snprintf(other, sizeof other, "%.*s/T:%lld%s", (int)(mark - name), name, (long long)(length / 2), rest);
   const json_t *half = json_object_get(numbers, other);
   if (!half) return NAN;
   const double now = json_number_value(number), before = json_number_value(half);
@@ -167,20 +169,21 @@ static size_t compare_growth(comparison *comparison, const char *section, const 
   size_t families = 0;
   const char *set, *name;
   json_t *numbers, *number;
-  json_object_foreach(json_object_get(comparison->head, section), set, numbers)
-      json_object_foreach(numbers, name, number) {
-    const double exponent = last_exponent(numbers, name, number);
-    char variant[GATE_WORD_BYTES];
-    variant_of(variant, name);
-    const json_t *growth = json_object_get(json_object_get(comparison->head, "growth"), variant);
-    const double declared = json_number_value(json_object_get(growth, declared_as));
-    if (isnan(exponent)) continue;
-    families++;
-    if (exponent > declared + exponent_allowed &&
-        !gate_find(comparison->findings, comparison->options, GATE_GROWTH, variant, name,
-                   "%s on %s grow as T^%.2f over the last octave; declared: T^%.0f", section, set, exponent,
-                   declared))
-      comparison->good = false;
+  json_object_foreach(json_object_get(comparison->head, section), set, numbers) {
+    json_object_foreach(numbers, name, number) {
+      const double exponent = last_exponent(numbers, name, number);
+      char variant[GATE_WORD_BYTES];
+      variant_of(variant, name);
+      const json_t *growth = json_object_get(json_object_get(comparison->head, "growth"), variant);
+      const double declared = json_number_value(json_object_get(growth, declared_as));
+      if (isnan(exponent)) continue;
+      families++;
+      if (exponent > declared + exponent_allowed &&
+          !gate_find(comparison->findings, comparison->options, GATE_GROWTH, variant, name,
+                     "%s on %s grow as T^%.2f over the last octave; declared: T^%.0f", section, set, exponent,
+                     declared))
+        comparison->good = false;
+    }
   }
   return families;
 }
@@ -189,15 +192,17 @@ static size_t compare_growth(comparison *comparison, const char *section, const 
 static void compare_declared(comparison *comparison) {
   const char *variant, *what;
   json_t *growth, *exponent;
-  json_object_foreach((json_t *)json_object_get(comparison->head, "growth"), variant, growth)
-      json_object_foreach(growth, what, exponent) {
-    const json_t *old =
-        json_object_get(json_object_get(json_object_get(comparison->before, "growth"), variant), what);
-    if (!old || json_integer_value(exponent) <= json_integer_value(old)) continue;
-    if (!gate_find(comparison->findings, comparison->options, GATE_GROWTH, variant, variant,
-                   "%s is declared as T^%lld, in %s as T^%lld", what, (long long)json_integer_value(exponent),
-                   comparison->against, (long long)json_integer_value(old)))
-      comparison->good = false;
+  json_object_foreach((json_t *)json_object_get(comparison->head, "growth"), variant, growth) {
+    json_object_foreach(growth, what, exponent) {
+      const json_t *old =
+          json_object_get(json_object_get(json_object_get(comparison->before, "growth"), variant), what);
+      if (!old || json_integer_value(exponent) <= json_integer_value(old)) continue;
+      if (!gate_find(comparison->findings, comparison->options, GATE_GROWTH, variant, variant,
+                     "%s is declared as T^%lld, in %s as T^%lld", what,
+                     (long long)json_integer_value(exponent), comparison->against,
+                     (long long)json_integer_value(old)))
+        comparison->good = false;
+    }
   }
 }
 
@@ -235,11 +240,11 @@ bool gate_compare(const json_t *head, const json_t *base, const json_t *committe
     print_tally(&comparison, "error", "shares of the bound", &errors);
     compare_declared(&comparison);
   }
-  const size_t before_growth = findings->count;
+  const size_t before_growth = comparison.findings->count;
   const size_t sized = compare_growth(&comparison, "workspace_bytes", "workspace");
   const size_t counted = compare_growth(&comparison, "instructions", "time");
   fprintf(out, "  %-13s%zu families of workspace, %zu of instructions: %s\n", "growth", sized, counted,
-          findings->count == before_growth ? "none faster than declared" : "not all as declared");
+          comparison.findings->count == before_growth ? "none faster than declared" : "not all as declared");
   if (base && committed) note_committed(head, committed, options, out);
   return comparison.good;
 }

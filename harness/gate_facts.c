@@ -163,12 +163,15 @@ static bool add_instructions(json_t *facts, const char *program, const char *plu
                              char *why, size_t why_size) {
   instruction_point *points = calloc(INSTRUCTIONS_MAX_POINTS, sizeof *points);
   char(*problems)[WORKLOAD_NAME_BYTES] = calloc(INSTRUCTIONS_MAX_POINTS, sizeof *problems);
-  char isa[INSTRUCTIONS_ISA_BYTES], compiler[32], kind[INSTRUCTIONS_ISA_BYTES + 40];
+  char isa[INSTRUCTIONS_ISA_BYTES], kind[INSTRUCTIONS_ISA_BYTES + 40];
   const size_t count = points && problems ? choose_points(list, points, problems) : 0;
   bool good = points && problems;
   if (!good) fail("out of memory", why, why_size);
   good = good && instructions_count(program, plugin, NULL, points, count, isa, why, why_size);
-  if (good) snprintf(kind, sizeof kind, "%s/%s", compiler_name(compiler), isa);
+  if (good) {
+    char compiler[32];
+    snprintf(kind, sizeof kind, "%s/%s", compiler_name(compiler), isa);
+  }
   for (size_t n = 0; good && n < count; n++) {
     char name[GATE_NAME_BYTES];
     snprintf(name, sizeof name, "%s/%.*s", points[n].variant, GATE_NAME_BYTES - GATE_WORD_BYTES - 2,

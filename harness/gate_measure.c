@@ -7,6 +7,7 @@
  * by 0.4 % when they share them: hence one set of buffers. The rest belongs to the process: gate_timing.c
  * starts many. */
 #define _GNU_SOURCE
+#include <limits.h>
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "crash.h"
 #include "gate.h"
 #include "random.h"
+#include "text.h"
 #include "timer.h"
 
 enum { BASE, HEAD, ITSELF, ARMS, FIELDS = 6, FIRST_FIELD = 6, QUAD = 4 };
@@ -63,21 +65,26 @@ static bool load(process *process, char **paths) {
   return true;
 }
 
+static bool read_count(const char *text, int64_t minimum, int64_t maximum, int64_t *count) {
+  const char *end;
+  return text_integer(text, minimum, maximum, &end, count) && *end == '\0';
+}
+
 static bool read_benchmark(process *process, measured *benchmark, char **fields) {
   char why[512];
+  int64_t threads;
   const bool against_itself = strcmp(fields[5], "0") != 0;
   benchmark->arms[0] = variant_list_find(&process->lists[BASE], fields[0]);
   benchmark->arms[1] = variant_list_find(&process->lists[against_itself ? ITSELF : HEAD], fields[0]);
   benchmark->problem = fields[1];
-  benchmark->threads = atoi(fields[2]);
   benchmark->isa = fields[3];
-  benchmark->iterations = atoll(fields[4]);
   if (!benchmark->arms[0] || !benchmark->arms[1])
     snprintf(why, sizeof why, "one of the two has no such variant");
-  else if (benchmark->threads < 1 || benchmark->iterations < 0)
+  else if (!read_count(fields[2], 1, INT_MAX, &threads) ||
+           !read_count(fields[4], 0, INT64_MAX, &benchmark->iterations))
     snprintf(why, sizeof why, "threads and iterations are numbers, 1 thread or more");
   else if (workload_parse(benchmark->problem, &benchmark->workload, why, sizeof why))
-    return true;
+    return benchmark->threads = (int)threads, true;
   complain(fields[0], why);
   return false;
 }
@@ -208,19 +215,20 @@ static void prepare(process *process, const measured *benchmark) {
 }
 
 static void measure(process *process) {
+  const size_t count = process->count;
   size_t order[GATE_MAX_BENCHMARKS];
-  for (size_t n = 0; n < process->count; n++) {
+  for (size_t n = 0; n < count; n++) {
     order[n] = n;
     prepare(process, &process->benchmarks[n]);
     calibrate(process, &process->benchmarks[n]);
   }
   for (size_t quad = 0; quad < process->quads; quad++) {
-    for (size_t n = process->count; n > 1; n--) {
+    for (size_t n = count; n > 1; n--) {
       const size_t other = (size_t)(draw(process) % n), swapped = order[n - 1];
       order[n - 1] = order[other];
       order[other] = swapped;
     }
-    for (size_t n = 0; n < process->count; n++) {
+    for (size_t n = 0; n < count; n++) {
       measured *benchmark = &process->benchmarks[order[n]];
       if (quad % benchmark->every != 0) continue;
       prepare(process, benchmark);

@@ -16,6 +16,7 @@ static int by_change(const void *left, const void *right) {
 }
 
 size_t gate_sorted(const gate_times *times, const gate_benchmark **sorted) {
+  if (times->set.count == 0) return 0;
   for (size_t n = 0; n < times->set.count; n++) sorted[n] = &times->set.benchmarks[n];
   qsort(sorted, times->set.count, sizeof *sorted, by_change);
   return times->set.count;
@@ -97,7 +98,8 @@ static void print_findings(const gate_findings *findings, const gate_options *op
     for (size_t other = 0; other < findings->count; other++) {
       const gate_finding *one = &findings->items[other];
       if (other == n || one->kind != finding->kind || strcmp(one->variant, finding->variant) != 0) continue;
-      *(other < n ? &before : &after) += 1;
+      before += other < n;
+      after += other > n;
     }
     if (before < MOST || finding->kind == GATE_TIME) {
       print_finding(finding, options, out);

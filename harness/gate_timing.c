@@ -13,6 +13,7 @@
 #include "child.h"
 #include "gate.h"
 #include "random.h"
+#include "text.h"
 #include "timer.h"
 
 enum { SCREENS = 5, LEAST_QUADS = 6, MOST_QUADS = 32, FIELDS = 6, FIXED = 7, NUMBER_BYTES = 24 };
@@ -55,14 +56,25 @@ static void take_confirmation(gate_benchmark *benchmark, int64_t iterations, dou
   benchmark->confirmations[benchmark->confirmation_count++] = median;
 }
 
+/* What gate-measure prints of one benchmark. */
+static bool read_line(const char *line, int64_t *index, int64_t *iterations, double *seconds,
+                      double *median) {
+  const char *at;
+  char *after_seconds, *after_median;
+  if (!text_integer(line, 0, INT64_MAX, &at, index) || *at != ' ') return false;
+  if (!text_integer(at + 1, 0, INT64_MAX, &at, iterations) || *at != ' ') return false;
+  *seconds = strtod(at, &after_seconds);
+  *median = strtod(after_seconds, &after_median);
+  return after_seconds != at && after_median != after_seconds;
+}
+
 static bool take_results(const char *said, gate_benchmark **chosen, size_t count, take_result *take) {
   size_t taken = 0;
   for (const char *line = said; line && *line; line = strchr(line, '\n'), line += line != NULL) {
-    size_t index;
-    long long iterations;
+    int64_t index, iterations;
     double seconds, median;
-    if (sscanf(line, "%zu %lld %lf %lf", &index, &iterations, &seconds, &median) != 4) continue;
-    if (index != taken || index >= count || !isfinite(median)) return false;
+    if (!read_line(line, &index, &iterations, &seconds, &median)) continue;
+    if (taken >= count || index != (int64_t)taken || !isfinite(median)) return false;
     take(chosen[taken++], iterations, seconds, median);
   }
   return taken == count;

@@ -206,11 +206,11 @@ static void fill_bias(const inputs *in, shape s, float *data) {
   for (int64_t row = 0; row < rows; row++) {
     float *out = data + row / s.length / s.heads * s.strides.batch +
                  row / s.length % s.heads * s.strides.head + row % s.length * s.strides.position;
-    const uint64_t place = random_bits(stream + PLACE, (uint64_t)row);
-    const bool has_odd = in->workload.fill == FILL_NONFINITE && place % 8 == 0;
+    const uint64_t row_bits = random_bits(stream + PLACE, (uint64_t)row);
+    const bool has_odd = in->workload.fill == FILL_NONFINITE && row_bits % 8 == 0;
     for (int64_t j = 0; j < s.width; j++)
       out[j] = bias_of(&in->workload, random_bits(stream, (uint64_t)(row * s.width + j)),
-                       has_odd && j == (int64_t)((place >> 8) % (uint64_t)s.width));
+                       has_odd && j == (int64_t)((row_bits >> 8) % (uint64_t)s.width));
   }
 }
 

@@ -256,7 +256,7 @@ static bool make_order(properties *all, char *why, size_t why_size) {
   bool had_memory = order && make(all, PLAIN, &w, &same_keys, true, why, why_size);
   for (int64_t j = 0; had_memory && j < w.key_length; j++) { /* Fisher and Yates */
     const int64_t other = (int64_t)(draw(all, 4, (uint64_t)j) % (uint64_t)(j + 1));
-    order[j] = order[other];
+    if (other < j) order[j] = order[other];
     order[other] = j;
   }
   const key_map map = {1, 0, order};
@@ -375,7 +375,8 @@ static void find_least_and_most(properties *all, int64_t r) {
 
 static bool sample_rows(properties *all, const truth *known) {
   const attn_problem *p = &all->original->problem;
-  const int64_t count = known->rows < SAMPLED_ROWS ? known->rows : SAMPLED_ROWS;
+  int64_t count = known->rows;
+  if (count > SAMPLED_ROWS) count = SAMPLED_ROWS;
   const size_t values = (size_t)count * (size_t)p->value_dim + 1;
   all->row_count = count;
   all->rows = calloc((size_t)count + 1, sizeof *all->rows);

@@ -79,8 +79,9 @@ void format_spread(char text[FORMAT_BYTES], double share) {
     snprintf(text, FORMAT_BYTES, "?");
     return;
   }
-  format_number(text, fmax(100 * share, 0.01), share < 0.1 ? 2 : 3);
-  strcat(text, "%");
+  char number[FORMAT_BYTES];
+  format_number(number, fmax(100 * share, 0.01), share < 0.1 ? 2 : 3);
+  snprintf(text, FORMAT_BYTES, "%.40s%%", number);
 }
 
 void format_exponent(char text[FORMAT_BYTES], interval interval) {

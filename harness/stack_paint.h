@@ -20,7 +20,7 @@ typedef struct stack_paint {
 static inline __attribute__((always_inline)) void stack_paint_below(stack_paint *paint,
                                                                     unsigned char pattern) {
   const uint64_t word = pattern * UINT64_C(0x0101010101010101);
-  unsigned char *top = alloca(32);
+  unsigned char *top = alloca(32); // cppcheck-suppress allocaCalled ; where the frame ends is what is asked
   paint->top = top + (-(uintptr_t)top & 15);
   volatile uint64_t *at = (uint64_t *)(void *)(paint->top - STACK_PAINT_MARGIN);
   while ((unsigned char *)at > paint->low) *--at = word;

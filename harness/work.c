@@ -70,8 +70,10 @@ void work_fit(report *report, const bench_point *points, size_t count) {
   char program[4096];
   const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
   const char *missing = length > 0 ? instructions_unavailable() : "the path of the program is not known";
-  if (missing) snprintf(report->instructions_note, sizeof report->instructions_note, "%s", missing);
-  if (missing) return;
+  if (missing) {
+    snprintf(report->instructions_note, sizeof report->instructions_note, "%s", missing);
+    return;
+  }
   program[length] = '\0';
   for (size_t n = 0; n < report->growth_count; n++) {
     growth *growth = &report->growths[n];

@@ -10,7 +10,7 @@
 #include "../harness/crossover.h"
 #include "../harness/random.h"
 
-enum { LENGTHS = 7, MOST_PASSES = 9 };
+enum { LENGTHS = 7, RESULTS = 2 * LENGTHS, MOST_PASSES = 9 };
 
 static double noise(uint64_t *place) {
   double sum = -6;
@@ -37,11 +37,11 @@ static void fill(report *report, double at, double deviation, size_t passes, uin
 
 static int make(void **state) {
   report *report = calloc(1, sizeof *report);
-  if (!report || !(report->results = calloc(2 * LENGTHS, sizeof *report->results))) return -1;
-  report->result_count = 2 * LENGTHS;
+  *state = report;
+  if (!report || !(report->results = calloc(RESULTS, sizeof *report->results))) return -1;
+  report->result_count = RESULTS;
   for (size_t n = 0; n < report->result_count; n++)
     if (!(report->results[n].seconds = calloc(MOST_PASSES, sizeof(double)))) return -1;
-  *state = report;
   return 0;
 }
 

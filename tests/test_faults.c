@@ -27,11 +27,11 @@ typedef struct fixture {
 
 static int set_up(void **state) {
   fixture *fixture = calloc(1, sizeof *fixture);
+  *state = fixture;
   if (!fixture) return -1;
   strcpy(fixture->folder, "/tmp/attnbench-faults-XXXXXX");
   if (!mkdtemp(fixture->folder) || chdir(fixture->folder) != 0) return -1;
   snprintf(fixture->json, sizeof fixture->json, "%s/results/results.json", fixture->folder);
-  *state = fixture;
   return mkdir("results", 0777);
 }
 
@@ -94,7 +94,7 @@ static void a_writer_that_is_killed_leaves_the_old_file_or_the_new(void **state)
     random = random * 1103515245 + 12345;
     usleep(random / 65536 % 20000);
     kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
     (void)seed_of(fixture->json);
   }
 }
@@ -110,7 +110,7 @@ static void a_run_that_is_killed_leaves_the_old_file_or_the_new(void **state) {
     }
     usleep(200000 + 300000 * (unsigned)killed);
     kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
     const uint64_t seed = seed_of(fixture->json);
     assert_true(seed == 77 || seed == 1);
   }

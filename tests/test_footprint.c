@@ -62,8 +62,8 @@ static void a_stack_frame_counts_to_its_end(void **state) {
 
 static void the_stacks_of_the_team_count_too(void **state) {
   (void)state;
-  assert_between(footprint_with(&planted, "frames", THREADS).stack_bytes, THREADS * 100000,
-                 THREADS * (100000 + 512));
+  assert_between(footprint_with(&planted, "frames", THREADS).stack_bytes, (size_t)THREADS * 100000,
+                 (size_t)THREADS * (100000 + 512));
 }
 
 /* The compiler's own share of an object is some words. */
@@ -71,7 +71,8 @@ static void static_data_are_those_of_the_object(void **state) {
   (void)state;
   const size_t one = footprint_with(&planted, "none", 1).static_bytes;
   assert_between(one, 10000 + 5000 + 1000, 10000 + 5000 + 1000 + 256);
-  assert_int_equal(footprint_with(&planted, "none", THREADS).static_bytes, one + (THREADS - 1) * 1000);
+  assert_int_equal(footprint_with(&planted, "none", THREADS).static_bytes,
+                   one + (size_t)(THREADS - 1) * 1000);
 }
 
 static void no_mapping_is_hidden_from_the_kernel(void **state) {
@@ -79,7 +80,7 @@ static void no_mapping_is_hidden_from_the_kernel(void **state) {
   assert_int_equal(footprint_with(&planted, "none", THREADS).hidden_bytes, 0);
   assert_int_equal(footprint_with(&planted, "keeps", 1).hidden_bytes, MEBIBYTE);
   assert_int_equal(footprint_with(&planted, "returns", 1).hidden_bytes, MEBIBYTE);
-  assert_between(footprint_with(&planted, "sparse", 1).hidden_bytes, 3 * 4096, MEBIBYTE / 4);
+  assert_between(footprint_with(&planted, "sparse", 1).hidden_bytes, (size_t)3 * 4096, MEBIBYTE / 4);
 }
 
 static void calls_of_the_heap_are_counted_and_named(void **state) {

@@ -100,7 +100,10 @@ static void finds(const char *variant, const char *words, const char *smallest) 
   snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed 5 " PLANTED " --variant %s", variant);
   const int status = run_program("", arguments, &said);
   char *command = strstr(said, reproduce);
-  if (status != 1 || !command || !strstr(said, words)) fail_msg("status %d and:\n%s", status, said);
+  if (status != 1 || !command || !strstr(said, words)) {
+    fail_msg("status %d and:\n%s", status, said);
+    return;
+  }
   command += sizeof reproduce - 1;
   if (strstr(command, reproduce)) fail_msg("more than one command:\n%s", said);
   command[strcspn(command, "\n")] = '\0';
@@ -128,8 +131,10 @@ static void first_failure(int seed, char *line, size_t size) {
   snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed %d " PLANTED " --variant edge", seed);
   assert_int_equal(run_program("", arguments, &said), 1);
   const char *found = strstr(said, "FAILED: ");
-  if (!found) fail_msg("no failure in:\n%s", said);
-  snprintf(line, size, "%.*s", (int)strcspn(found, "\n"), found);
+  if (found)
+    snprintf(line, size, "%.*s", (int)strcspn(found, "\n"), found);
+  else
+    fail_msg("no failure in:\n%s", said);
   free(said);
 }
 

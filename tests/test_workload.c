@@ -280,9 +280,9 @@ static void some_rows_are_zero_and_some_elements_the_largest(void **state) {
   create(&in, "full/H:1/D:8/T:300/fill:zeros");
   const float *v = in.tensors.value;
   int zero = 0, negative = 0, largest = 0;
-  for (int j = 0; j < 300; j++) {
+  for (int64_t j = 0; j < 300; j++) {
     int zeros = 0;
-    for (int d = 0; d < 8; d++) zeros += v[8 * j + d] == 0;
+    for (int64_t d = 0; d < 8; d++) zeros += v[8 * j + d] == 0;
     assert_true(zeros == 0 || zeros == 8);
     zero += zeros == 8;
     negative += zeros == 8 && signbit(v[8 * j]);

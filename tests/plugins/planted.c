@@ -79,8 +79,8 @@ static void run_unwritten(const attn_problem *p, const attn_tensors *t, void *wo
                                      .dtypes = 1u << ATTN_FLOAT32,                                           \
                                      .time_exponent = 2,                                                     \
                                      .unsupported = unsupported,                                             \
-                                     .workspace_size = needed,                                               \
-                                     .run = function_run}
+                                     .workspace_size = (needed),                                             \
+                                     .run = (function_run)}
 VARIANT(edge, NULL, run_edge);
 VARIANT(overrun, NULL, run_overrun);
 VARIANT(unwritten, one_float, run_unwritten);

@@ -73,7 +73,7 @@ RUN(map_and_give_back) {
 RUN(map_and_touch_little) {
   UNUSED();
   static char *kept;
-  if (!kept) kept = memset(map(64 * MEBIBYTE), 1, 3 * PAGE);
+  if (!kept) kept = memset(map((size_t)64 * MEBIBYTE), 1, (size_t)3 * PAGE);
 }
 
 RUN(call_malloc) {
