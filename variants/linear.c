@@ -210,12 +210,6 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
   if (!finite) add_nonfinite(tile, plan, scratch, first, end);
 }
 
-static int64_t offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
-  const int64_t row = tile->first_row + r;
-  return tile->batch * strides->batch + (tile->first_head + row % tile->heads) * strides->head +
-         row / tile->heads * strides->position;
-}
-
 /* phi of the tile's queries, and where there will be pairs its columns. */
 static void load_queries(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          bool pairs) {
@@ -224,8 +218,8 @@ static void load_queries(const query_tile *tile, const linear_plan *plan, linear
   const int64_t step = tile->heads == 1 ? tile->count : 1; /* rows that are evenly apart */
   for (int64_t r = 0; r < tile->count; r += step)
     plan->kernels->elu1(step, tile->problem->head_dim,
-                        (const float *)tile->tensors->query + offset(tile, strides, r), strides->position,
-                        scratch->queries + r * plan->depth, plan->depth);
+                        (const float *)tile->tensors->query + query_tile_offset(tile, strides, r),
+                        strides->position, scratch->queries + r * plan->depth, plan->depth);
   if (!pairs) return;
   for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
   plan->kernels->pack(tile->rows, tile->count, tile->problem->head_dim, row, 1, scratch->columns);
@@ -236,8 +230,8 @@ static void apply_state(const query_tile *tile, const linear_plan *plan, linear_
   const attn_problem *problem = tile->problem;
   const int64_t depth = problem->head_dim;
   const tile_ahead next = {
-      .row = {(const float *)tile->tensors->query + offset(tile, &problem->query, plan->rows),
-              (const float *)tile->tensors->output + offset(tile, &problem->output, plan->rows)},
+      .row = {(const float *)tile->tensors->query + query_tile_offset(tile, &problem->query, plan->rows),
+              (const float *)tile->tensors->output + query_tile_offset(tile, &problem->output, plan->rows)},
       .stride = {problem->query.position, problem->output.position},
       .width = {depth, problem->value_dim}};
   for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
@@ -267,7 +261,7 @@ static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linea
   for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
     const int64_t left = problem->value_dim - e;
     for (int64_t r = 0; r < tile->count; r++) {
-      row[r] = (float *)tile->tensors->output + offset(tile, &problem->output, r) + e;
+      row[r] = (float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r) + e;
       /* A query that is not finite has made NaNs of the empty state. */
       if (tile->visible[r].end == 0)
         memset(scratch->output + plan->rows * e + r * value_strip(plan, e), 0,

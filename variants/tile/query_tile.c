@@ -28,18 +28,6 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, b
   };
 }
 
-static int64_t row_position(const query_tile *tile, int64_t r) { return (tile->first_row + r) / tile->heads; }
-
-static int64_t row_head(const query_tile *tile, int64_t r) {
-  return tile->first_head + (tile->first_row + r) % tile->heads;
-}
-
-/* Element offset of row r in a tensor with these strides. */
-static int64_t row_offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
-  return tile->batch * strides->batch + row_head(tile, r) * strides->head +
-         row_position(tile, r) * strides->position;
-}
-
 void query_tile_place(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const int64_t kv_head = tile->first_head / (problem->query_heads / problem->kv_heads);
@@ -47,18 +35,17 @@ void query_tile_place(query_tile *tile) {
       (const float *)tile->tensors->key + tile->batch * problem->key.batch + kv_head * problem->key.head;
   tile->value = (const float *)tile->tensors->value + tile->batch * problem->value.batch +
                 kv_head * problem->value.head;
-  tile->keys = (attn_range){0, 0};
-  tile->shared = (attn_range){0, problem->key_length};
+  int64_t first = problem->key_length, end = 0, shared_first = 0, shared_end = problem->key_length;
   for (int64_t r = 0; r < tile->count; r++) {
-    const attn_range range = attn_visible_keys(problem, tile->batch, row_position(tile, r));
+    const attn_range range = attn_visible_keys(problem, tile->batch, query_tile_position(tile, r));
     tile->visible[r] = range;
-    if (range.first > tile->shared.first) tile->shared.first = range.first;
-    if (range.end < tile->shared.end) tile->shared.end = range.end;
-    if (range.first == range.end) continue;
-    if (tile->keys.first == tile->keys.end) tile->keys = range;
-    if (range.first < tile->keys.first) tile->keys.first = range.first;
-    if (range.end > tile->keys.end) tile->keys.end = range.end;
+    if (range.first > shared_first) shared_first = range.first;
+    if (range.end < shared_end) shared_end = range.end;
+    if (range.first < range.end && range.first < first) first = range.first;
+    if (range.first < range.end && range.end > end) end = range.end;
   }
+  tile->keys = first < end ? (attn_range){first, end} : (attn_range){0, 0};
+  tile->shared = (attn_range){shared_first, shared_end};
 }
 
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
@@ -80,7 +67,7 @@ void query_tile_begin(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const float *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
-    row[r] = (const float *)tile->tensors->query + row_offset(tile, &problem->query, r);
+    row[r] = (const float *)tile->tensors->query + query_tile_offset(tile, &problem->query, r);
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   const float factor = (float)(problem->scale * unit);
   if (tile->few) {
@@ -116,14 +103,14 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
                            (float)(problem->softcap / ln2), tile->scores);
   if (problem->has_bias)
     for (int64_t r = 0; r < tile->count; r++) {
-      const float *bias = (const float *)tile->tensors->bias + row_offset(tile, &problem->bias, r);
+      const float *bias = (const float *)tile->tensors->bias + query_tile_offset(tile, &problem->bias, r);
       float *score = tile->scores + r * tile->score_row;
       for (int64_t j = first; j < end; j++) score[(j - first) * tile->score_key] += log2e * bias[j];
     }
 }
 
 static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
-  return tile->tensors->mask + row_offset(tile, &tile->problem->mask, r);
+  return tile->tensors->mask + query_tile_offset(tile, &tile->problem->mask, r);
 }
 
 static float clamp_to_tile(int64_t j) { return j < 0 ? 0.0f : j > TILE_KEYS ? (float)TILE_KEYS : (float)j; }
@@ -242,9 +229,9 @@ void query_tile_finish(query_tile *tile) {
   float *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) {
     factor[r] = 1 / tile->sum[r];
-    row[r] = (float *)tile->tensors->output + row_offset(tile, &problem->output, r);
+    row[r] = (float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r);
     if (problem->wants_lse)
-      tile->tensors->lse[row_offset(tile, &problem->lse, r)] =
+      tile->tensors->lse[query_tile_offset(tile, &problem->lse, r)] =
           (float)((double)tile->max[r] * ln2 + log((double)tile->sum[r]));
   }
   if (tile->few)

@@ -39,6 +39,21 @@ typedef struct query_tile_sizes {
 } query_tile_sizes;
 query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few);
 
+/* Position of row r, its query head, and its element offset in a tensor with these strides. Where heads are not
+ * stacked there is nothing to divide: a division takes 40 cycles, and these are asked a few times a row. */
+static inline int64_t query_tile_position(const query_tile *tile, int64_t r) {
+  return tile->heads == 1 ? tile->first_row + r : (tile->first_row + r) / tile->heads;
+}
+
+static inline int64_t query_tile_head(const query_tile *tile, int64_t r) {
+  return tile->first_head + (tile->heads == 1 ? 0 : (tile->first_row + r) % tile->heads);
+}
+
+static inline int64_t query_tile_offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
+  return tile->batch * strides->batch + query_tile_head(tile, r) * strides->head +
+         query_tile_position(tile, r) * strides->position;
+}
+
 /* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows' keys. */
 void query_tile_place(query_tile *tile);
 
