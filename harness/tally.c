@@ -107,6 +107,10 @@ static bool run_case(tally *to, posed *at, bool with_properties, char *why, size
     to->rows_total += result.rows_total;
     count_worst(&to->bound, result.bound_share, at->isa, at->name);
     count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
+    if (!tightness_add(&to->tightness, at->inputs.workload.fill, &result)) {
+      snprintf(why, why_size, "no memory for the results");
+      ran = false;
+    }
     if (!result.passed) count_failure(to, at, at->threads, result.problem);
   }
   const uint64_t bits = inputs_outputs_checksum(&at->inputs);
@@ -265,6 +269,15 @@ void tallies_print(const tallies *all, FILE *out) {
   print_properties(all, out);
 }
 
+void tallies_print_tightness(const tallies *all, FILE *out) {
+  fprintf(out,
+          "\nHow tight the bounds are: median and largest share of the cases, for uniform and normal inputs "
+          "and for those that hurt.\n");
+  tightness_print_head(out);
+  for (size_t n = 0; n < all->count; n++)
+    if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].variant->name, out);
+}
+
 int64_t tallies_cases(const tallies *all) {
   int64_t cases = 0;
   for (size_t n = 0; n < all->count; n++) cases += all->of[n].cases;
@@ -288,6 +301,7 @@ bool tallies_create(tallies *all, const variant_list *list, const verify_options
 }
 
 void tallies_destroy(tallies *all) {
+  for (size_t n = 0; all->of && n < all->count; n++) tightness_destroy(&all->of[n].tightness);
   free(all->of);
   *all = (tallies){0};
 }

@@ -4,6 +4,7 @@
 #define ATTN_HARNESS_TALLY_H
 
 #include "properties.h"
+#include "tightness.h"
 #include "verify.h"
 
 enum { TALLY_REASONS = 12, TALLY_FAILURES = 5, TALLY_ISA_BYTES = 32 };
@@ -27,6 +28,7 @@ typedef struct tally {
   int64_t skipped[TALLY_REASONS];
   const char *reasons[TALLY_REASONS];
   worst_case bound, probabilistic;
+  tightness tightness;
   int64_t properties_checked;       /* each on one problem under one instruction set */
   failure failures[TALLY_FAILURES]; /* the first ones */
 } tally;
@@ -59,6 +61,9 @@ int64_t tallies_failed(const tallies *tallies);
 
 /* A table with a line for each variant, and with every failure and the command that repeats it. */
 void tallies_print(const tallies *tallies, FILE *out);
+
+/* A table of how near the cases of each variant came to the bounds. */
+void tallies_print_tightness(const tallies *tallies, FILE *out);
 
 /* The command that repeats a failure alone, without an end of line. */
 void failure_print_command(const failure *failure, const char *variant, const verify_options *options,

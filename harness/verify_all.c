@@ -45,6 +45,7 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
   all.stops = options->fail_fast;
   if (created && (options->problem_count ? run_named : run_grid_and_sample)(&all, why, sizeof why)) {
     tallies_print(&all, out);
+    if (options->problem_count == 0) tallies_print_tightness(&all, out);
     const int64_t failed = tallies_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
             all.count == 1 ? "" : "s", tallies_cases(&all), failed, wall_seconds() - start);

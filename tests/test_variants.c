@@ -67,6 +67,25 @@ static void every_property_holds_for_every_variant(void **state) {
         fail_msg("'%s' said nothing of %s", property_name((property)n), list.variants[v]->name);
 }
 
+/* The whole verification, as `attnbench verify` runs it: what it takes for the planted faults of
+ * tests/mutants to be caught here as well. Its words are shown where it fails. */
+static void every_variant_passes_the_verification(void **state) {
+  (void)state;
+  FILE *said = tmpfile();
+  assert_non_null(said);
+  /* Sanitizers, in whose builds heap calls are not seen, take ten times as long: there the grid has to do. */
+  const verify_options options = {
+      .random_count = heap_calls_are_seen() ? 100 : 0, .seed = 1, .threads = 2, .fail_fast = true};
+  const int status = verify_all(&list, &options, said);
+  if (status != 0) {
+    char line[1024];
+    rewind(said);
+    while (fgets(line, sizeof line, said)) fputs(line, stderr);
+  }
+  fclose(said);
+  assert_int_equal(status, 0);
+}
+
 static int load(void **state) {
   (void)state;
   char why[256];
@@ -84,6 +103,7 @@ static int unload(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_property_holds_for_every_variant),
+      cmocka_unit_test(every_variant_passes_the_verification),
   };
   return cmocka_run_group_tests(tests, load, unload);
 }
