@@ -3,7 +3,7 @@
  *
  * Two parts. Facts are exact and need no repetition: bytes of workspace, instructions, growth, error
  * (gate_facts.c measures, gate_compare.c decides). Times are compared in pairs within one process and
- * judged over many processes (gate_measure.c measures, gate_timing.c decides). */
+ * judged over many processes (gate_measure.c measures, gate_timing.c starts it, gate_judge.c decides). */
 #ifndef ATTN_HARNESS_GATE_H
 #define ATTN_HARNESS_GATE_H
 
@@ -174,6 +174,23 @@ typedef struct gate_times {
  * say to have grown. False, with the reason in words, when it cannot measure. */
 bool gate_time(gate_times *times, const gate_options *options, const gate_findings *findings, char *why,
                size_t why_size);
+
+/* From the screens of a set: the change and screen of each benchmark, what is above the threshold a suspect. */
+void gate_screen(gate_times *times, double smallest);
+
+/* From the confirmations: change, p and verdict of each benchmark that has them, and whether controls moved.
+ * False without memory. */
+bool gate_judge(gate_times *times, double smallest);
+
+/* Adds what got slower; false without memory. */
+bool gate_find_slower(const gate_times *times, const gate_options *options, gate_findings *findings);
+
+/* Waives more instructions in less time: where some benchmark of the variant on that instruction set is
+ * faster, and none slower. */
+void gate_excuse(const gate_times *times, gate_findings *findings);
+
+/* What is certain decides first; times fail nothing in shadow mode, and say nothing when controls moved. */
+gate_status gate_decide(const gate_findings *findings, const gate_times *times, bool shadow);
 
 /* One process: `attnbench gate-measure BASE HEAD ITSELF SEED QUADS [VARIANT PROBLEM THREADS ISA ITERATIONS
  * AGAINST_ITSELF ...]`. Prints for each benchmark a line "INDEX ITERATIONS SECONDS MEDIAN". */

@@ -222,89 +222,82 @@ static bool compare_facts(const gate_options *options, gate_findings *findings, 
   return good;
 }
 
-static void find_slower(const gate_times *times, const gate_options *options, gate_findings *findings) {
-  for (size_t n = 0; n < times->set.count; n++) {
-    const gate_benchmark *b = &times->set.benchmarks[n];
-    if (b->verdict != GATE_SLOWER || gate_is_control(b)) continue;
-    size_t above = 0;
-    for (size_t i = 0; i < b->confirmation_count; i++) above += b->confirmations[i] > 0;
-    gate_find(findings, options, GATE_TIME, b->variant, b->name,
-              "%.3f times as long [%.3f, %.3f]; slower in %zu of %zu processes over %zu links, p = %.1e",
-              1 + gate_percent(b->change.estimate) / 100, 1 + gate_percent(b->change.low) / 100,
-              1 + gate_percent(b->change.high) / 100, above, b->confirmation_count, times->links, b->p);
-  }
-}
-
-/* More instructions in less time are no loss: where some benchmark of the variant on that instruction set is
- * faster, and none slower. */
-static void excuse(const gate_times *times, gate_findings *findings) {
-  for (size_t n = 0; n < findings->count; n++) {
-    gate_finding *finding = &findings->items[n];
-    bool faster = false, slower = false;
-    if (finding->kind != GATE_INSTRUCTIONS) continue;
-    for (size_t i = 0; i < times->set.count; i++) {
-      const gate_benchmark *b = &times->set.benchmarks[i];
-      if (strcmp(b->variant, finding->variant) != 0 || strcmp(b->isa, finding->isa) != 0) continue;
-      faster |= b->verdict == GATE_FASTER;
-      slower |= b->verdict == GATE_SLOWER;
-    }
-    finding->waived = faster && !slower && !times->contaminated;
-  }
-}
-
-static gate_status decide(const gate_findings *findings, const gate_times *times, bool shadow) {
-  bool certain = false, timed = false;
-  for (size_t n = 0; n < findings->count; n++) {
-    const gate_finding *finding = &findings->items[n];
-    if (finding->accepted || finding->waived) continue;
-    *(finding->kind == GATE_TIME ? &timed : &certain) = true;
-  }
-  if (certain) return GATE_REGRESSION;
-  if (shadow) return GATE_PASS;
-  if (times->contaminated) return GATE_CONTAMINATED;
-  return timed ? GATE_REGRESSION : GATE_PASS;
-}
-
 /* ---- all of it ---- */
 
-static void write_files(const gate_findings *findings, const gate_times *times, const gate_options *options,
-                        gate_status status) {
-  char path[PATH_BYTES], why[WHY_BYTES];
-  if (!options->out) return;
-  if (mkdir(options->out, 0777) != 0 && errno != EEXIST) {
-    fprintf(stderr, "attnbench gate: no report in %s: %s\n", options->out, strerror(errno));
-    return;
-  }
-  snprintf(path, sizeof path, "%s/gate.json", options->out);
-  json_t *report = gate_report_json(findings, times, options, status);
-  if (!report || !gate_facts_write(report, path, why, sizeof why))
-    fprintf(stderr, "attnbench gate: %s\n", report ? why : "no report: out of memory");
-  json_decref(report);
-  if (times->measured && options->scripts && !gate_forest_draw(times, options, why, sizeof why))
-    fprintf(stderr, "attnbench gate: no plot: %s\n", why);
+/* Before anything is measured, so that minutes are not lost to a folder that cannot be made. */
+static bool make_folder(const char *path, char *why, size_t why_size) {
+  if (!path || mkdir(path, 0777) == 0 || errno == EEXIST) return true;
+  snprintf(why, why_size, "the folder %s cannot be made: %s", path, strerror(errno));
+  return false;
 }
 
+/* Without gnuplot there are no pictures, and no harm is done. */
+static bool write_files(const gate_findings *findings, const gate_times *times, const gate_options *options,
+                        gate_status status, char *why, size_t why_size) {
+  char path[PATH_BYTES], why_not[WHY_BYTES];
+  if (!options->out) return true;
+  snprintf(path, sizeof path, "%s/gate.json", options->out);
+  json_t *report = gate_report_json(findings, times, options, status);
+  if (!report) snprintf(why, why_size, "no memory for the report");
+  const bool written = report && gate_facts_write(report, path, why, why_size);
+  json_decref(report);
+  if (times->measured && options->scripts && !gate_forest_draw(times, options, why_not, sizeof why_not))
+    fprintf(stderr, "attnbench gate: no plot: %s\n", why_not);
+  return written;
+}
+
+/* A base of another interface is one that cannot be measured, and no fault of the head's. */
+static bool find_base(const gate_options *options, char *why, size_t why_size) {
+  variant_list base = {0};
+  if (options->base_count == 0) {
+    snprintf(why, why_size, "%s", options->why_no_base);
+    return false;
+  }
+  const bool fits = variant_list_add(&base, options->bases[0], why, why_size);
+  variant_list_destroy(&base);
+  return fits;
+}
+
+/* False, with the reason in words, when nothing can be said. */
+static bool measure(const gate_options *options, gate_findings *findings, gate_times *times, char *why,
+                    size_t why_size) {
+  if (options->facts) printf("deterministic part\n");
+  if (options->facts && (!verify(options, findings, stdout, why, why_size) ||
+                         !compare_facts(options, findings, stdout, why, why_size)))
+    return false;
+  if (!options->times) return true;
+  printf("timing part\n");
+  fflush(stdout);
+  if (find_base(options, why, why_size)) return gate_time(times, options, findings, why, why_size);
+  if (!options->facts) return false;
+  printf("  no verdict on times: %s\n", why);
+  return true;
+}
+
+/* What is exact and got worse has got worse, whatever else could not be measured or written. */
 static int run(const gate_options *options, gate_findings *findings, gate_times *times) {
   char why[WHY_BYTES];
-  const bool paired = options->times && options->base_count;
-  if (options->facts) printf("deterministic part\n");
-  if (options->facts && (!verify(options, findings, stdout, why, sizeof why) ||
-                         !compare_facts(options, findings, stdout, why, sizeof why)))
-    return complain(why);
-  if (options->times) printf("timing part\n");
-  fflush(stdout);
-  if (options->times && !paired) printf("  no verdict on times: %s\n", options->why_no_base);
-  if (paired && !gate_time(times, options, findings, why, sizeof why)) {
-    if (!options->facts) return complain(why);
-    printf("  no verdict on times: %s\n", why);
+  if (!make_folder(options->out, why, sizeof why)) return complain(why);
+  bool good = measure(options, findings, times, why, sizeof why);
+  if (good && !gate_find_slower(times, options, findings)) {
+    snprintf(why, sizeof why, "out of memory");
+    good = false;
   }
-  find_slower(times, options, findings);
-  excuse(times, findings);
-  const gate_status status = decide(findings, times, options->shadow);
+  gate_excuse(times, findings);
+  const gate_status decided = gate_decide(findings, times, options->shadow);
+  const gate_status status = good || decided == GATE_REGRESSION ? decided : GATE_UNUSABLE;
   if (times->measured) gate_forest_text(times, stdout);
   gate_report(findings, times, options, status, stdout);
-  write_files(findings, times, options, status);
-  return status;
+  if (fflush(stdout) != 0 && good) {
+    snprintf(why, sizeof why, "the standard output cannot be written");
+    good = false;
+  }
+  if (!good) complain(why);
+  if (!write_files(findings, times, options, status, why, sizeof why)) {
+    complain(why);
+    good = false;
+  }
+  return good || status == GATE_REGRESSION ? status : GATE_UNUSABLE;
 }
 
 static int write_facts(const request *request) {
@@ -312,6 +305,7 @@ static int write_facts(const request *request) {
   json_t *facts = gate_facts(request->options.program, request->options.heads[0], why, sizeof why);
   if (facts && request->options.baseline) {
     json_t *old = gate_facts_read(request->options.baseline, why, sizeof why);
+    if (!old) fprintf(stderr, "attnbench gate: what it holds of other compilers is not kept: %s\n", why);
     gate_facts_keep(facts, old);
     json_decref(old);
   }

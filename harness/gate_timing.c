@@ -3,9 +3,7 @@
  * The process is the sampling unit: within one, medians of identical code differ with an error far below
  * their real spread. So every benchmark is screened in a few fresh processes, and what looks slower is
  * confirmed in 16 others, over several links of both sides: where the linker puts a kernel changes its time
- * too, and says nothing about the source. Slower is what an exact signed-rank test says to lie above half
- * the smallest effect, Holm-corrected over all that were confirmed, and whose estimate reaches the
- * smallest effect. Nothing is ever divided by the suite's median, which would hide what hits all. */
+ * too, and says nothing about the source. gate_judge.c says what follows from the numbers. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +17,13 @@
 enum { SCREENS = 5, LEAST_QUADS = 6, MOST_QUADS = 32, FIELDS = 6, FIXED = 7, NUMBER_BYTES = 24 };
 
 static const double screen_share = 0.4; /* of the budget */
-static const double significance = 0.01;
-static const double confidence = 0.95;
 
 typedef struct session {
   gate_times *times;
   const gate_options *options;
   double deadline, startup; /* seconds: on the clock, and of a process that measures nothing */
-  uint64_t processes;       /* that were started */
+  double pace;        /* what processes take on this machine, which may be busy, over what they should */
+  uint64_t processes; /* that were started */
   char *why;
   size_t why_size;
 } session;
@@ -134,9 +131,26 @@ static double round_seconds(gate_benchmark **chosen, size_t count) {
   return seconds;
 }
 
-static size_t quads_within(double seconds, size_t processes, const session *session, double round) {
-  const double quads = (seconds / (double)processes - session->startup) / round;
+static size_t quads_within(double seconds, const session *session, double round) {
+  const double quads = (seconds / session->pace - session->startup) / round;
   return quads < LEAST_QUADS ? LEAST_QUADS : quads > MOST_QUADS ? MOST_QUADS : (size_t)quads;
+}
+
+/* So many processes, with as many quads each as end at the given time. Processors that others use too make
+ * them take longer than their own quads do, so what they took says how many the next ones have. */
+static bool run_processes(session *session, gate_benchmark **chosen, size_t count, size_t wanted, double end,
+                          take_result *take, size_t *made) {
+  const double round = round_seconds(chosen, count);
+  for (*made = 0; *made < wanted; ++*made) {
+    const double start = wall_seconds();
+    const size_t quads = quads_within((end - start) / (double)(wanted - *made), session, round);
+    fprintf(stderr, "gate: %s %zu benchmarks, process %zu of %zu, %zu quads each\n",
+            take == take_screen ? "screening" : "confirming", count, *made + 1, wanted, quads);
+    if (!run_process(session, chosen, count, quads, take)) return false;
+    const double pace = (wall_seconds() - start) / (session->startup + (double)quads * round);
+    session->pace = 0.5 * (session->pace + pace);
+  }
+  return true;
 }
 
 /* ---- screening ---- */
@@ -155,50 +169,31 @@ static bool calibrate(session *session) {
   return true;
 }
 
-/* The run's own noise, from the spread over the benchmarks, raises the bar; but never so far that 5 % would
- * pass below it: a suspect more costs seconds. */
-static double suspicion_threshold(const gate_set *set, double smallest) {
-  double distances[GATE_MAX_BENCHMARKS], means[GATE_MAX_BENCHMARKS];
-  for (size_t n = 0; n < set->count; n++) means[n] = set->benchmarks[n].screen;
-  const double middle = statistics_median(means, set->count);
-  for (size_t n = 0; n < set->count; n++) distances[n] = fabs(means[n] - middle);
-  const double spread = 1.4826 * statistics_median(distances, set->count);
-  return fmin(fmax(0.6 * smallest, 2.5 * spread), 1.5 * smallest);
-}
-
 static bool screen(session *session) {
   gate_times *times = session->times;
   gate_benchmark *chosen[GATE_MAX_BENCHMARKS];
   const size_t count = choose_all(&times->set, chosen);
-  const double budget = screen_share * session->options->budget;
-  const size_t quads = quads_within(budget, SCREENS, session, round_seconds(chosen, count));
-  for (times->screens = 0; times->screens < SCREENS; times->screens++) {
-    fprintf(stderr, "gate: screening %zu benchmarks, process %zu of %d, %zu quads each\n", count,
-            times->screens + 1, SCREENS, quads);
-    if (!run_process(session, chosen, count, quads, take_screen)) return false;
-  }
-  for (size_t n = 0; n < count; n++) {
-    chosen[n]->change = statistics_centre_interval(chosen[n]->screens, chosen[n]->screen_count, confidence);
-    chosen[n]->screen = chosen[n]->change.estimate;
-  }
-  times->threshold = suspicion_threshold(&times->set, log1p(session->options->smallest));
-  for (size_t n = 0; n < count; n++)
-    chosen[n]->suspect = chosen[n]->screen > times->threshold ||
-                         (gate_is_control(chosen[n]) && -chosen[n]->screen > times->threshold);
+  const double end = wall_seconds() + screen_share * session->options->budget;
+  if (!run_processes(session, chosen, count, SCREENS, end, take_screen, &times->screens)) return false;
+  gate_screen(times, session->options->smallest);
   return true;
 }
 
 /* ---- confirmation ---- */
 
-/* Controls first, then the slowest. */
+/* Controls first, then the slowest; where time may excuse instructions, the fastest are as good. */
+static double urgency(const gate_benchmark *benchmark) {
+  if (gate_is_control(benchmark)) return INFINITY;
+  return strcmp(benchmark->isa, "-") == 0 ? benchmark->screen : fabs(benchmark->screen);
+}
+
 static int compare_suspects(const void *left, const void *right) {
-  const gate_benchmark *a = *(gate_benchmark *const *)left, *b = *(gate_benchmark *const *)right;
-  const int controls = gate_is_control(b) - gate_is_control(a);
-  return controls ? controls : (a->screen < b->screen) - (a->screen > b->screen);
+  const double a = urgency(*(gate_benchmark *const *)left), b = urgency(*(gate_benchmark *const *)right);
+  return (a < b) - (a > b);
 }
 
 /* Suspects, and with them the base against itself: it says what the machine did meanwhile. What does not
- * fit the time is left out, the least slow first. */
+ * fit the time is left out, the least urgent first. */
 static size_t choose_suspects(session *session, gate_benchmark **chosen) {
   gate_set *set = &session->times->set;
   size_t count = 0, real = 0;
@@ -211,7 +206,9 @@ static size_t choose_suspects(session *session, gate_benchmark **chosen) {
   qsort(chosen, count, sizeof *chosen, compare_suspects);
   const double left = session->deadline - wall_seconds();
   while (count > 1 && !gate_is_control(chosen[count - 2]) &&
-         GATE_CONFIRMATIONS * (session->startup + LEAST_QUADS * round_seconds(chosen, count)) > left) {
+         GATE_CONFIRMATIONS * session->pace *
+                 (session->startup + LEAST_QUADS * round_seconds(chosen, count)) >
+             left) {
     chosen[--count]->suspect = false;
     session->times->left_out++;
   }
@@ -223,56 +220,15 @@ static bool confirm(session *session) {
   gate_benchmark *chosen[GATE_MAX_BENCHMARKS];
   const size_t count = choose_suspects(session, chosen);
   if (count == 0) return true;
-  const size_t quads = quads_within(session->deadline - wall_seconds(), GATE_CONFIRMATIONS, session,
-                                    round_seconds(chosen, count));
-  for (times->confirmations = 0; times->confirmations < GATE_CONFIRMATIONS; times->confirmations++) {
-    fprintf(stderr, "gate: confirming %zu benchmarks, process %zu of %d, %zu quads each\n", count,
-            times->confirmations + 1, GATE_CONFIRMATIONS, quads);
-    if (!run_process(session, chosen, count, quads, take_confirmation)) return false;
-  }
-  return true;
-}
-
-/* ---- the decision ---- */
-
-/* Slower: above half the smallest effect beyond chance, and as large as the smallest effect. Faster, which
- * fails nothing: below nothing beyond chance, and by half the smallest effect. */
-static void judge(gate_times *times, double smallest) {
-  gate_benchmark *chosen[GATE_MAX_BENCHMARKS];
-  double slower[GATE_MAX_BENCHMARKS], faster[GATE_MAX_BENCHMARKS];
-  size_t count = 0;
-  for (size_t n = 0; n < times->set.count; n++) {
-    gate_benchmark *benchmark = &times->set.benchmarks[n];
-    if (benchmark->confirmation_count == 0) continue;
-    double inverse[GATE_CONFIRMATIONS];
-    for (size_t i = 0; i < benchmark->confirmation_count; i++) inverse[i] = -benchmark->confirmations[i];
-    slower[count] =
-        statistics_signed_rank(benchmark->confirmations, benchmark->confirmation_count, log1p(smallest / 2));
-    faster[count] = statistics_signed_rank(inverse, benchmark->confirmation_count, 0);
-    benchmark->change =
-        statistics_centre_interval(benchmark->confirmations, benchmark->confirmation_count, confidence);
-    chosen[count++] = benchmark;
-  }
-  if (!statistics_holm(slower, count, slower) || !statistics_holm(faster, count, faster)) return;
-  for (size_t n = 0; n < count; n++) {
-    gate_benchmark *benchmark = chosen[n];
-    benchmark->p = slower[n];
-    benchmark->verdict = GATE_UNCONFIRMED;
-    if (slower[n] <= significance && benchmark->change.estimate >= log1p(smallest))
-      benchmark->verdict = GATE_SLOWER;
-    if (faster[n] <= significance && benchmark->change.estimate <= -log1p(smallest / 2))
-      benchmark->verdict = GATE_FASTER;
-    if (gate_is_control(benchmark) && benchmark->verdict != GATE_UNCONFIRMED &&
-        fabs(benchmark->change.estimate) >= log1p(smallest))
-      times->contaminated = true;
-  }
+  return run_processes(session, chosen, count, GATE_CONFIRMATIONS, session->deadline, take_confirmation,
+                       &times->confirmations);
 }
 
 /* Where instructions have grown, time on that instruction set can excuse it: those are confirmed too. */
 static void add_excuses(gate_set *set, const gate_findings *findings) {
   for (size_t n = 0; n < findings->count; n++) {
     const gate_finding *finding = &findings->items[n];
-    bool known = finding->kind != GATE_INSTRUCTIONS;
+    bool known = finding->kind != GATE_INSTRUCTIONS || finding->accepted;
     for (size_t other = 0; other < n; other++)
       known |= findings->items[other].kind == GATE_INSTRUCTIONS &&
                strcmp(findings->items[other].variant, finding->variant) == 0;
@@ -302,7 +258,7 @@ static bool fill_set(session *session, const gate_findings *findings) {
 bool gate_time(gate_times *times, const gate_options *options, const gate_findings *findings, char *why,
                size_t why_size) {
   const double start = wall_seconds();
-  session session = {times, options, start + options->budget, 0, 0, why, why_size};
+  session session = {times, options, start + options->budget, 0, 1, 0, why, why_size};
   times->links = options->base_count < options->head_count ? options->base_count : options->head_count;
   if (!fill_set(&session, findings) || !calibrate(&session)) return false;
   for (size_t n = 0; options->only && n < times->set.count; n++) times->set.benchmarks[n].suspect = true;
@@ -310,7 +266,7 @@ bool gate_time(gate_times *times, const gate_options *options, const gate_findin
   for (size_t n = 0; n < times->set.count; n++)
     if (strcmp(times->set.benchmarks[n].isa, "-") != 0) times->set.benchmarks[n].suspect = true;
   if (!confirm(&session)) return false;
-  judge(times, options->smallest);
+  if (!gate_judge(times, options->smallest)) return fail(&session, "out of memory");
   times->measured = true;
   times->seconds = wall_seconds() - start;
   return true;
