@@ -10,9 +10,11 @@ enum { PATH_BYTES = 4096 };
 
 /* Row, change, low, high, colour, shape, name. */
 static bool write_rows(const gate_times *times, const char *path) {
+  char beside[PATH_BYTES + 8];
+  snprintf(beside, sizeof beside, "%s.new", path);
   const gate_benchmark *sorted[GATE_MAX_BENCHMARKS];
   const size_t count = gate_sorted(times, sorted);
-  FILE *file = fopen(path, "w");
+  FILE *file = fopen(beside, "w");
   for (size_t n = 0; file && n < count; n++) {
     const gate_benchmark *b = sorted[n];
     const int colour = b->verdict == GATE_SLOWER   ? 2
@@ -23,7 +25,9 @@ static bool write_rows(const gate_times *times, const char *path) {
             gate_percent(b->change.low), gate_percent(b->change.high), colour, b->confirmation_count ? 7 : 6,
             b->name);
   }
-  return file && fclose(file) == 0;
+  if (file && fclose(file) == 0 && rename(beside, path) == 0) return true;
+  unlink(beside);
+  return false;
 }
 
 /* Quotes would end gnuplot's string; the names that come here have none, a git reference may. */
@@ -61,7 +65,7 @@ static bool draw(const gate_options *options, const char *settings, const char *
   char common[PATH_BYTES], script[PATH_BYTES], *said;
   snprintf(common, sizeof common, "%s/common.gp", options->scripts);
   snprintf(script, sizeof script, "%s/forest.gp", options->scripts);
-  char *argv[] = {"gnuplot", common, (char *)settings, script, NULL};
+  char *argv[] = {"gnuplot", "-d", common, (char *)settings, script, NULL}; /* no settings of the user's */
   const int status = child_run(argv, NULL, &said, why, why_size);
   if (status > 0) snprintf(why, why_size, "gnuplot ended with status %d: %s", status, child_last_line(said));
   free(said);

@@ -139,6 +139,8 @@ void gate_report(const gate_findings *findings, const gate_times *times, const g
     fprintf(out, "gate: CONTAMINATED: controls moved, whose code is the same on both sides, so no time of "
                  "this run can "
                  "be believed; run it again\n");
+  else if (status == GATE_UNUSABLE)
+    fprintf(out, "gate: UNUSABLE: it could not measure\n");
   else if (status == GATE_PASS)
     fprintf(out, "gate: pass%s%s\n", times->measured ? "" : " (no times)",
             worse ? " in shadow mode: the times above fail nothing yet" : "");

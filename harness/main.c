@@ -399,12 +399,12 @@ static int run(const options *options) {
 
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
+  signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
   if (argc > 1 && strcmp(argv[1], "gate") == 0) return gate_main(argc - 1, argv + 1);
   /* What the program runs of itself, with its own few arguments. */
   if (argc > 1 && strcmp(argv[1], "gate-measure") == 0) return gate_measure_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);
   options options;
-  signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
   int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
   options_destroy(&options);
   if (fflush(stdout) != 0 && status == STATUS_GOOD) return complain("the standard output cannot be written");
