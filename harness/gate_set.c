@@ -45,6 +45,25 @@ static bool suit(const attn_variant *variant, const struct shape *shape, workloa
   return true;
 }
 
+/* "fused/full/.../threads:1/isa:avx2", as findings name it and as --benchmark may ask for it. */
+static bool hold_to_isa(gate_benchmark *benchmark, const char *isa) {
+  const size_t length = strlen(benchmark->name), room = sizeof benchmark->name - length;
+  snprintf(benchmark->isa, sizeof benchmark->isa, "%s", isa);
+  return snprintf(benchmark->name + length, room, "/isa:%s", isa) < (int)room;
+}
+
+/* The instruction set that --benchmark asks for, or NULL. */
+static const char *asked_isa(const gate_options *options) {
+  const char *mark = options->only ? strstr(options->only, "/isa:") : NULL;
+  return mark ? mark + strlen("/isa:") : NULL;
+}
+
+static bool has_isa(const variant_list *list, const char *isa) {
+  const char *const *set = list->tables[0]->instruction_sets ? list->tables[0]->instruction_sets() : NULL;
+  while (set && *set && strcmp(*set, isa) != 0) set++;
+  return set && *set;
+}
+
 static void add(gate_set *set, const attn_variant *variant, const workload *w, int threads,
                 bool against_itself, const gate_options *options) {
   if (set->count == GATE_MAX_BENCHMARKS) return;
@@ -59,6 +78,7 @@ static void add(gate_set *set, const attn_variant *variant, const workload *w, i
   const int length = snprintf(benchmark->name, sizeof benchmark->name, "%s%s/%s/threads:%d",
                               against_itself ? "control:" : "", variant->name, problem, threads);
   if (length >= (int)sizeof benchmark->name) return;
+  if (asked_isa(options) && !against_itself && !hold_to_isa(benchmark, asked_isa(options))) return;
   if (options->only && !against_itself && !strstr(benchmark->name, options->only)) return;
   char word[GATE_WORD_BYTES + 2], words[2048];
   snprintf(word, sizeof word, " %s ", variant->name);
@@ -72,6 +92,7 @@ void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *
   const int team = team_size();
   size_t controls = 0;
   set->count = 0;
+  if (asked_isa(options) && !has_isa(head, asked_isa(options))) return;
   for (size_t n = 0; n < head->count; n++) {
     const attn_variant *variant = head->variants[n], *before = variant_list_find(base, variant->name);
     bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
@@ -97,10 +118,6 @@ void gate_set_add_isa(gate_set *set, const char *variant, const char *isa) {
       continue;
     gate_benchmark *added = &set->benchmarks[set->count];
     *added = *original;
-    snprintf(added->isa, sizeof added->isa, "%s", isa);
-    const size_t length = strlen(added->name);
-    if (snprintf(added->name + length, sizeof added->name - length, "/isa:%s", isa) <
-        (int)(sizeof added->name - length))
-      set->count++;
+    if (hold_to_isa(added, isa)) set->count++;
   }
 }
