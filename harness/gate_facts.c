@@ -1,6 +1,7 @@
 /* The facts of a shared object that the gate compares; see gate.h for their form. Each is the same in every
  * run, and on other machines: bytes of workspace and shares of the error bound for each instruction set,
  * instructions for each instruction set and compiler. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static const char schema[] = "attnbench-gate-1";
 
 /* Lengths double, so that the last two give an exponent. Valgrind takes 1 to 4 s for a variant at the longest
  * of those that are counted; variants that grow more slowly are counted at four times these lengths. */
-static const int64_t counted_lengths[] = {96, 192, 384}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
+static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
 enum { COUNTED_HEADS = 4, SLOWLY_GROWING = 4 };
 
 static bool fail(const char *reason, char *why, size_t why_size) {
@@ -230,7 +231,7 @@ bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t w
   if (json_dump_file(facts, beside, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0 &&
       rename(beside, path) == 0)
     return true;
-  snprintf(why, why_size, "%s cannot be written", path);
+  snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
   remove(beside);
   return false;
 }
