@@ -162,7 +162,7 @@ static property_verdict verdict_of(const char *text, fault fault, unsigned wante
   workload w;
   inputs in;
   truth known;
-  property_verdict verdict;
+  property_verdict verdict = {0};
   char why[512] = "";
   planted = NO_FAULT;
   if (!workload_parse(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why) ||
