@@ -95,7 +95,8 @@ SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c \
 
 # ---- Flags ----------------------------------------------------------------------------------------
 
-CFLAGS ?= -g
+# DWARF 4, for valgrind 3.19 cannot read the DWARF 5 that clang writes.
+CFLAGS ?= -gdwarf-4
 # `report *report` is fine: only a variable that hides another one is not. clang's -Wshadow means that.
 SHADOW := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Wshadow,-Wshadow=local)
 WARNINGS := -Wall -Wextra -Wpedantic $(SHADOW) -Wconversion -Wno-sign-conversion $(if $(WERROR),-Werror)
