@@ -153,7 +153,7 @@ static double last_exponent(const json_t *numbers, const char *name, const json_
   if (!mark) return NAN;
   const char *rest;
   int64_t length;
-  if (!text_integer(mark + 3, 1, INT64_MAX / 2, &rest, &length)) return NAN;
+  if (!text_integer(mark + 3, 1, INT64_MAX / 2, &rest, &length) || length % 2 != 0) return NAN;
   char other[GATE_NAME_BYTES + 32];
   snprintf(other, sizeof other, "%.*s/T:%lld%s", (int)(mark - name), name, (long long)(2 * length), rest);
   if (json_object_get(numbers, other)) return NAN; /* not the last */

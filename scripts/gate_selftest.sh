@@ -127,13 +127,17 @@ run_gate() { # experiment, head, arguments
 
 run_quiet() { run_gate "$1" itself --times --budget "$budget"; }
 run_busy() {
-  local neighbour
   sh -c 'while :; do :; done' &
   neighbour=$!
   run_gate "$1" itself --times --budget "$budget"
-  kill "$neighbour"
-  wait "$neighbour" 2>/dev/null
+  end_neighbour
 }
+end_neighbour() {
+  [ -z "$neighbour" ] || kill "$neighbour" 2>/dev/null
+  neighbour=
+}
+neighbour=
+trap end_neighbour EXIT
 run_slow5() { run_gate "$1" slow5 --times --budget "$budget"; }
 run_slow10() { run_gate "$1" slow10 --times --budget "$budget"; }
 run_facts() {
