@@ -122,6 +122,7 @@ static const char *const single[] = {
     "full/B:1/H:4/Hkv:2/D:64/T:100/scale:1/lse",
     "causal/B:1/H:4/Hkv:1/D:64/T:100/scale:-0.3/lse",
     "full/B:1/H:2/D:64/T:100/scale:0/lse",
+    "full/B:1/H:2/D:64/T:100/scale:0/lse/fill:nonfinite",
     "full/B:1/H:2/D:64/T:100/scale:1e-30/lse",
     "full/B:1/H:4/Hkv:2/D:64/T:100/softcap:30/lse",
     "causal/B:1/H:4/Hkv:1/D:64/T:130/scale:2/softcap:5/lse",

@@ -29,10 +29,15 @@ static const char *unsupported(const attn_problem *problem) {
 static void solve_block(score_rows *rows) {
   const attn_problem *problem = rows->problem;
   const int64_t keys = rows->keys.end - rows->keys.first;
+  const float factor = score_rows_factor(problem);
+  /* With a factor of zero sgemm would not look at its operands, and miss those that are not finite. */
+  const bool is_zero = factor == 0;
   if (keys > 0)
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows->count, (int)keys, (int)problem->head_dim,
-                score_rows_factor(problem), score_rows_query(rows, 0), (int)problem->query.position,
+                is_zero ? 1 : factor, score_rows_query(rows, 0), (int)problem->query.position,
                 score_rows_key(rows), (int)problem->key.position, 0, rows->scores, (int)rows->pitch);
+  for (int64_t r = 0; is_zero && r < rows->count; r++)
+    for (int64_t j = 0; j < keys; j++) rows->scores[r * rows->pitch + j] *= factor;
   for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
   if (keys > 0 && problem->value_dim > 0)
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows->count, (int)problem->value_dim,
