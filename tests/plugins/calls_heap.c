@@ -87,7 +87,10 @@ RUN(call_openmp) {
   UNUSED();
   for (int team = 1; team <= threads; team++) {
 #pragma omp parallel num_threads(team)
-    kept = NULL;
+    {
+      void *volatile own = NULL;
+      (void)own;
+    }
   }
 }
 
