@@ -178,6 +178,11 @@ bool gate_time(gate_times *times, const gate_options *options, const gate_findin
 /* From the screens of a set: the change and screen of each benchmark, what is above the threshold a suspect. */
 void gate_screen(gate_times *times, double smallest);
 
+/* Who is confirmed first where time is short: controls, then what every screen found slow, because on a busy
+ * machine the largest estimate is often that of the widest interval. Where time may excuse instructions, what
+ * every screen found fast is as good. */
+double gate_urgency(const gate_benchmark *benchmark);
+
 /* From the confirmations: change, p and verdict of each benchmark that has them, and whether controls moved.
  * False without memory. */
 bool gate_judge(gate_times *times, double smallest);

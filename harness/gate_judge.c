@@ -39,6 +39,12 @@ void gate_screen(gate_times *times, double smallest) {
   }
 }
 
+double gate_urgency(const gate_benchmark *benchmark) {
+  if (gate_is_control(benchmark)) return INFINITY;
+  const double slower = benchmark->change.low, faster = -benchmark->change.high;
+  return strcmp(benchmark->isa, "-") == 0 ? slower : fmax(slower, faster);
+}
+
 /* ---- confirmation ---- */
 
 static bool is_confirmed(const gate_benchmark *benchmark) { return benchmark->confirmation_count > 0; }

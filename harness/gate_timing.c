@@ -14,14 +14,23 @@
 #include "text.h"
 #include "timer.h"
 
-enum { SCREENS = 5, LEAST_QUADS = 6, MOST_QUADS = 32, FIELDS = 6, FIXED = 7, NUMBER_BYTES = 24 };
+enum {
+  SCREENS = 5,
+  LEAST_QUADS = 6,
+  LEAST_CONFIRMED = 10,
+  MOST_QUADS = 32,
+  FIELDS = 6,
+  FIXED = 7,
+  NUMBER_BYTES = 24
+};
 
 static const double screen_share = 0.4; /* of the budget */
 
 typedef struct session {
   gate_times *times;
   const gate_options *options;
-  double deadline, startup; /* seconds: on the clock, and of a process that measures nothing */
+  double deadline;    /* seconds on the clock */
+  double startup;     /* seconds for each benchmark of a process before it measures */
   double pace;        /* what processes take on this machine, which may be busy, over what they should */
   uint64_t processes; /* that were started */
   char *why;
@@ -131,8 +140,13 @@ static double round_seconds(gate_benchmark **chosen, size_t count) {
   return seconds;
 }
 
-static size_t quads_within(double seconds, const session *session, double round) {
-  const double quads = (seconds / session->pace - session->startup) / round;
+static double process_seconds(const session *session, gate_benchmark **chosen, size_t count, size_t quads) {
+  return session->pace * (session->startup * (double)count + (double)quads * round_seconds(chosen, count));
+}
+
+static size_t quads_within(const session *session, gate_benchmark **chosen, size_t count, double seconds) {
+  const double start = process_seconds(session, chosen, count, 0);
+  const double quads = (seconds - start) / (process_seconds(session, chosen, count, 1) - start);
   return quads < LEAST_QUADS ? LEAST_QUADS : quads > MOST_QUADS ? MOST_QUADS : (size_t)quads;
 }
 
@@ -140,15 +154,14 @@ static size_t quads_within(double seconds, const session *session, double round)
  * them take longer than their own quads do, so what they took says how many the next ones have. */
 static bool run_processes(session *session, gate_benchmark **chosen, size_t count, size_t wanted, double end,
                           take_result *take, size_t *made) {
-  const double round = round_seconds(chosen, count);
   for (*made = 0; *made < wanted; ++*made) {
     const double start = wall_seconds();
-    const size_t quads = quads_within((end - start) / (double)(wanted - *made), session, round);
+    const size_t quads = quads_within(session, chosen, count, (end - start) / (double)(wanted - *made));
     fprintf(stderr, "gate: %s %zu benchmarks, process %zu of %zu, %zu quads each\n",
             take == take_screen ? "screening" : "confirming", count, *made + 1, wanted, quads);
     if (!run_process(session, chosen, count, quads, take)) return false;
-    const double pace = (wall_seconds() - start) / (session->startup + (double)quads * round);
-    session->pace = 0.5 * (session->pace + pace);
+    const double slower = (wall_seconds() - start) / process_seconds(session, chosen, count, quads);
+    session->pace *= 0.5 * (1 + slower);
   }
   return true;
 }
@@ -165,7 +178,7 @@ static bool calibrate(session *session) {
   const size_t count = choose_all(&session->times->set, chosen);
   const double start = wall_seconds();
   if (!run_process(session, chosen, count, 0, take_calibration)) return false;
-  session->startup = wall_seconds() - start;
+  session->startup = (wall_seconds() - start) / (double)count;
   return true;
 }
 
@@ -181,19 +194,15 @@ static bool screen(session *session) {
 
 /* ---- confirmation ---- */
 
-/* Controls first, then the slowest; where time may excuse instructions, the fastest are as good. */
-static double urgency(const gate_benchmark *benchmark) {
-  if (gate_is_control(benchmark)) return INFINITY;
-  return strcmp(benchmark->isa, "-") == 0 ? benchmark->screen : fabs(benchmark->screen);
-}
-
 static int compare_suspects(const void *left, const void *right) {
-  const double a = urgency(*(gate_benchmark *const *)left), b = urgency(*(gate_benchmark *const *)right);
+  const double a = gate_urgency(*(gate_benchmark *const *)left),
+               b = gate_urgency(*(gate_benchmark *const *)right);
   return (a < b) - (a > b);
 }
 
 /* Suspects, and with them the base against itself: it says what the machine did meanwhile. What does not
- * fit the time is left out, the least urgent first. */
+ * fit the time is left out, the least urgent first; but never so much that no room is left for what is slower
+ * beside what the machine made look so. */
 static size_t choose_suspects(session *session, gate_benchmark **chosen) {
   gate_set *set = &session->times->set;
   size_t count = 0, real = 0;
@@ -205,10 +214,8 @@ static size_t choose_suspects(session *session, gate_benchmark **chosen) {
   if (real == 0) return 0;
   qsort(chosen, count, sizeof *chosen, compare_suspects);
   const double left = session->deadline - wall_seconds();
-  while (count > 1 && !gate_is_control(chosen[count - 2]) &&
-         GATE_CONFIRMATIONS * session->pace *
-                 (session->startup + LEAST_QUADS * round_seconds(chosen, count)) >
-             left) {
+  while (count > LEAST_CONFIRMED && !gate_is_control(chosen[count - 1]) &&
+         GATE_CONFIRMATIONS * process_seconds(session, chosen, count, LEAST_QUADS) > left) {
     chosen[--count]->suspect = false;
     session->times->left_out++;
   }

@@ -145,6 +145,28 @@ static void what_hits_all_is_suspect_everywhere(void **state) {
   free(times);
 }
 
+/* As seen beside nine other processes: a team's 15 % were waiting, one thread's 12 % were not. */
+static void sure_suspects_are_confirmed_before_large_ones(void **state) {
+  (void)state;
+  double changes[BENCHMARKS];
+  gate_times *times = new_times(changes);
+  gate_benchmark *list = times->set.benchmarks;
+  const double screens[][SCREENS] = {
+      {-0.05, 0.07, 0.15, 0.30, 0.55}, {0.10, 0.11, 0.12, 0.13, 0.14}, {-0.14, -0.13, -0.12, -0.11, -0.10}};
+  for (size_t n = 0; n < 4; n++) {
+    memcpy(list[n].screens, screens[n < 3 ? n : 2], sizeof *screens);
+    list[n].screen_count = SCREENS;
+  }
+  strcpy(list[3].isa, "avx2");
+  gate_screen(times, smallest);
+  assert_true(list[0].screen > list[1].screen);
+  assert_true(gate_urgency(&list[1]) > gate_urgency(&list[0]));
+  assert_true(gate_urgency(&list[0]) > gate_urgency(&list[2]));
+  assert_true(gate_urgency(&list[3]) >= gate_urgency(&list[1]));
+  assert_true(gate_urgency(&list[BENCHMARKS - 1]) > gate_urgency(&list[1]));
+  free(times);
+}
+
 /* ---- confirmation ---- */
 
 /* Never in these 3000 runs; 1 % of the runs is what the test's significance allows. */
@@ -311,6 +333,7 @@ int main(void) {
       cmocka_unit_test(a_control_is_suspect_either_way),
       cmocka_unit_test(noise_raises_the_threshold_so_far_that_five_percent_stand_out),
       cmocka_unit_test(what_hits_all_is_suspect_everywhere),
+      cmocka_unit_test(sure_suspects_are_confirmed_before_large_ones),
       cmocka_unit_test(unchanged_code_passes_on_quiet_and_on_noisy_machines),
       cmocka_unit_test(five_percent_are_called_nearly_always_and_ten_always),
       cmocka_unit_test(what_is_certain_but_small_is_not_called),
