@@ -117,6 +117,8 @@ else
   name=${wanted:-$(git rev-parse --short "$commit")}
   arguments+=("${bases[@]}" --base-name "$name" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
   echo "gate: the work tree against $(git log -1 --format='%h %s' "$commit")"
+fi
+if [ -n "$commit" ]; then
   while IFS= read -r accepted; do
     [ -n "$accepted" ] && arguments+=(--accept "$accepted")
   done < <(git log --format='%(trailers:key=Gate-Accept,valueonly)' "$commit"..HEAD)
@@ -133,8 +135,9 @@ esac
 [ "${GATE_SHADOW:-}" != 1 ] || arguments+=(--shadow)
 [ ! -f "$committed" ] || arguments+=(--baseline "$committed")
 "$build/attnbench" gate "${heads[@]}" "${arguments[@]}" --out "$folder/report" \
-  --scripts scripts/plots "$@" | tee "$folder/report.txt"
+  --scripts scripts/plots "$@" | tee "$folder/report.new"
 status=${PIPESTATUS[0]}
+mv "$folder/report.new" "$folder/report.txt"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then
   { echo '```'; cat "$folder/report.txt"; echo '```'; } >>"$GITHUB_STEP_SUMMARY"
 fi
