@@ -114,7 +114,8 @@ if [ -n "$why_no_base" ]; then
   arguments+=(--no-base "$why_no_base")
 else
   mapfile -t bases < <(links --base "$folder/base/build")
-  name=${wanted:-$(git rev-parse --short "$commit")}
+  name=$wanted
+  case $commit in "$wanted"*) name=$(git rev-parse --short "$commit") ;; esac
   arguments+=("${bases[@]}" --base-name "$name" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
   echo "gate: the work tree against $(git log -1 --format='%h %s' "$commit")"
 fi

@@ -3,8 +3,9 @@
 #
 #   scripts/gate_selftest.sh short|full|table [EXPERIMENT...]
 #
-# Each run adds a line to build/gate-selftest/runs.tsv, and the table is made from that file: an experiment that
-# was interrupted goes on where it stopped, and `table` prints what there is. Experiments:
+# Each run adds a line to build/gate-selftest/runs.tsv (the short one: to short.tsv, which begins anew), and the
+# table is made from that file: an experiment that was interrupted goes on where it stopped, and `table` prints
+# what there is. Experiments:
 #   quiet, busy    the base against itself, as if no kernel were known to be the same; busy: beside a
 #                  process that computes all the time. No run may be red.
 #   slow5, slow10  fused takes 5 and 10 % longer, in the timing part alone
@@ -17,6 +18,7 @@ mode=${1:-short}
 shift
 folder=build/gate-selftest
 runs=$folder/runs.tsv
+[ "$mode" != short ] || runs=$folder/short.tsv
 budget=${BUDGET:-120}
 jobs=-j$(nproc)
 export OMP_WAIT_POLICY=passive
@@ -110,7 +112,8 @@ links() { # option, build folder
 # ---- runs ----
 
 record() { # experiment, status, seconds
-  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$budget" "$(date -u +%FT%TZ)" >>"$runs"
+  printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$budget" "$(date -u +%FT%TZ)" \
+    "$(cut -d ' ' -f 2 /proc/loadavg)" >>"$runs"
   echo "gate-selftest: $1: status $2 after $3 s" >&2
 }
 
@@ -195,15 +198,19 @@ table() {
       goal["slow10"] = goal["workspace"] = goal["quadratic"] = "always red"; goal["cost"] = "below 300 s"
     }
     { count[$1]++; status[$1, $2]++; seconds[$1] += $3; if ($3 > most[$1]) most[$1] = $3 }
+    { load[$1] += $6; budgets[$4] }
     END {
-      printf "%-32s %5s %5s %5s %8s %13s %8s %8s   %s\n", "experiment", "runs", "red", "pass", "neutral",
-        "not measured", "mean s", "most s", "wanted"
+      printf "%-32s %5s %5s %5s %8s %13s %8s %8s %6s   %s\n", "experiment", "runs", "red", "pass", "neutral",
+        "not measured", "mean s", "most s", "load", "wanted"
       for (n = 1; n in order; n++) {
         e = order[n]
         if (!count[e]) continue
-        printf "%-32s %5d %5d %5d %8d %13d %8.0f %8.0f   %s\n", says[e], count[e], status[e, 1], status[e, 0],
-          status[e, 3], status[e, 2], seconds[e] / count[e], most[e], goal[e]
+        printf "%-32s %5d %5d %5d %8d %13d %8.0f %8.0f %6.1f   %s\n", says[e], count[e], status[e, 1], status[e, 0],
+          status[e, 3], status[e, 2], seconds[e] / count[e], most[e], load[e] / count[e], goal[e]
       }
+      printf "load: of the machine, over the last five minutes of a run, the run itself being 1; seconds for times:"
+      for (budget in budgets) printf " %s", budget
+      print ""
     }' "$runs"
 }
 
@@ -221,7 +228,7 @@ judge() {
 
 mkdir -p "$folder" || exit 2
 if [ "$mode" != table ]; then
-  [ "$mode" = short ] && [ $# -eq 0 ] && rm -f "$runs"
+  [ "$mode" != short ] || rm -f "$runs"
   touch "$runs"
   echo "gate-selftest: building" >&2
   make --no-print-directory "$jobs" all >"$folder/log" 2>&1 || fail "the work tree does not build: $folder/log"
