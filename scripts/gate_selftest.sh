@@ -6,8 +6,9 @@
 # Each run adds a line to build/gate-selftest/runs.tsv (the short one: to short.tsv, which begins anew), and the
 # table is made from that file: an experiment that was interrupted goes on where it stopped, and `table` prints
 # what there is. Experiments:
-#   quiet, busy    the base against itself, as if no kernel were known to be the same; busy: beside a
-#                  process that computes all the time. No run may be red.
+#   quiet, busy    the base against itself, as if no kernel were known to be the same, and linked with a file
+#                  more, so that every kernel lies elsewhere; busy: beside a process that computes all the
+#                  time. No run may be red.
 #   slow5, slow10  fused takes 5 and 10 % longer, in the timing part alone
 #   workspace      fused asks for 64 KiB more; quadratic: linear has a loop over T^2. The deterministic part alone.
 #   cost           the whole gate from an empty build folder; it has to end below 300 s
@@ -28,7 +29,20 @@ fail() {
   exit 2
 }
 
-# ---- planted faults ----
+# ---- what is planted ----
+
+# Nothing calls it; but the objects are linked in other orders, and all that follows it lies elsewhere.
+plant_nothing() {
+  cat >"$1/variants/planted.c" <<'PLANTED'
+float attn_planted(const float *values, int count);
+const float attn_planted_table[1237] = {1};
+float attn_planted(const float *values, int count) {
+  float sum = 0;
+  for (int n = 0; n < count; n++) sum += values[n] / attn_planted_table[n % 1237];
+  return sum;
+}
+PLANTED
+}
 
 # Runs the real kernel, then waits for PERCENT of the time that it took. CLOCK sees what the gate sees: processor
 # time for one thread.
@@ -97,11 +111,12 @@ build_arms() {
   cp -r variants "$folder/base/source/"
   make_links base
   for arm in itself slow5 slow10 workspace quadratic; do cp -a "$folder/base" "$folder/$arm"; done
+  plant_nothing "$folder/itself/source"
   plant_slowdown "$folder/slow5/source" 5
   plant_slowdown "$folder/slow10/source" 10
   plant_workspace "$folder/workspace/source"
   plant_quadratic "$folder/quadratic/source"
-  for arm in slow5 slow10 workspace quadratic; do make_links "$arm"; done
+  for arm in itself slow5 slow10 workspace quadratic; do make_links "$arm"; done
 }
 
 links() { # option, build folder
