@@ -297,7 +297,8 @@ static int run(const gate_options *options, gate_findings *findings, gate_times 
     complain(why);
     good = false;
   }
-  return good || status == GATE_REGRESSION ? status : GATE_UNUSABLE;
+  if (!good && status != GATE_REGRESSION) return GATE_UNUSABLE;
+  return status;
 }
 
 static int write_facts(const request *request) {

@@ -16,7 +16,8 @@
 static void shares_and_steps_lie_where_they_can(void **state) {
   (void)state;
   const disturbance_watch watch = disturbance_begin();
-  while (wall_seconds() - watch.wall < 0.1) continue;
+  while (wall_seconds() - watch.wall < 0.1) {
+  }
   const disturbance found = disturbance_end(&watch);
   assert_true(found.seconds >= 0.1 && found.involuntary_switches >= 0);
   if (isfinite(found.others_share)) assert_true(found.others_share >= 0 && found.others_share <= 1);

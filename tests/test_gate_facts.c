@@ -27,14 +27,11 @@ static const char before[] =
 
 /* The facts above after some of the text was replaced. */
 static json_t *facts_with(const char *old, const char *new) {
-  char text[1024], *at = memcpy(text, before, sizeof before);
+  char quoted[1024], text[2048], *at = memcpy(quoted, before, sizeof before);
   for (; (at = strchr(at, '\'')); at++) *at = '"';
-  if (old) {
-    char rest[1024];
-    assert_non_null(at = strstr(text, old));
-    strcpy(rest, at + strlen(old));
-    sprintf(at, "%s%s", new, rest);
-  }
+  if (!old) old = new = "";
+  assert_non_null(at = strstr(quoted, old));
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - quoted), quoted, new, at + strlen(old));
   json_error_t error;
   json_t *facts = json_loads(text, 0, &error);
   if (!facts) fail_msg("%s: %s", text, error.text);
