@@ -10,7 +10,7 @@
 #
 #   NAME...     only these faults
 #   --check     only see that every fault still fits the sources; builds nothing
-#   --readme    of all faults: also write the table, without times, to tests/mutants/README.md
+#   --readme    of all faults: also write the table to tests/mutants/README.md
 #
 # Status: 0 every fault is caught, 1 one survived or could not be planted.
 set -u
@@ -205,15 +205,16 @@ write_readme() {
 
 Each row is a fault of [faults.txt](faults.txt) that `make mutants` writes into a copy of the sources, builds and
 verifies. This page is what `make mutants ARGS=--readme` writes: the check that catches each fault first, and the
-problem on which it does, on a processor with AVX-512.
+problem on which it does, and the seconds to build and catch it beside another, on two cores with AVX-512.
 
-| fault | what | file | caught by | on |
-|---|---|---|---|---|
+| fault | what | file | caught by | seconds | on |
+|---|---|---|---|---|---|
 TEXT
   for name in "${list[@]:1}"; do
     IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$name.result")
     [ "$outcome" = caught ] || check="**$outcome**"
-    printf '| %s | %s | %s | %s | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" "$problem"
+    printf '| %s | %s | %s | %s | %d.%d | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" \
+      $((tenths / 10)) $((tenths % 10)) "$problem"
   done
 }
 
