@@ -56,7 +56,7 @@ INLINE void few_scores_rows(const int rows, int64_t keys, int64_t depth, const f
                             int64_t query_pitch, const float *key, int64_t key_stride, line_ahead ahead,
                             float *scores, int64_t pitch) {
   const int group = LANES / rows, most = group < MOST_PLACES ? group : MOST_PLACES;
-  const int half = most < MOST_PLACES ? most : MOST_PLACES / 2;
+  const int half = group < MOST_PLACES / 2 ? group : MOST_PLACES / 2;
   const bool apart = ahead.first != key && keys % group == 0;
   const bool many = places_of(keys, key_stride) == MOST_PLACES;
   for (int64_t n = 0; n * group < keys; n++)
