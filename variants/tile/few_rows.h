@@ -2,7 +2,8 @@
  * lie across the lanes, so each key and value is read in whole vectors, once for all rows: the arithmetic
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, one in each page of 4 KiB: processors fetch ahead in each, and stop where the page ends. With 64
- * keys of D = 64 that is four places, of D = 128 eight; 4 % to 14 % faster than one. Included by kernels.h. */
+ * keys of D = 64 that is four places, of D = 128 eight, and decoding takes 0.88 to 0.91 of the time that it
+ * takes with one. Included by kernels.h. */
 
 enum { PAGE_FLOATS = 1024, MOST_PLACES = 8 };
 
