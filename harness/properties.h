@@ -35,8 +35,9 @@ typedef struct properties properties;
 /* Problems beyond this are too large to be run that often. */
 bool properties_can_be_held(const workload *workload);
 
-/* The n-th random problem of a seed to hold variants to: always sound, and small. */
-workload properties_random_problem(uint64_t seed, int64_t n);
+/* The n-th problem to hold variants to: a few that chance hardly draws, then random ones of a seed. Always sound,
+ * and small. */
+workload properties_problem(uint64_t seed, int64_t n);
 
 /* The inputs and the truth, of those or of some rows, must stay. NULL, with the reason in words, when memory is
  * short. What is drawn comes from the workload's seed. */

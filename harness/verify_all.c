@@ -30,7 +30,7 @@ static bool run_grid_and_sample(tallies *all, char *why, size_t why_size) {
     if (!tallies_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
   }
   for (int64_t n = 0; n < options->random_count; n++) {
-    const workload w = properties_random_problem(options->seed, n);
+    const workload w = properties_problem(options->seed, n);
     if (!tallies_run(all, &w, options->threads, HOLD_PROPERTIES_IN_TURN, why, why_size)) return false;
   }
   return true;

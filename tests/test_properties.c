@@ -251,7 +251,7 @@ static void a_right_kernel_keeps_every_property(void **state) {
   (void)state;
   unsigned checked = 0;
   for (int64_t n = 0; n < 60; n++) {
-    const workload w = properties_random_problem(3, n);
+    const workload w = properties_problem(3, n);
     const attn_problem problem = workload_problem(&w);
     char name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
@@ -274,7 +274,7 @@ static void problems_without_rows_or_keys_say_nothing(void **state) {
 static void random_problems_are_sound_and_small(void **state) {
   (void)state;
   for (int64_t n = 0; n < 2000; n++) {
-    const workload w = properties_random_problem(9, n);
+    const workload w = properties_problem(9, n);
     const attn_problem problem = workload_problem(&w);
     char why[256] = "", name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);

@@ -3,12 +3,13 @@
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, one in each page of 4 KiB: processors fetch ahead in each, and stop where the page ends. With 64
  * keys of D = 64 that is four places, of D = 128 eight, and decoding takes 0.88 to 0.91 of the time that it
- * takes with one. Included by kernels.h. */
+ * takes with one. The places follow from features and not from strides: they set the order of additions, and
+ * another layout must give the same bits. Included by kernels.h. */
 
 enum { PAGE_FLOATS = 1024, MOST_PLACES = 8 };
 
-static int places_of(int64_t keys, int64_t stride) {
-  return keys * stride >= MOST_PLACES * PAGE_FLOATS ? MOST_PLACES : MOST_PLACES / 2;
+static int places_of(int64_t keys, int64_t features) {
+  return keys * features >= MOST_PLACES * PAGE_FLOATS ? MOST_PLACES : MOST_PLACES / 2;
 }
 
 /* scores[r][j] = query[r] . key[j] for one group of LANES / rows keys: LANES sums side by side, added up
@@ -59,7 +60,7 @@ INLINE void few_scores_rows(const int rows, int64_t keys, int64_t depth, const f
   const int group = LANES / rows, most = group < MOST_PLACES ? group : MOST_PLACES;
   const int half = group < MOST_PLACES / 2 ? group : MOST_PLACES / 2;
   const bool apart = ahead.first != key && keys % group == 0;
-  const bool many = places_of(keys, key_stride) == MOST_PLACES;
+  const bool many = places_of(keys, depth) == MOST_PLACES;
   for (int64_t n = 0; n * group < keys; n++)
     if (apart && many)
       few_scores_group(rows, most, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores, pitch);
@@ -70,7 +71,7 @@ INLINE void few_scores_rows(const int rows, int64_t keys, int64_t depth, const f
 }
 
 /* output[r][e] of `vectors` vectors of features, `part` features in the last. */
-INLINE void few_accumulate_group(const int rows, const int vectors, const int part, int64_t keys,
+INLINE void few_accumulate_group(const int rows, const int vectors, const int part, int places, int64_t keys,
                                  const float *restrict weights, int64_t weights_pitch,
                                  const float *restrict value, int64_t value_stride,
                                  const float *restrict rescale, line_ahead ahead, float *restrict output,
@@ -78,7 +79,6 @@ INLINE void few_accumulate_group(const int rows, const int vectors, const int pa
   vec sum[TILE_FEW_ROWS][FEW_VECTORS], x[FEW_VECTORS];
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) sum[r][v] = zero();
-  const int places = places_of(keys, value_stride);
   const int64_t apart = (keys + places - 1) / places;
   for (int64_t n = 0; n < apart; n++)
     for (int64_t j = n; j < keys; j += apart) {
@@ -102,16 +102,17 @@ INLINE void few_accumulate_group(const int rows, const int vectors, const int pa
 INLINE void few_accumulate_rows(const int rows, int64_t keys, int64_t width, const float *weights,
                                 int64_t weights_pitch, const float *value, int64_t value_stride,
                                 const float *rescale, line_ahead ahead, float *output, int64_t pitch) {
+  const int places = places_of(keys, width);
   int64_t e = 0;
   for (; e + FEW_VECTORS * LANES <= width; e += FEW_VECTORS * LANES, ahead.first += FEW_VECTORS * LANES)
-    few_accumulate_group(rows, FEW_VECTORS, LANES, keys, weights, weights_pitch, value + e, value_stride,
-                         rescale, ahead, output + e, pitch);
+    few_accumulate_group(rows, FEW_VECTORS, LANES, places, keys, weights, weights_pitch, value + e,
+                         value_stride, rescale, ahead, output + e, pitch);
   for (; e + LANES <= width; e += LANES, ahead.first += LANES)
-    few_accumulate_group(rows, 1, LANES, keys, weights, weights_pitch, value + e, value_stride, rescale,
-                         ahead, output + e, pitch);
-  if (e < width)
-    few_accumulate_group(rows, 1, (int)(width - e), keys, weights, weights_pitch, value + e, value_stride,
+    few_accumulate_group(rows, 1, LANES, places, keys, weights, weights_pitch, value + e, value_stride,
                          rescale, ahead, output + e, pitch);
+  if (e < width)
+    few_accumulate_group(rows, 1, (int)(width - e), places, keys, weights, weights_pitch, value + e,
+                         value_stride, rescale, ahead, output + e, pitch);
 }
 
 /* The functions of the table: four, two or one row at a time. */
