@@ -171,7 +171,8 @@ typedef struct gate_times {
 } gate_times;
 
 /* Screens the set and confirms the suspects, and with them the variants whose instructions the findings
- * say to have grown. False, with the reason in words, when it cannot measure. */
+ * say to have grown. Where every kernel's object code is the base's it leaves times->measured false: nothing can have
+ * got slower. False, with the reason in words, when it cannot measure. */
 bool gate_time(gate_times *times, const gate_options *options, const gate_findings *findings, char *why,
                size_t why_size);
 

@@ -268,7 +268,11 @@ static bool measure(const gate_options *options, gate_findings *findings, gate_t
   if (!options->times) return true;
   printf("timing part\n");
   fflush(stdout);
-  if (find_base(options, why, why_size)) return gate_time(times, options, findings, why, why_size);
+  if (find_base(options, why, why_size)) {
+    if (!gate_time(times, options, findings, why, why_size)) return false;
+    if (!times->measured) printf("  left out     every kernel's object code is the base's\n");
+    return true;
+  }
   if (!options->facts) return false;
   printf("  no verdict on times: %s\n", why);
   return true;

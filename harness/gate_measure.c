@@ -140,8 +140,10 @@ static bool set_up(process *process, int argc, char **argv) {
   if (argc < FIRST_FIELD + FIELDS || (argc - FIRST_FIELD) % FIELDS != 0)
     return complain("gate-measure", "needs base, head, itself, seed, quads and six words for each benchmark"),
            false;
-  process->seed = strtoull(argv[4], NULL, 10);
-  process->quads = strtoul(argv[5], NULL, 10);
+  int64_t quads;
+  if (!text_seed(argv[4], &process->seed) || !read_count(argv[5], 0, INT32_MAX, &quads))
+    return complain("gate-measure", "seed and quads are numbers"), false;
+  process->quads = (size_t)quads;
   process->count = (size_t)(argc - FIRST_FIELD) / FIELDS;
   process->benchmarks = calloc(process->count, sizeof *process->benchmarks);
   if (!process->benchmarks) return complain("gate-measure", "out of memory"), false;

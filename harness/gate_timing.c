@@ -243,6 +243,12 @@ static void add_excuses(gate_set *set, const gate_findings *findings) {
   }
 }
 
+static bool nothing_changed(const gate_set *set) {
+  size_t controls = 0;
+  for (size_t n = 0; n < set->count; n++) controls += gate_is_control(&set->benchmarks[n]);
+  return controls == set->count;
+}
+
 static bool fill_set(session *session, const gate_findings *findings) {
   const gate_options *options = session->options;
   gate_times *times = session->times;
@@ -267,7 +273,9 @@ bool gate_time(gate_times *times, const gate_options *options, const gate_findin
   const double start = wall_seconds();
   session session = {times, options, start + options->budget, 0, 1, 0, why, why_size};
   times->links = options->base_count < options->head_count ? options->base_count : options->head_count;
-  if (!fill_set(&session, findings) || !calibrate(&session)) return false;
+  if (!fill_set(&session, findings)) return false;
+  if (nothing_changed(&times->set)) return true;
+  if (!calibrate(&session)) return false;
   for (size_t n = 0; options->only && n < times->set.count; n++) times->set.benchmarks[n].suspect = true;
   if (!options->only && !screen(&session)) return false;
   for (size_t n = 0; n < times->set.count; n++)

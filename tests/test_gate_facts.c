@@ -242,6 +242,23 @@ static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state)
   expect(PROGRAM " gate" HEAD " --no-base why --times --out no/folder", 2, "no/folder cannot be made");
 }
 
+static void nothing_is_timed_where_all_code_is_the_bases(void **state) {
+  (void)state;
+  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/attnbench_variants.so --times --benchmark fused/"
+                 " --identical 'naive fused'",
+         0, "every kernel's object code is the base's\n\ngate: pass (no times)");
+}
+
+static void a_measuring_process_takes_numbers_only(void **state) {
+  (void)state;
+  static const char *const numbers[] = {"x 1", "1 x", "1 -1"};
+  char command[1024];
+  for (size_t n = 0; n < 3; n++) {
+    snprintf(command, sizeof command, PROGRAM " gate-measure a b c %s fused full/T:8 1 - 1 0", numbers[n]);
+    expect(command, 2, "seed and quads are numbers");
+  }
+}
+
 /* A folder with these programs and no git. */
 static void the_script_says_what_it_lacks(void **state) {
   (void)state;
@@ -266,6 +283,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(calls_that_cannot_be_answered_are_status_2_with_a_line, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(nothing_is_timed_where_all_code_is_the_bases, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_measuring_process_takes_numbers_only, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_script_says_what_it_lacks, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
