@@ -10,7 +10,7 @@
 
 /* ROWS x COLUMNS sums stay in the 16 registers of 4 floats that SSE2 and NEON have at least; KEYS keys of a
  * panel are transposed at a time, so that the inner loop runs along them. */
-enum { ROWS = 4, COLUMNS = 8, BLOCK_ROWS = 32, KEYS = 64 };
+enum { ROWS = 4, COLUMNS = 8, BLOCK_ROWS = 32, KEYS = 64, LINE = 16 };
 
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 
@@ -37,37 +37,41 @@ static void narrow_product(int64_t depth, const float *restrict a, int64_t a_pit
       for (int64_t x = 0; x < columns; x++) c[r][x] += a[r * a_pitch + d] * b[d * b_pitch + x];
 }
 
-/* queries: [BLOCK_ROWS, D] scaled; keys: [D, KEYS] transposed. */
-static void panel_scores(int64_t head_dim, const float *restrict queries, const float *restrict keys,
-                         float *restrict scores, int64_t pitch) {
+/* queries: [count, D] scaled, and zeros to a multiple of ROWS; keys: [D, KEYS] transposed. */
+static void panel_scores(int64_t count, int64_t head_dim, const float *restrict queries,
+                         const float *restrict keys, float *restrict scores, int64_t pitch) {
   float sum[ROWS][COLUMNS];
-  for (int64_t r = 0; r < BLOCK_ROWS; r += ROWS)
+  for (int64_t r = 0; r < count; r += ROWS)
     for (int64_t j = 0; j < KEYS; j += COLUMNS) {
       product(head_dim, queries + r * head_dim, head_dim, keys + j, KEYS, sum);
       for (int x = 0; x < ROWS; x++) memcpy(scores + (r + x) * pitch + j, sum[x], sizeof sum[x]);
     }
 }
 
-/* Output rows r to r + ROWS, before the division, COLUMNS features at a time. */
-static void panel_output(const score_rows *rows, int64_t r) {
-  const int64_t width = rows->problem->value_dim, keys = rows->keys.end - rows->keys.first;
-  const float *weights = rows->scores + r * rows->pitch;
+/* output: [BLOCK_ROWS, Dv] += weights of keys [first, end) of the panel times their values. Rows that only fill
+ * a group of ROWS hold numbers of no meaning. */
+static void panel_output(const score_rows *rows, int64_t first, int64_t end, float *restrict output) {
+  const int64_t width = rows->problem->value_dim;
+  const float *value = rows->value + first * rows->value_pitch;
   float sum[ROWS][COLUMNS];
-  for (int64_t e = 0; e < width; e += COLUMNS) {
-    const int64_t columns = width - e < COLUMNS ? width - e : COLUMNS;
-    if (columns == COLUMNS)
-      product(keys, weights, rows->pitch, rows->value + e, rows->value_pitch, sum);
-    else
-      narrow_product(keys, weights, rows->pitch, rows->value + e, rows->value_pitch, columns, sum);
-    for (int64_t x = 0; x < ROWS && r + x < rows->count; x++)
-      memcpy(score_rows_out(rows, r + x) + e, sum[x], (size_t)columns * sizeof(float));
-  }
+  for (int64_t r = 0; r < rows->count; r += ROWS)
+    for (int64_t e = 0; e < width; e += COLUMNS) {
+      const float *weights = rows->scores + r * rows->pitch + first;
+      const int64_t columns = width - e < COLUMNS ? width - e : COLUMNS;
+      if (columns == COLUMNS)
+        product(end - first, weights, rows->pitch, value + e, rows->value_pitch, sum);
+      else
+        narrow_product(end - first, weights, rows->pitch, value + e, rows->value_pitch, columns, sum);
+      for (int x = 0; x < ROWS; x++)
+        for (int64_t c = 0; c < columns; c++) output[(r + x) * width + e + c] += sum[x][c];
+    }
 }
 
-static void solve_block(score_rows *rows, float *queries, float *transposed) {
+static void solve_block(score_rows *rows, float *queries, float *transposed, float *output) {
   const int64_t head_dim = rows->problem->head_dim, key_pitch = rows->problem->key.position;
+  const int64_t width = rows->problem->value_dim;
   const int64_t keys = rows->keys.end - rows->keys.first;
-  const float factor = score_rows_factor(rows->problem);
+  const float factor = score_rows_factor(rows->problem), *key = score_rows_key(rows);
   memset(queries, 0, (size_t)(BLOCK_ROWS * head_dim) * sizeof *queries);
   for (int64_t r = 0; r < rows->count; r++)
     for (int64_t d = 0; d < head_dim; d++) queries[r * head_dim + d] = factor * score_rows_query(rows, r)[d];
@@ -75,24 +79,31 @@ static void solve_block(score_rows *rows, float *queries, float *transposed) {
   for (int64_t first = 0; first < keys; first += KEYS) {
     const int64_t count = keys - first < KEYS ? keys - first : KEYS;
     if (count < KEYS) memset(transposed, 0, (size_t)(head_dim * KEYS) * sizeof *transposed);
-    for (int64_t j = 0; j < count; j++)
-      for (int64_t d = 0; d < head_dim; d++)
-        transposed[d * KEYS + j] = score_rows_key(rows)[(first + j) * key_pitch + d];
-    panel_scores(head_dim, queries, transposed, rows->scores + first, rows->pitch);
+    for (int64_t j = 0; j < count; j++) {
+      const float *row = key + (first + j) * key_pitch;
+      for (int64_t d = 0; d < head_dim; d++) transposed[d * KEYS + j] = row[d];
+    }
+    panel_scores(rows->count, head_dim, queries, transposed, rows->scores + first, rows->pitch);
   }
   for (int64_t r = 0; r < rows->count; r++) score_rows_softmax(rows, r);
-  for (int64_t r = 0; r < rows->count; r += ROWS) panel_output(rows, r);
-  for (int64_t r = 0; r < rows->count; r++) score_rows_finish(rows, r);
+  memset(output, 0, (size_t)(BLOCK_ROWS * width) * sizeof *output);
+  for (int64_t first = 0; first < keys; first += KEYS)
+    panel_output(rows, first, first + KEYS < keys ? first + KEYS : keys, output);
+  for (int64_t r = 0; r < rows->count; r++) {
+    memcpy(score_rows_out(rows, r), output + r * width, (size_t)width * sizeof *output);
+    score_rows_finish(rows, r);
+  }
 }
 
-/* Floats of a panel row: whole tiles of keys. */
+/* Floats of a panel row: whole tiles of keys, and a line more, because rows that are a power of two apart would
+ * share a few sets of the cache. */
 static int64_t panel_pitch(const attn_problem *problem) {
-  return (problem->key_length + KEYS - 1) / KEYS * KEYS;
+  return (problem->key_length + KEYS - 1) / KEYS * KEYS + LINE;
 }
 
 static size_t thread_floats(const attn_problem *problem) {
-  return (size_t)(BLOCK_ROWS * (problem->head_dim + panel_pitch(problem)) + KEYS * problem->head_dim +
-                  problem->key_length * problem->value_dim);
+  return (size_t)(BLOCK_ROWS * (problem->head_dim + problem->value_dim + panel_pitch(problem)) +
+                  KEYS * problem->head_dim + problem->key_length * problem->value_dim);
 }
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
@@ -112,11 +123,12 @@ static void run(const attn_problem *problem, const attn_tensors *tensors, void *
     rows.batch = head / problem->query_heads;
     rows.head = head % problem->query_heads;
     rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
-    rows.scores = transposed + KEYS * problem->head_dim;
+    float *output = transposed + KEYS * problem->head_dim;
+    rows.scores = output + BLOCK_ROWS * problem->value_dim;
     rows.pitch = panel_pitch(problem);
     rows.finite = rows.scores + BLOCK_ROWS * rows.pitch;
     score_rows_place(&rows);
-    solve_block(&rows, queries, transposed);
+    solve_block(&rows, queries, transposed, output);
   }
 }
 
