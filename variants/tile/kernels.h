@@ -17,17 +17,21 @@
 
 enum { MAX_GROUP = 8 };
 
-/* Group n of a call fetches line n of the rows ahead, a row each step: spread so, the fetches hide behind
- * the multiply-adds, where all at once they would fill the buffers that misses wait in. */
+/* Group n of a call fetches a line of the rows ahead in each of its steps: spread so, the fetches hide behind
+ * the multiply-adds, where all at once they would fill the buffers that misses wait in. Rows without a gap between
+ * them are fetched in the order of memory, which the processor's own prefetching then picks up: linear takes 0.90
+ * of the time. Of others group n fetches line n, a row each step. */
 typedef struct line_ahead {
   const float *first;
   int64_t stride;
 } line_ahead;
 
-INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n) {
+INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
   enum { LINE = 16 };
   for (int s = 0; ahead && s < 2; s++) {
     const int64_t lines = (ahead->width[s] + LINE - 1) / LINE;
+    const bool packed = ahead->stride[s] == ahead->width[s] && steps >= TILE_KEYS;
+    if (n < lines && packed) return (line_ahead){ahead->row[s] + n * TILE_KEYS * LINE, LINE};
     if (n < lines) return (line_ahead){ahead->row[s] + n * LINE, ahead->stride[s]};
     n -= lines;
   }
@@ -88,13 +92,13 @@ INLINE void scores_rows(const int vectors, int64_t keys, int64_t depth, const fl
     int64_t j = 0;
     for (; j + group <= keys; j += group)
       scores_group(vectors, group, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++), scores + j * rows);
+                   line_of(ahead, n++, slice), scores + j * rows);
     for (; j + 2 <= keys; j += 2)
       scores_group(vectors, 2, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++), scores + j * rows);
+                   line_of(ahead, n++, slice), scores + j * rows);
     for (; j < keys; j++)
       scores_group(vectors, 1, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++), scores + j * rows);
+                   line_of(ahead, n++, slice), scores + j * rows);
   }
 }
 
@@ -125,13 +129,13 @@ INLINE void accumulate_rows(const int vectors, int64_t keys, int64_t width, cons
   int64_t e = 0, n = 0;
   for (; e + group <= width; e += group)
     accumulate_group(vectors, group, keys, weights, pitch, value + e, value_stride, rescale,
-                     line_of(ahead, n++), output + e * output_pitch, output_pitch);
+                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
   for (; e + 2 <= width; e += 2)
-    accumulate_group(vectors, 2, keys, weights, pitch, value + e, value_stride, rescale, line_of(ahead, n++),
-                     output + e * output_pitch, output_pitch);
+    accumulate_group(vectors, 2, keys, weights, pitch, value + e, value_stride, rescale,
+                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
   for (; e < width; e++)
-    accumulate_group(vectors, 1, keys, weights, pitch, value + e, value_stride, rescale, line_of(ahead, n++),
-                     output + e * output_pitch, output_pitch);
+    accumulate_group(vectors, 1, keys, weights, pitch, value + e, value_stride, rescale,
+                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
 }
 
 INLINE void softmax_rows(const int vectors, int64_t keys, float *restrict scores, float *restrict max,
