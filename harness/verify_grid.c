@@ -166,7 +166,7 @@ static const char *const with_lengths[] = {
 static const int lengths[] = {2,  3,  7,  8,  9,  15, 16,  17,  31,  32,  33, 47,
                               48, 49, 63, 64, 65, 95, 127, 128, 129, 193, 257};
 
-/* Tiles of queries (4, 8, 16, 64 rows) against tiles of keys (64): each pair once, with one of these. */
+/* Tiles of queries (4, 8, 16, 64 rows) against tiles of keys (64, 256): each pair once, with one of these. */
 static const char *const with_tiles[] = {
     "full/B:1/H:1/D:20/%s/lse",
     "causal_bottom_right/B:1/H:2/Hkv:1/D:12/%s/lse",
@@ -175,7 +175,7 @@ static const char *const with_tiles[] = {
     "linear/causal_bottom_right/B:1/H:2/Hkv:1/D:9/%s",
 };
 static const int query_edges[] = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 129};
-static const int key_edges[] = {1, 7, 16, 63, 64, 65, 127, 128, 129, 192};
+static const int key_edges[] = {1, 7, 16, 63, 64, 65, 127, 128, 129, 192, 255, 256, 257};
 
 /* Every D from 1 to 130 with each: once with Dv = D, else with a Dv that runs through all of them too. */
 enum { LARGEST_DIM = 130 };

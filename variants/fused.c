@@ -15,10 +15,11 @@
 #include "tile/schedule.h"
 
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
-  for (int64_t j = keys.first; j < keys.end; j += TILE_KEYS)
+  const int64_t step = query_tile_keys(tiles->few);
+  for (int64_t j = keys.first; j < keys.end; j += step)
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = j > tile->keys.first ? j : tile->keys.first;
-      const int64_t last = j + TILE_KEYS < keys.end ? j + TILE_KEYS : keys.end;
+      const int64_t last = j + step < keys.end ? j + step : keys.end;
       const int64_t end = last < tile->keys.end ? last : tile->keys.end;
       if (first >= end) continue;
       query_tile_scores(tile, first, end);

@@ -1,16 +1,11 @@
 /* The kernels for few query rows, as in decoding, where a vector of rows would be mostly padding. Features
  * lie across the lanes, so each key and value is read in whole vectors, once for all rows: the arithmetic
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
- * at once, one in each page of 4 KiB: processors fetch ahead in each, and stop where the page ends. With 64
- * keys of D = 64 that is four places, of D = 128 eight, and decoding takes 0.88 to 0.91 of the time that it
- * takes with one. The places follow from features and not from strides: they set the order of additions, and
- * another layout must give the same bits. Included by kernels.h. */
+ * at once, since processors fetch ahead in each page of 4 KiB and stop where it ends: decoding takes 0.88 to
+ * 0.91 of the time that it takes with one. How many places must not follow from the strides: they set the
+ * order of additions, and another layout has to give the same bits. Included by kernels.h. */
 
-enum { PAGE_FLOATS = 1024, MOST_PLACES = 8 };
-
-static int places_of(int64_t keys, int64_t features) {
-  return keys * features >= MOST_PLACES * PAGE_FLOATS ? MOST_PLACES : MOST_PLACES / 2;
-}
+enum { PLACES = 8 };
 
 /* scores[r][j] = query[r] . key[j] for one group of LANES / rows keys: LANES sums side by side, added up
  * together. In one place, keys that do not exist repeat the last. */
@@ -57,31 +52,35 @@ INLINE void few_scores_group(const int rows, const int places, int64_t index, in
 INLINE void few_scores_rows(const int rows, int64_t keys, int64_t depth, const float *query,
                             int64_t query_pitch, const float *key, int64_t key_stride, line_ahead ahead,
                             float *scores, int64_t pitch) {
-  const int group = LANES / rows, most = group < MOST_PLACES ? group : MOST_PLACES;
-  const int half = group < MOST_PLACES / 2 ? group : MOST_PLACES / 2;
+  const int group = LANES / rows, places = group < PLACES ? group : PLACES;
   const bool apart = ahead.first != key && keys % group == 0;
-  const bool many = places_of(keys, depth) == MOST_PLACES;
   for (int64_t n = 0; n * group < keys; n++)
-    if (apart && many)
-      few_scores_group(rows, most, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores, pitch);
-    else if (apart)
-      few_scores_group(rows, half, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores, pitch);
+    if (apart)
+      few_scores_group(rows, places, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores,
+                       pitch);
     else
       few_scores_group(rows, 1, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores, pitch);
 }
 
+/* The keys of an accumulation, in the order in which they are read: of step n those at n, n + apart, ... */
+typedef struct few_steps {
+  int64_t first, end, apart, keys;
+} few_steps;
+
 /* output[r][e] of `vectors` vectors of features, `part` features in the last. */
-INLINE void few_accumulate_group(const int rows, const int vectors, const int part, int places, int64_t keys,
+INLINE void few_accumulate_group(const int rows, const int vectors, const int part, few_steps steps,
                                  const float *restrict weights, int64_t weights_pitch,
                                  const float *restrict value, int64_t value_stride,
                                  const float *restrict rescale, line_ahead ahead, float *restrict output,
                                  int64_t pitch) {
   vec sum[TILE_FEW_ROWS][FEW_VECTORS], x[FEW_VECTORS];
   for (int r = 0; r < rows; r++)
-    for (int v = 0; v < vectors; v++) sum[r][v] = zero();
-  const int64_t apart = (keys + places - 1) / places;
-  for (int64_t n = 0; n < apart; n++)
-    for (int64_t j = n; j < keys; j += apart) {
+    for (int v = 0; v < vectors; v++) {
+      sum[r][v] = load(output + r * pitch + v * LANES);
+      if (steps.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
+    }
+  for (int64_t n = steps.first; n < steps.end; n++)
+    for (int64_t j = n; j < steps.keys; j += steps.apart) {
       for (int v = 0; v < vectors; v++) {
         const float *from = value + j * value_stride + v * LANES;
         x[v] = part < LANES && v == vectors - 1 ? load_part(from, part) : load(from);
@@ -93,26 +92,30 @@ INLINE void few_accumulate_group(const int rows, const int vectors, const int pa
       }
     }
   for (int r = 0; r < rows; r++)
-    for (int v = 0; v < vectors; v++) {
-      float *out = output + r * pitch + v * LANES;
-      store(out, fused_multiply_add(load(out), broadcast(rescale + r), sum[r][v]));
-    }
+    for (int v = 0; v < vectors; v++) store(output + r * pitch + v * LANES, sum[r][v]);
 }
 
+/* Values wider than the registers are read to their end every two steps: taking one half of all and then the
+ * other costs 6%. */
 INLINE void few_accumulate_rows(const int rows, int64_t keys, int64_t width, const float *weights,
                                 int64_t weights_pitch, const float *value, int64_t value_stride,
                                 const float *rescale, line_ahead ahead, float *output, int64_t pitch) {
-  const int places = places_of(keys, width);
-  int64_t e = 0;
-  for (; e + FEW_VECTORS * LANES <= width; e += FEW_VECTORS * LANES, ahead.first += FEW_VECTORS * LANES)
-    few_accumulate_group(rows, FEW_VECTORS, LANES, places, keys, weights, weights_pitch, value + e,
-                         value_stride, rescale, ahead, output + e, pitch);
-  for (; e + LANES <= width; e += LANES, ahead.first += LANES)
-    few_accumulate_group(rows, 1, LANES, places, keys, weights, weights_pitch, value + e, value_stride,
-                         rescale, ahead, output + e, pitch);
-  if (e < width)
-    few_accumulate_group(rows, 1, (int)(width - e), places, keys, weights, weights_pitch, value + e,
-                         value_stride, rescale, ahead, output + e, pitch);
+  enum { WIDE = FEW_VECTORS * LANES };
+  const int64_t apart = (keys + PLACES - 1) / PLACES, count = width > WIDE ? 2 : apart;
+  for (int64_t n = 0; n < apart; n += count) {
+    const few_steps steps = {n, n + count < apart ? n + count : apart, apart, keys};
+    line_ahead next = ahead;
+    int64_t e = 0;
+    for (; e + WIDE <= width; e += WIDE, next.first += WIDE)
+      few_accumulate_group(rows, FEW_VECTORS, LANES, steps, weights, weights_pitch, value + e, value_stride,
+                           rescale, next, output + e, pitch);
+    for (; e + LANES <= width; e += LANES, next.first += LANES)
+      few_accumulate_group(rows, 1, LANES, steps, weights, weights_pitch, value + e, value_stride, rescale,
+                           next, output + e, pitch);
+    if (e < width)
+      few_accumulate_group(rows, 1, (int)(width - e), steps, weights, weights_pitch, value + e, value_stride,
+                           rescale, next, output + e, pitch);
+  }
 }
 
 /* The functions of the table: four, two or one row at a time. */

@@ -19,12 +19,13 @@ static int64_t row_pitch(const tile_kernels *kernels, int64_t features) {
 query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few) {
   enum { LINE = 16 };
   const tile_kernels *kernels = tile_select();
+  const int64_t keys = query_tile_keys(few);
   const int64_t depth = few ? row_pitch(kernels, problem->head_dim) : problem->head_dim;
   const int64_t width = few ? row_pitch(kernels, problem->value_dim) : problem->value_dim;
   return (query_tile_sizes){
       .queries = (size_t)round_up(rows * depth, LINE),
       .state = (size_t)round_up(rows * (width + 2), LINE),
-      .scratch = (size_t)round_up(rows * (TILE_KEYS + 1) + TILE_KEYS * problem->value_dim, LINE),
+      .scratch = (size_t)round_up(rows * (keys + 1) + keys * problem->value_dim, LINE),
   };
 }
 
@@ -51,7 +52,7 @@ void query_tile_place(query_tile *tile) {
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
   const int64_t width = tile->problem->value_dim, pitch = row_pitch(tile->kernels, width);
   tile->score_key = tile->few ? 1 : tile->rows;
-  tile->score_row = tile->few ? TILE_KEYS : 1;
+  tile->score_row = tile->few ? TILE_FEW_KEYS : 1;
   tile->output_feature = tile->few ? 1 : tile->rows;
   tile->output_row = tile->few ? pitch : 1;
   tile->queries = queries;
@@ -59,7 +60,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->max = tile->output + tile->rows * (tile->few ? pitch : width);
   tile->sum = tile->max + tile->rows;
   tile->scores = scratch;
-  tile->rescale = tile->scores + TILE_KEYS * tile->rows;
+  tile->rescale = tile->scores + query_tile_keys(tile->few) * tile->rows;
   tile->finite = tile->rescale + tile->rows;
 }
 
@@ -99,7 +100,7 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
     tile->kernels->scores(tile->rows, end - first, problem->head_dim, tile->queries, key,
                           problem->key.position, tile->leads ? &next : NULL, tile->scores);
   if (problem->softcap > 0)
-    tile->kernels->softcap(tile->rows * (tile->few ? TILE_KEYS : end - first),
+    tile->kernels->softcap(tile->rows * (tile->few ? TILE_FEW_KEYS : end - first),
                            (float)(problem->softcap / ln2), tile->scores);
   if (problem->has_bias)
     for (int64_t r = 0; r < tile->count; r++) {
@@ -113,15 +114,15 @@ static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
   return tile->tensors->mask + query_tile_offset(tile, &tile->problem->mask, r);
 }
 
-static float clamp_to_tile(int64_t j) { return j < 0 ? 0.0f : j > TILE_KEYS ? (float)TILE_KEYS : (float)j; }
+static float clamp(int64_t j, int64_t most) { return (float)(j < 0 ? 0 : j > most ? most : j); }
 
 bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   bool hidden = false;
   if (first < tile->shared.first || end > tile->shared.end) {
     float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
     for (int64_t r = 0; r < tile->count; r++) {
-      from[r] = clamp_to_tile(tile->visible[r].first - first);
-      to[r] = clamp_to_tile(tile->visible[r].end - first);
+      from[r] = clamp(tile->visible[r].first - first, end - first);
+      to[r] = clamp(tile->visible[r].end - first, end - first);
     }
     if (tile->few)
       for (int64_t r = 0; r < tile->count; r++)

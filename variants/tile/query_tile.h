@@ -24,12 +24,15 @@ typedef struct query_tile {
   attn_range shared; /* those that every row sees */
 
   float *queries; /* D x rows, scaled so that scores come out in base 2 (with softcap: before tanh) */
-  float *scores;  /* TILE_KEYS x rows: of key j and row r at j * score_key + r * score_row */
+  float *scores;  /* keys of a tile x rows: of key j and row r at j * score_key + r * score_row */
   float *output;  /* Dv x rows, not yet divided by sum: at e * output_feature + r * output_row */
   int64_t score_key, score_row, output_feature, output_row;
   float *max, *sum, *rescale; /* [rows] */
-  float *finite;              /* [TILE_KEYS, Dv], for values that not all are */
+  float *finite;              /* [keys of a tile, Dv], for values that not all are */
 } query_tile;
+
+/* Keys of a key tile. Few rows leave room in the caches for more, and long runs are what memory reads fastest. */
+static inline int64_t query_tile_keys(bool few) { return few ? TILE_FEW_KEYS : TILE_KEYS; }
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
  * (scores, rescale, finite) that tiles may take turns with; each in whole cache lines, so that threads
@@ -63,7 +66,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
 /* Before the first key: packs the queries; nothing seen, output 0. */
 void query_tile_begin(query_tile *tile);
 
-/* Scores of keys [first, end), at most TILE_KEYS, with softcap and bias, in base 2. */
+/* Scores of keys [first, end), at most query_tile_keys, with softcap and bias, in base 2. */
 void query_tile_scores(query_tile *tile, int64_t first, int64_t end);
 
 /* Hides what band, lengths and mask hide. True when something in [first, end) was hidden. */

@@ -107,8 +107,8 @@ static attn_range keys_of(const query_tile *tiles, int64_t count) {
 }
 
 /* Part p of the keys, cut at multiples of the key tile. */
-static attn_range part_of(attn_range keys, int64_t part, int64_t parts) {
-  const int64_t each = pieces(pieces(keys.end - keys.first, parts), TILE_KEYS) * TILE_KEYS;
+static attn_range part_of(attn_range keys, int64_t tile_keys, int64_t part, int64_t parts) {
+  const int64_t each = pieces(pieces(keys.end - keys.first, parts), tile_keys) * tile_keys;
   const int64_t first = smaller(keys.first + part * each, keys.end);
   return (attn_range){first, smaller(first + each, keys.end)};
 }
@@ -132,7 +132,8 @@ void schedule_run(const attn_problem *problem, const attn_tensors *tensors, sche
       query_tile_use(&tiles[t], tiles[t].queries,
                      part_state(&plan, states, item / plan.parts, item % plan.parts, t), tiles[t].scores);
     for (int64_t t = 0; t < count; t++) query_tile_begin(&tiles[t]);
-    online_softmax(tiles, count, part_of(keys_of(tiles, count), item % plan.parts, plan.parts));
+    online_softmax(tiles, count,
+                   part_of(keys_of(tiles, count), query_tile_keys(plan.few), item % plan.parts, plan.parts));
     for (int64_t t = 0; t < count && plan.parts == 1; t++) query_tile_finish(&tiles[t]);
   }
 

@@ -12,7 +12,7 @@
 
 #include "../attention.h"
 
-enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_FEW_ROWS = 4, TILE_ALIGNMENT = 64 };
+enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_FEW_ROWS = 4, TILE_FEW_KEYS = 256, TILE_ALIGNMENT = 64 };
 
 /* Rows that are wanted soon, two tiles of them: a kernel fetches them into the L2 cache while it computes,
  * as far as its own loops reach. width[s]: floats of row[s] + n * stride[s], 0 for none. */
