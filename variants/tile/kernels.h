@@ -28,12 +28,13 @@ typedef struct line_ahead {
 
 INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
   enum { LINE = 16 };
+  const bool packed = ahead && ahead->stride[0] == ahead->width[0] && ahead->stride[1] == ahead->width[1];
+  int64_t at = packed ? n * steps : n;
   for (int s = 0; ahead && s < 2; s++) {
-    const int64_t lines = (ahead->width[s] + LINE - 1) / LINE;
-    const bool packed = ahead->stride[s] == ahead->width[s] && steps >= TILE_KEYS;
-    if (n < lines && packed) return (line_ahead){ahead->row[s] + n * TILE_KEYS * LINE, LINE};
-    if (n < lines) return (line_ahead){ahead->row[s] + n * LINE, ahead->stride[s]};
-    n -= lines;
+    const int64_t row_lines = (ahead->width[s] + LINE - 1) / LINE;
+    const int64_t lines = packed ? row_lines * TILE_KEYS : row_lines;
+    if (at < lines) return (line_ahead){ahead->row[s] + at * LINE, packed ? LINE : ahead->stride[s]};
+    at -= lines;
   }
   return (line_ahead){NULL, 0};
 }
@@ -65,8 +66,12 @@ INLINE void product_ahead(const int vectors, const int group, int64_t depth, con
     product(vectors, group, false, depth, columns, pitch, scalars, group_stride, depth_stride, ahead, sum);
 }
 
-/* Depth is cut so that the slice of queries that every group of keys reads again stays in a 32 KiB L1. */
-enum { DEPTH_SLICE = 64 };
+/* Depth is cut evenly so that the slice of queries that every group of keys reads again, 24 KiB, stays in a 32 KiB
+ * L1. */
+INLINE int64_t depth_slice(int64_t rows, int64_t depth) {
+  const int64_t most = 6144 / rows, slices = (depth + most - 1) / most;
+  return slices > 1 ? (depth + slices - 1) / slices : depth;
+}
 
 INLINE void scores_group(const int vectors, const int group, int64_t depth, bool first_slice,
                          const float *restrict queries, const float *restrict key, int64_t key_stride,
@@ -86,8 +91,9 @@ INLINE void scores_rows(const int vectors, int64_t keys, int64_t depth, const fl
   const int64_t rows = vectors * LANES;
   const int group = GROUP(vectors);
   int64_t n = 0;
-  for (int64_t d = 0; d == 0 || d < depth; d += DEPTH_SLICE) {
-    const int64_t slice = depth - d < DEPTH_SLICE ? depth - d : DEPTH_SLICE;
+  const int64_t whole = depth_slice(rows, depth);
+  for (int64_t d = 0; d == 0 || d < depth; d += whole) {
+    const int64_t slice = depth - d < whole ? depth - d : whole;
     const float *columns = queries + d * rows;
     int64_t j = 0;
     for (; j + group <= keys; j += group)
