@@ -3,7 +3,8 @@
 # kernels`. Each row is a run of attnbench of its own, which measures the machine first; its share is the
 # median over repetitions with the 95% interval. Takes some five minutes.
 set -u
-program=${1:-build}/attnbench
+build=${1:-build}
+program=$build/attnbench
 export OMP_WAIT_POLICY=passive
 threads=$(nproc)
 [ "$threads" -gt 2 ] && threads=2
@@ -100,11 +101,16 @@ if [ "$threads" = 2 ]; then
   ratio "fused, 1 thread over 2 threads, D 64, T 4096" 1.9 "1 best fused full/B:1/H:4/D:64/T:4096" \
     "2 best fused full/B:1/H:4/D:64/T:4096"
 fi
-ratio "naive over blocked, D 64, T 2048, 1 thread" 4 "1 best naive full/B:1/H:1/D:64/T:2048" \
-  "1 best blocked full/B:1/H:1/D:64/T:2048"
-if [ -x "${1:-build}/scripts/kernels/two_sgemm" ]; then
+for compiler in gcc clang; do
+  command -v $compiler >/dev/null || continue
+  make --no-print-directory -s "-j$(nproc)" all CC=$compiler BUILD="$build/$compiler" >/dev/null || continue
+  program=$build/$compiler/attnbench
+  ratio "naive over blocked, D 64, T 2048, 1 thread, $compiler" 4 "1 best naive full/B:1/H:1/D:64/T:2048" \
+    "1 best blocked full/B:1/H:1/D:64/T:2048"
+done
+if [ -x "$build/scripts/kernels/two_sgemm" ]; then
   for D in 64 128; do
-    read -r share interval <<<"$("${1:-build}/scripts/kernels/two_sgemm" "${1:-build}/attnbench_variants.so" 2048 $D)"
+    read -r share interval <<<"$("$build/scripts/kernels/two_sgemm" "$build/attnbench_variants.so" 2048 $D)"
     print "two sgemm calls over blas, D $D, T 2048, 1 thread" "$share" "$interval" 0.90
   done
 fi
