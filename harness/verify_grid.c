@@ -10,6 +10,8 @@ static const char *const single[] = {
     /* sizes at their ends */
     "full/B:1/H:1/D:1/Dv:130/T:30/lse",
     "full/B:1/H:3/Hkv:1/D:256/T:40/lse",
+    "full/B:1/H:2/Hkv:1/D:200/T:67/lse",
+    "full/B:1/H:1/D:800/Dv:40/T:67/lse",
     "causal/B:1/H:2/D:192/Dv:128/T:70/lse",
     "linear/causal/B:1/H:2/D:256/Dv:192/T:40",
     "linear/causal/B:0/H:2/D:8/T:5",
