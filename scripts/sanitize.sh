@@ -7,6 +7,8 @@
 set -u
 which=${1:-both}
 status=0
+# Instrumented, the longest test takes minutes on a machine with nothing else to do.
+export ATTN_TEST_SECONDS="${ATTN_TEST_SECONDS:-1800}"
 
 run() { # the make variables of the build
   make --no-print-directory "-j$(nproc)" all tests "$@" &&
