@@ -1,7 +1,7 @@
 #!/bin/bash
 # How close the fast kernels come to what this machine can do: `scripts/kernels/table.sh BUILD`, or `make
 # kernels`. Each row is a run of attnbench of its own, which measures the machine first; its share is the
-# median over repetitions with the 95% interval. Takes some five minutes.
+# median over repetitions with the 95% interval. Takes some seven minutes.
 set -u
 build=${1:-build}
 program=$build/attnbench

@@ -99,9 +99,13 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
   else
     tile->kernels->scores(tile->rows, end - first, problem->head_dim, tile->queries, key,
                           problem->key.position, tile->leads ? &next : NULL, tile->scores);
-  if (problem->softcap > 0)
-    tile->kernels->softcap(tile->rows * (tile->few ? TILE_FEW_KEYS : end - first),
-                           (float)(problem->softcap / ln2), tile->scores);
+  if (problem->softcap > 0) {
+    const float cap = (float)(problem->softcap / ln2);
+    const int64_t padded = round_up(end - first, tile->kernels->lanes);
+    if (!tile->few) tile->kernels->softcap(tile->rows * (end - first), cap, tile->scores);
+    for (int64_t r = 0; tile->few && r < tile->count; r++)
+      tile->kernels->softcap(padded, cap, tile->scores + r * tile->score_row);
+  }
   if (problem->has_bias)
     for (int64_t r = 0; r < tile->count; r++) {
       const float *bias = (const float *)tile->tensors->bias + query_tile_offset(tile, &problem->bias, r);
