@@ -40,9 +40,9 @@ static const char *const decoding[] = {
 enum { DECODING = sizeof decoding / sizeof *decoding };
 
 workload properties_problem(uint64_t seed, int64_t n) {
-  char why[256] = "";
   workload w;
   if (n < DECODING) {
+    char why[256] = "";
     const bool sound = workload_parse(decoding[n], &w, why, sizeof why);
     assert(sound && "these are written in workload's own words");
     (void)sound;
