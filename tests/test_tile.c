@@ -314,6 +314,28 @@ static void elu1_fills_rows_up_with_zeros(void **state) {
   with_each(check_elu1_rows);
 }
 
+static void check_dot_rows(const tile_kernels *kernels) {
+  for (int64_t rows = kernels->lanes; rows <= TILE_MAX_ROWS; rows += kernels->lanes)
+    for (int64_t width = 0; width <= 128; width += kernels->lanes) {
+      const int64_t pitch = width + 3;
+      fill(a, 16), fill(b, 17);
+      kernels->dot_rows(rows, width, a, pitch, b, c);
+      for (int64_t r = 0; r < rows; r++) {
+        double dot = 0, terms = 0;
+        for (int64_t n = 0; n < width; n++) {
+          dot += (double)a[r * pitch + n] * (double)b[n];
+          terms += fabs((double)a[r * pitch + n] * (double)b[n]);
+        }
+        assert_near(kernels, "dot", (double)c[r], dot, 1e-6 * terms);
+      }
+    }
+}
+
+static void dot_rows_are_those_with_the_vector(void **state) {
+  (void)state;
+  with_each(check_dot_rows);
+}
+
 /* Few rows: b holds the keys or values, a the queries or weights. */
 static void check_few(const tile_kernels *kernels) {
   static const int64_t widths[] = {1, 5, 16, 33, 64, 130};
@@ -326,8 +348,7 @@ static void check_few(const tile_kernels *kernels) {
         fill(a, 13), fill(b, 14), fill(c, 15);
         for (int64_t r = 0; r < rows; r++)
           for (int64_t d = width; d < PITCH; d++) a[r * PITCH + d] = 0;
-        kernels->few_scores(rows, keys, width, a, PITCH, b, stride, keys % 2 ? b : NULL, stride, c,
-                            TILE_KEYS);
+        kernels->few_scores(rows, keys, width, a, PITCH, b, stride, b, stride, c, TILE_KEYS);
         for (int64_t r = 0; r < rows; r++)
           for (int64_t j = 0; j < keys; j++) {
             double truth = 0;
@@ -336,8 +357,7 @@ static void check_few(const tile_kernels *kernels) {
                         1e-7 * (double)(width + 2));
           }
         fill(a, 16), fill(c, 17);
-        kernels->few_accumulate(rows, keys, width, a, TILE_KEYS, b, stride, rescale, keys % 2 ? b : NULL,
-                                stride, c, PITCH);
+        kernels->few_accumulate(rows, keys, width, a, TILE_KEYS, b, stride, rescale, b, stride, c, PITCH);
         const int64_t last = rows - 1; /* old output: as fill left it */
         static float old[LARGEST];
         fill(old, 17);
@@ -394,6 +414,7 @@ int main(void) {
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
       cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(dot_rows_are_those_with_the_vector),
       cmocka_unit_test(few_rows_have_the_same_products),
       cmocka_unit_test(unpack_undoes_pack),
   };

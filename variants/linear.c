@@ -170,7 +170,7 @@ static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linea
                           int64_t first, int64_t end) {
   const int64_t most = plan->kernels->max_rows;
   for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t j = first; j < end && j < tile->visible[r].end; j++)
+    for (int64_t j = first; j < end && j < tile->row[r].visible.end; j++)
       for (int64_t e = 0; e < tile->problem->value_dim; e++) {
         const float value = tile->value[j * tile->problem->value.position + e];
         const int64_t start = e / most * most;
@@ -192,7 +192,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
       plan->kernels->all_finite(end - first, tile->problem->value_dim, tile->value + first * stride, stride);
   const tile_values values = load_values(tile, plan, scratch, first, end, !finite);
   float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
-  for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->visible[r].end - first);
+  for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->row[r].visible.end - first);
   plan->kernels->scores(rows, end - first, tile->problem->head_dim, scratch->columns, scratch->keys,
                         plan->depth, NULL, scratch->weights);
   plan->kernels->hide(rows, end - first, from, to, 0, scratch->weights);
@@ -229,24 +229,46 @@ static void load_queries(const query_tile *tile, const linear_plan *plan, linear
 static void apply_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
   const attn_problem *problem = tile->problem;
   const int64_t depth = problem->head_dim;
+  const int64_t positions = plan->rows / tile->heads;
   const tile_ahead next = {
-      .row = {(const float *)tile->tensors->query + query_tile_offset(tile, &problem->query, plan->rows),
-              (const float *)tile->tensors->output + query_tile_offset(tile, &problem->output, plan->rows)},
+      .row = {(const float *)tile->tensors->query + query_tile_offset(tile, &problem->query, 0) +
+                  positions * problem->query.position,
+              (const float *)tile->tensors->output + query_tile_offset(tile, &problem->output, 0) +
+                  positions * problem->output.position},
       .stride = {problem->query.position, problem->output.position},
       .width = {depth, problem->value_dim}};
   for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
     plan->kernels->scores(value_strip(plan, e), tile->count, depth, scratch->state + depth * e,
                           scratch->queries, plan->depth, e == 0 ? &next : NULL,
                           scratch->output + plan->rows * e);
-  plan->kernels->few_scores(1, tile->count, depth, scratch->normaliser, 0, scratch->queries, plan->depth,
-                            NULL, 0, scratch->sums, 0);
+  plan->kernels->dot_rows(tile->rows, plan->depth, scratch->queries, plan->depth, scratch->normaliser,
+                          scratch->sums);
+}
+
+/* The output is divided by its sum. */
+static void write_output(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
+  const attn_problem *problem = tile->problem;
+  const float epsilon = (float)problem->epsilon;
+  float *row[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
+  for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
+  for (int64_t r = 0; r < tile->count; r++)
+    row[r] = (float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r);
+  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+    const int64_t pitch = value_strip(plan, e), left = problem->value_dim - e;
+    plan->kernels->scale_rows(tile->count, left < pitch ? left : pitch, scratch->output + plan->rows * e,
+                              pitch, factor, row);
+    for (int64_t r = 0; r < tile->count; r++) row[r] += pitch;
+  }
+  /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
+  for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0; r++)
+    memset((float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r), 0,
+           (size_t)problem->value_dim * sizeof(float));
 }
 
 /* One query tile, the state holding keys [0, seen). The tile's other keys join the state on the way;
  * returns up to where it then reaches. */
 static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                           int64_t seen) {
-  const attn_problem *problem = tile->problem;
   load_queries(tile, plan, scratch, seen < tile->keys.end);
   apply_state(tile, plan, scratch);
   for (int64_t first = seen; first < tile->keys.end; first = seen) {
@@ -255,45 +277,34 @@ static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linea
     add_pairs(tile, plan, scratch, first, seen);
     add_to_state(tile, plan, scratch, first, seen);
   }
-  float *row[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++)
-    factor[r] = tile->visible[r].end == 0 ? 0 : 1 / (scratch->sums[r] + (float)problem->epsilon);
-  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
-    const int64_t left = problem->value_dim - e;
-    for (int64_t r = 0; r < tile->count; r++) {
-      row[r] = (float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r) + e;
-      /* A query that is not finite has made NaNs of the empty state. */
-      if (tile->visible[r].end == 0)
-        memset(scratch->output + plan->rows * e + r * value_strip(plan, e), 0,
-               (size_t)value_strip(plan, e) * sizeof *scratch->output);
-    }
-    plan->kernels->scale_rows(tile->count, left < value_strip(plan, e) ? left : value_strip(plan, e),
-                              scratch->output + plan->rows * e, value_strip(plan, e), factor, row);
-  }
+  write_output(tile, plan, scratch);
   return seen;
 }
 
 /* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
-static query_tile place(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
-                        int64_t head, int64_t index) {
-  query_tile tile = {.kernels = plan->kernels, .problem = problem, .tensors = tensors, .heads = plan->group};
+static void place(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
+                  int64_t head, int64_t index, query_tile *tile) {
   const int64_t left = problem->query_length * plan->group - index * plan->rows;
-  tile.batch = head / problem->kv_heads;
-  tile.first_head = head % problem->kv_heads * plan->group;
-  tile.first_row = index * plan->rows;
-  tile.count = left < plan->rows ? left : plan->rows;
-  tile.rows = (tile.count + plan->kernels->lanes - 1) / plan->kernels->lanes * plan->kernels->lanes;
-  query_tile_place(&tile);
-  return tile;
+  tile->kernels = plan->kernels;
+  tile->problem = problem;
+  tile->tensors = tensors;
+  tile->batch = head / problem->kv_heads;
+  tile->first_head = head % problem->kv_heads * plan->group;
+  tile->heads = plan->group;
+  tile->first_row = index * plan->rows;
+  tile->count = left < plan->rows ? left : plan->rows;
+  tile->rows = round_up(tile->count, plan->kernels->lanes);
+  query_tile_place(tile);
 }
 
 /* Keys that every row of the tile sees: ends never fall along the rows. */
-static int64_t seen_by_all(const query_tile *tile) { return tile->visible[0].end; }
+static int64_t seen_by_all(const query_tile *tile) { return tile->row[0].visible.end; }
 
 /* The state of part p alone. */
 static void sum_part(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
                      linear_scratch *scratch, int64_t head, int64_t part) {
-  const query_tile last = place(problem, tensors, plan, head, plan->tiles - 1);
+  query_tile last;
+  place(problem, tensors, plan, head, plan->tiles - 1, &last);
   const int64_t first = part * plan->part_keys, end = first + plan->part_keys;
   memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
   advance(&last, plan, scratch, first, end < last.keys.end ? end : last.keys.end);
@@ -319,12 +330,13 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
                         linear_scratch *scratch, const float *states, int64_t head, int64_t share) {
   const int64_t first = plan->tiles * share / plan->parts, end = plan->tiles * (share + 1) / plan->parts;
   if (first == end) return;
-  query_tile tile = place(problem, tensors, plan, head, plan->tiles - 1);
+  query_tile tile;
+  place(problem, tensors, plan, head, plan->tiles - 1, &tile);
   const int64_t last_key = tile.keys.end;
-  tile = place(problem, tensors, plan, head, first);
+  place(problem, tensors, plan, head, first, &tile);
   int64_t seen = join_parts(plan, scratch, states, seen_by_all(&tile), last_key);
   for (int64_t index = first; index < end; index++) {
-    tile = place(problem, tensors, plan, head, index);
+    place(problem, tensors, plan, head, index, &tile);
     /* Where other keys are seen by some rows only, what is not a whole tile of keys goes with them. */
     const int64_t all = seen_by_all(&tile), whole = seen + (all - seen) / TILE_KEYS * TILE_KEYS;
     const int64_t ready = all == tile.keys.end ? all : whole;

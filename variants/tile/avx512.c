@@ -94,17 +94,11 @@ OP void restore_denormals(unsigned mode) {
 /* 2^t = 2^floor(t) 2^f, 0 <= f < 1: vreduceps takes the fraction, vscalefps the power. The polynomial is a
  * minimax fit of 2^f with float32 coefficients, the first being 1 so that 2^0 is exact; 1.19 ulp at worst.
  * One degree less misses 2 ulp where t is just below 0, since f is rounded there. */
-OP vec exp2_vec(vec t) {
-  vec f = _mm512_reduce_ps(t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
-  vec p = _mm512_set1_ps(0x1.cb4a9ap-13f);
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.44bd62p-10f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.3d4ff8p-7f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.c68154p-5f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.ebfdb6p-3f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(0x1.62e42ap-1f));
-  p = _mm512_fmadd_ps(p, f, _mm512_set1_ps(1.0f));
-  return _mm512_scalef_ps(p, t);
-}
+OP vec split_power(vec *t) { return _mm512_reduce_ps(*t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+OP vec times_power(vec p, vec t) { return _mm512_scalef_ps(p, t); }
+static const float exp2_polynomial[] = {
+    0x1.cb4a9ap-13f, 0x1.44bd62p-10f, 0x1.3d4ff8p-7f, 0x1.c68154p-5f, 0x1.ebfdb6p-3f, 0x1.62e42ap-1f, 1.0f};
+#define EXP_VECTORS 8
 
 #include "kernels.h"
 

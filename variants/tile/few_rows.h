@@ -53,7 +53,7 @@ INLINE void few_scores_rows(const int rows, int64_t keys, int64_t depth, const f
                             int64_t query_pitch, const float *key, int64_t key_stride, line_ahead ahead,
                             float *scores, int64_t pitch) {
   const int group = LANES / rows, places = group < PLACES ? group : PLACES;
-  const bool apart = ahead.first != key && keys % group == 0;
+  const bool apart = keys % group == 0;
   for (int64_t n = 0; n * group < keys; n++)
     if (apart)
       few_scores_group(rows, places, n, keys, depth, query, query_pitch, key, key_stride, ahead, scores,
@@ -123,7 +123,7 @@ INLINE void few_accumulate_rows(const int rows, int64_t keys, int64_t width, con
 static void few_scores(int64_t rows, int64_t keys, int64_t depth, const float *query, int64_t query_pitch,
                        const float *key, int64_t key_stride, const float *ahead, int64_t ahead_stride,
                        float *out, int64_t pitch) {
-  const line_ahead next = ahead ? (line_ahead){ahead, ahead_stride} : (line_ahead){key, key_stride};
+  const line_ahead next = {ahead, ahead_stride};
   for (int64_t r = 0, step; r < rows; r += step, query += step * query_pitch, out += step * pitch) {
     step = rows - r >= 4 ? 4 : rows - r >= 2 ? 2 : 1;
     switch (step) {
@@ -138,7 +138,7 @@ static void few_accumulate(int64_t rows, int64_t keys, int64_t width, const floa
                            int64_t weights_pitch, const float *value, int64_t value_stride,
                            const float *rescale, const float *ahead, int64_t ahead_stride, float *out,
                            int64_t pitch) {
-  const line_ahead next = ahead ? (line_ahead){ahead, ahead_stride} : (line_ahead){value, value_stride};
+  const line_ahead next = {ahead, ahead_stride};
   for (int64_t r = 0, step; r < rows; r += step) {
     step = rows - r >= 4 ? 4 : rows - r >= 2 ? 2 : 1;
     const float *weight = weights + r * weights_pitch;

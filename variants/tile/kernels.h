@@ -1,8 +1,8 @@
 /* The tile kernels, written once over the vector operations of an instruction set. The file that includes
  * this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast, zero,
  * fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, select_less,
- * product_error, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, exp2_vec; and after
- * it, the table.
+ * product_error, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power,
+ * times_power, exp2_polynomial, EXP_VECTORS; and after it, the table.
  *
  * Everything rests on one register tile: `group` broadcast elements times `vectors` vectors of rows, all
  * sums in registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit
@@ -66,6 +66,25 @@ INLINE void product_ahead(const int vectors, const int group, int64_t depth, con
     product(vectors, group, false, depth, columns, pitch, scalars, group_stride, depth_stride, ahead, sum);
 }
 
+/* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
+ * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
+ * take 0.84 of the time. */
+INLINE void exp2_each(const int n, vec x[], const vec *low) {
+  vec f[EXP_VECTORS], p[EXP_VECTORS];
+  for (int i = 0; i < n; i++) f[i] = split_power(&x[i]);
+  for (int i = 0; low && i < n; i++) f[i] = add(f[i], low[i]);
+  for (int i = 0; i < n; i++) p[i] = broadcast(&exp2_polynomial[0]);
+#pragma GCC unroll 8
+  for (int k = 1; k < (int)(sizeof exp2_polynomial / sizeof *exp2_polynomial); k++)
+    for (int i = 0; i < n; i++) p[i] = fused_multiply_add(p[i], f[i], broadcast(&exp2_polynomial[k]));
+  for (int i = 0; i < n; i++) x[i] = times_power(p[i], x[i]);
+}
+
+INLINE vec exp2_vec(vec x) {
+  exp2_each(1, &x, NULL);
+  return x;
+}
+
 /* Depth is cut evenly so that the slice of queries that every group of keys reads again, 24 KiB, stays in a 32 KiB
  * L1. */
 INLINE int64_t depth_slice(int64_t rows, int64_t depth) {
@@ -73,75 +92,96 @@ INLINE int64_t depth_slice(int64_t rows, int64_t depth) {
   return slices > 1 ? (depth + slices - 1) / slices : depth;
 }
 
-INLINE void scores_group(const int vectors, const int group, int64_t depth, bool first_slice,
-                         const float *restrict queries, const float *restrict key, int64_t key_stride,
-                         line_ahead ahead, float *restrict scores) {
+/* A product of a tile goes group by group, the rest in smaller and smaller ones. */
+typedef struct groups_done {
+  int64_t elements, groups;
+} groups_done;
+
+INLINE groups_done scores_groups(const int vectors, const int group, int64_t keys, int64_t depth,
+                                 bool first_slice, const float *restrict queries, const float *restrict key,
+                                 int64_t key_stride, const tile_ahead *ahead, float *restrict scores,
+                                 groups_done done) {
   const int64_t rows = vectors * LANES;
-  vec sum[MAX_GROUP][MAX_VECTORS];
-  for (int g = 0; g < group; g++)
-    for (int v = 0; v < vectors; v++) sum[g][v] = first_slice ? zero() : load(scores + g * rows + v * LANES);
-  product_ahead(vectors, group, depth, queries, rows, key, key_stride, 1, ahead, sum);
-  for (int g = 0; g < group; g++)
-    for (int v = 0; v < vectors; v++) store(scores + g * rows + v * LANES, sum[g][v]);
+  for (; done.elements + group <= keys; done.elements += group) {
+    float *out = scores + done.elements * rows;
+    vec sum[MAX_GROUP][MAX_VECTORS];
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++) sum[g][v] = first_slice ? zero() : load(out + g * rows + v * LANES);
+    product_ahead(vectors, group, depth, queries, rows, key + done.elements * key_stride, key_stride, 1,
+                  line_of(ahead, done.groups++, depth), sum);
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++) store(out + g * rows + v * LANES, sum[g][v]);
+  }
+  return done;
 }
 
 INLINE void scores_rows(const int vectors, int64_t keys, int64_t depth, const float *restrict queries,
                         const float *restrict key, int64_t key_stride, const tile_ahead *ahead,
                         float *restrict scores) {
-  const int64_t rows = vectors * LANES;
-  const int group = GROUP(vectors);
-  int64_t n = 0;
-  const int64_t whole = depth_slice(rows, depth);
-  for (int64_t d = 0; d == 0 || d < depth; d += whole) {
+  const int64_t rows = vectors * LANES, whole = depth_slice(rows, depth);
+  groups_done done = {0, 0};
+  for (int64_t d = 0; d == 0 || d < depth; d += whole, done.elements = 0) {
     const int64_t slice = depth - d < whole ? depth - d : whole;
-    const float *columns = queries + d * rows;
-    int64_t j = 0;
-    for (; j + group <= keys; j += group)
-      scores_group(vectors, group, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++, slice), scores + j * rows);
-    for (; j + 2 <= keys; j += 2)
-      scores_group(vectors, 2, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++, slice), scores + j * rows);
-    for (; j < keys; j++)
-      scores_group(vectors, 1, slice, d == 0, columns, key + j * key_stride + d, key_stride,
-                   line_of(ahead, n++, slice), scores + j * rows);
+    const float *columns = queries + d * rows, *from = key + d;
+    done = scores_groups(vectors, GROUP(vectors), keys, slice, d == 0, columns, from, key_stride, ahead,
+                         scores, done);
+    if (GROUP(vectors) > 4)
+      done = scores_groups(vectors, 4, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
+    done = scores_groups(vectors, 2, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
+    done = scores_groups(vectors, 1, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
   }
 }
 
-INLINE void accumulate_group(const int vectors, const int group, int64_t keys, const float *restrict weights,
-                             int64_t pitch, const float *restrict value, int64_t value_stride,
-                             const float *restrict rescale, line_ahead ahead, float *restrict output,
-                             int64_t output_pitch) {
-  vec sum[MAX_GROUP][MAX_VECTORS];
-  for (int g = 0; g < group; g++)
-    for (int v = 0; v < vectors; v++) sum[g][v] = zero();
-  product_ahead(vectors, group, keys, weights, pitch, value, 1, value_stride, ahead, sum);
-  /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
-   * tile long plus one a tile. */
-  for (int v = 0; v < vectors; v++) {
-    vec factor = load(rescale + v * LANES);
-    for (int g = 0; g < group; g++) {
-      float *out = output + g * output_pitch + v * LANES;
-      store(out, fused_multiply_add(load(out), factor, sum[g][v]));
+INLINE groups_done accumulate_groups(const int vectors, const int group, int64_t keys, int64_t width,
+                                     const float *restrict weights, int64_t pitch,
+                                     const float *restrict value, int64_t value_stride,
+                                     const float *restrict rescale, const tile_ahead *ahead,
+                                     float *restrict output, int64_t output_pitch, groups_done done) {
+  for (; done.elements + group <= width; done.elements += group) {
+    vec sum[MAX_GROUP][MAX_VECTORS];
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++) sum[g][v] = zero();
+    product_ahead(vectors, group, keys, weights, pitch, value + done.elements, 1, value_stride,
+                  line_of(ahead, done.groups++, keys), sum);
+    /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
+     * tile long plus one a tile. */
+    for (int v = 0; v < vectors; v++) {
+      vec factor = load(rescale + v * LANES);
+      for (int g = 0; g < group; g++) {
+        float *out = output + (done.elements + g) * output_pitch + v * LANES;
+        store(out, fused_multiply_add(load(out), factor, sum[g][v]));
+      }
     }
   }
+  return done;
 }
 
 INLINE void accumulate_rows(const int vectors, int64_t keys, int64_t width, const float *restrict weights,
                             int64_t pitch, const float *restrict value, int64_t value_stride,
                             const float *restrict rescale, const tile_ahead *ahead, float *restrict output,
                             int64_t output_pitch) {
-  const int group = GROUP(vectors);
-  int64_t e = 0, n = 0;
-  for (; e + group <= width; e += group)
-    accumulate_group(vectors, group, keys, weights, pitch, value + e, value_stride, rescale,
-                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
-  for (; e + 2 <= width; e += 2)
-    accumulate_group(vectors, 2, keys, weights, pitch, value + e, value_stride, rescale,
-                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
-  for (; e < width; e++)
-    accumulate_group(vectors, 1, keys, weights, pitch, value + e, value_stride, rescale,
-                     line_of(ahead, n++, keys), output + e * output_pitch, output_pitch);
+  groups_done done = {0, 0};
+  done = accumulate_groups(vectors, GROUP(vectors), keys, width, weights, pitch, value, value_stride, rescale,
+                           ahead, output, output_pitch, done);
+  if (GROUP(vectors) > 4)
+    done = accumulate_groups(vectors, 4, keys, width, weights, pitch, value, value_stride, rescale, ahead,
+                             output, output_pitch, done);
+  done = accumulate_groups(vectors, 2, keys, width, weights, pitch, value, value_stride, rescale, ahead,
+                           output, output_pitch, done);
+  done = accumulate_groups(vectors, 1, keys, width, weights, pitch, value, value_stride, rescale, ahead,
+                           output, output_pitch, done);
+}
+
+/* Scores of some keys become weights, which are added to `total`. */
+INLINE void weigh(const int vectors, const int keys, float *scores, const vec shift[MAX_VECTORS],
+                  vec total[MAX_VECTORS]) {
+  vec weight[EXP_VECTORS];
+  for (int i = 0; i < keys * vectors; i++) weight[i] = subtract(load(scores + i * LANES), shift[i % vectors]);
+  exp2_each(keys * vectors, weight, NULL);
+  for (int i = 0; i < keys * vectors; i++) {
+    store(scores + i * LANES, weight[i]);
+    total[i % vectors] = add(total[i % vectors], weight[i]);
+  }
 }
 
 INLINE void softmax_rows(const int vectors, int64_t keys, float *restrict scores, float *restrict max,
@@ -170,13 +210,9 @@ INLINE void softmax_rows(const int vectors, int64_t keys, float *restrict scores
     store(rescale + v * LANES, exp2_vec(subtract(old_max, shift[v])));
     total[v] = zero();
   }
-  for (j = 0; j < keys; j++)
-    for (int v = 0; v < vectors; v++) {
-      float *score = scores + j * rows + v * LANES;
-      vec weight = exp2_vec(subtract(load(score), shift[v]));
-      store(score, weight);
-      total[v] = add(total[v], weight);
-    }
+  const int together = EXP_VECTORS / vectors;
+  for (j = 0; j + together <= keys; j += together) weigh(vectors, together, scores + j * rows, shift, total);
+  for (; j < keys; j++) weigh(vectors, 1, scores + j * rows, shift, total);
   for (int v = 0; v < vectors; v++) {
     float *row_sum = sum + v * LANES;
     store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
@@ -201,15 +237,17 @@ INLINE void hide_rows(const int vectors, int64_t keys, const float *restrict fir
 /* 0 times a number is 0, unless that is infinite or none. */
 static bool all_finite(int64_t rows, int64_t width, const float *x, int64_t stride) {
   const int64_t whole = width / LANES * LANES;
-  vec sum[2] = {zero(), zero()};
+  vec sum[4] = {zero(), zero(), zero(), zero()}; /* chains, to hide the latency of the addition */
   for (int64_t r = 0; r < rows; r++) {
-    for (int64_t n = 0; n < whole; n += LANES)
-      sum[n / LANES % 2] = fused_multiply_add(load(x + r * stride + n), zero(), sum[n / LANES % 2]);
-    if (whole < width)
-      sum[0] = fused_multiply_add(load_part(x + r * stride + whole, (int)(width - whole)), zero(), sum[0]);
+    const float *row = x + r * stride;
+    int64_t n = 0;
+    for (; n + 4 * LANES <= whole; n += 4 * LANES)
+      for (int c = 0; c < 4; c++) sum[c] = fused_multiply_add(load(row + n + c * LANES), zero(), sum[c]);
+    for (; n < whole; n += LANES) sum[0] = fused_multiply_add(load(row + n), zero(), sum[0]);
+    if (n < width) sum[1] = fused_multiply_add(load_part(row + n, (int)(width - n)), zero(), sum[1]);
   }
   float lane[LANES], all = 0;
-  store(lane, add(sum[0], sum[1]));
+  store(lane, add(add(sum[0], sum[1]), add(sum[2], sum[3])));
   for (int l = 0; l < LANES; l++) all += lane[l];
   return all == 0;
 }
@@ -221,9 +259,9 @@ static void exp2_all(int64_t count, float *x) {
 }
 
 static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
-  enum { CHAINS = 4 };
+  enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };
   const unsigned mode = flush_denormals();
-  vec largest[CHAINS], total[CHAINS];
+  vec largest[CHAINS], total[CHAINS], shift[CHAINS];
   for (int c = 0; c < CHAINS; c++) {
     largest[c] = broadcast(max);
     total[c] = zero();
@@ -236,13 +274,11 @@ static void softmax_row(int64_t count, float *restrict x, float *restrict max, f
   store(lane, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
   for (int l = 0; l < LANES; l++) *max = lane[l] > *max ? lane[l] : *max;
 
-  const vec shift = broadcast(&(float){*max == -INFINITY ? 0 : *max});
-  for (int64_t n = 0; n < count; n += LANES) {
-    const int c = (int)(n / LANES % CHAINS);
-    vec weight = exp2_vec(subtract(load(x + n), shift));
-    store(x + n, weight);
-    total[c] = add(total[c], weight);
-  }
+  for (int c = 0; c < CHAINS; c++) shift[c] = broadcast(&(float){*max == -INFINITY ? 0 : *max});
+  int64_t n = 0;
+  for (; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES)
+    weigh(CHAINS, TOGETHER, x + n, shift, total);
+  for (; n < count; n += LANES) weigh(1, 1, x + n, shift, total);
   store(lane, add(add(total[0], total[1]), add(total[2], total[3])));
   *sum = 0;
   for (int l = 0; l < LANES; l++) *sum += lane[l];
@@ -335,35 +371,34 @@ static void softcap(int64_t count, float cap, float *x) {
   }
 }
 
-/* e^x for x <= 0 as 2^(x log2 e), with the error of that product put back: 2^(t + r) = 2^t (1 + r ln 2).
- * Where x > 0 that is e^0 = 1, to which x is added. */
-INLINE vec elu1_vec(vec x) {
+/* e^x for x <= 0 as 2^(x log2 e), with the error of that product added to the fraction. Where x > 0 that is
+ * e^0 = 1, to which x is added. */
+INLINE void elu1_each(const int n, const float *x, float *y) {
   const vec log2e = broadcast(&(float){0x1.715476p+0f}), log2e_rest = broadcast(&(float){0x1.4ae0cp-26f});
-  vec negative = maximum(broadcast(&(float){-104.0f}), minimum(zero(), x));
-  vec t = multiply(negative, log2e);
-  vec rest = fused_multiply_add(negative, log2e_rest, product_error(negative, log2e, t));
-  vec power = exp2_vec(t);
-  power = fused_multiply_add(power, multiply(rest, broadcast(&(float){0x1.62e43p-1f})), power);
-  return add(maximum(zero(), x), power);
+  vec negative[EXP_VECTORS], power[EXP_VECTORS], low[EXP_VECTORS];
+  for (int i = 0; i < n; i++)
+    negative[i] = maximum(broadcast(&(float){-104.0f}), minimum(zero(), load(x + i * LANES)));
+  for (int i = 0; i < n; i++) power[i] = multiply(negative[i], log2e);
+  for (int i = 0; i < n; i++) low[i] = product_error(negative[i], log2e, power[i]);
+  for (int i = 0; i < n; i++) low[i] = fused_multiply_add(negative[i], log2e_rest, low[i]);
+  exp2_each(n, power, low);
+  for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), load(x + i * LANES)), power[i]));
 }
 
-static void elu1(int64_t rows, int64_t count, const float *restrict x, int64_t stride, float *restrict y,
-                 int64_t pitch) {
+static void elu1(int64_t rows, int64_t count, const float *x, int64_t stride, float *y, int64_t pitch) {
   const unsigned mode = flush_denormals();
+  if (stride == count && pitch == count) count = pitch = rows * count, rows = 1;
   for (int64_t r = 0; r < rows; r++) {
     const float *from = x + r * stride;
     float *to = y + r * pitch;
     int64_t n = 0;
-    /* Four at a time: one alone is a chain of 15 operations, of which too few fit in flight. */
-    for (; n + 4 * LANES <= count; n += 4 * LANES) {
-      vec a[4];
-      for (int v = 0; v < 4; v++) a[v] = elu1_vec(load(from + n + v * LANES));
-      for (int v = 0; v < 4; v++) store(to + n + v * LANES, a[v]);
-    }
-    for (; n + LANES <= count; n += LANES) store(to + n, elu1_vec(load(from + n)));
+    for (; n + EXP_VECTORS * LANES <= count; n += EXP_VECTORS * LANES)
+      elu1_each(EXP_VECTORS, from + n, to + n);
+    for (; n + LANES <= count; n += LANES) elu1_each(1, from + n, to + n);
     if (n < count) {
       float rest[LANES];
-      store(rest, elu1_vec(load_part(from + n, (int)(count - n))));
+      store(rest, load_part(from + n, (int)(count - n)));
+      elu1_each(1, rest, rest);
       memcpy(to + n, rest, (size_t)(count - n) * sizeof *rest);
     }
     if (count < pitch) memset(to + count, 0, (size_t)(pitch - count) * sizeof *to);
@@ -415,10 +450,25 @@ static void scale_rows(int64_t count, int64_t width, const float *restrict x, in
   }
 }
 
+/* LANES sums side by side, added up together. */
+static void dot_rows(int64_t rows, int64_t width, const float *restrict x, int64_t pitch,
+                     const float *restrict y, float *restrict dots) {
+  for (int64_t r = 0; r < rows; r += LANES) {
+    vec sum[LANES];
+    for (int l = 0; l < LANES; l++) sum[l] = zero();
+    for (int64_t n = 0; n < width; n += LANES) {
+      const vec factor = load(y + n);
+      for (int l = 0; l < LANES; l++)
+        sum[l] = fused_multiply_add(load(x + (r + l) * pitch + n), factor, sum[l]);
+    }
+    store(dots + r, sums_of(sum));
+  }
+}
+
 #include "few_rows.h"
 
 #define TILE_TABLE(isa)                                                                                      \
   {                                                                                                          \
     isa, LANES, MAX_VECTORS *LANES, scores, accumulate, softmax, hide, all_finite, softmax_row, softcap,     \
-        exp2_all, elu1, pack, unpack, scale_rows, few_scores, few_accumulate                                 \
+        exp2_all, elu1, pack, unpack, scale_rows, dot_rows, few_scores, few_accumulate                       \
   }

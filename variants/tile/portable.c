@@ -65,26 +65,20 @@ OP vec sums_of(const vec x[LANES]) {
 
 OP vec zero_where_minus_infinity(vec a) { return (vec)((ivec)a & (a != set(-__builtin_inff()))); }
 
-/* exp2_vec makes no denormal numbers. */
+/* times_power makes no denormal numbers. */
 OP unsigned flush_denormals(void) { return 0; }
 OP void restore_denormals(unsigned mode) { (void)mode; }
 
 /* As in avx2.c; 1.2 ulp at worst without a fused multiply-add. */
-OP vec exp2_vec(vec t) {
-  const vec magic = set(0x1.8p23f + 127.0f);
-  t = maximum(set(-127.0f), t);
-  vec shifted = t + magic;
-  vec f = t - (shifted - magic);
-  vec power = (vec)((ivec)shifted << 23);
-  vec p = set(0x1.41d334p-13f);
-  p = p * f + set(0x1.5f456ap-10f);
-  p = p * f + set(0x1.3b2dbcp-7f);
-  p = p * f + set(0x1.c6aed4p-5f);
-  p = p * f + set(0x1.ebfbdap-3f);
-  p = p * f + set(0x1.62e430p-1f);
-  p = p * f + set(1.0f);
-  return p * power;
+OP vec split_power(vec *t) {
+  const vec magic = set(0x1.8p23f + 127.0f), whole = maximum(set(-127.0f), *t);
+  *t = whole + magic;
+  return whole - (*t - magic);
 }
+OP vec times_power(vec p, vec shifted) { return p * (vec)((ivec)shifted << 23); }
+static const float exp2_polynomial[] = {
+    0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
+#define EXP_VECTORS 4
 
 #include "kernels.h"
 

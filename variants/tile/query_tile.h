@@ -8,6 +8,11 @@
 /* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
  * first_head + (first_row + r) % heads: `heads` query heads that share their keys are stacked, position by
  * position, so that a causal tile stays narrow. */
+typedef struct query_tile_row {
+  int64_t position, head; /* of the query */
+  attn_range visible;
+} query_tile_row;
+
 typedef struct query_tile {
   const tile_kernels *kernels;
   const attn_problem *problem;
@@ -19,7 +24,7 @@ typedef struct query_tile {
   bool few;      /* at most TILE_FEW_ROWS rows, stored row by row; else columns, see tile.h */
 
   const float *key, *value; /* of this batch entry and key/value head */
-  attn_range visible[TILE_MAX_ROWS];
+  query_tile_row row[TILE_MAX_ROWS];
   attn_range keys;   /* all keys that some row sees */
   attn_range shared; /* those that every row sees */
 
@@ -42,22 +47,13 @@ typedef struct query_tile_sizes {
 } query_tile_sizes;
 query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few);
 
-/* Position of row r, its query head, and its element offset in a tensor with these strides. Where heads are not
- * stacked there is nothing to divide: a division takes 40 cycles, and these are asked a few times a row. */
-static inline int64_t query_tile_position(const query_tile *tile, int64_t r) {
-  return tile->heads == 1 ? tile->first_row + r : (tile->first_row + r) / tile->heads;
-}
-
-static inline int64_t query_tile_head(const query_tile *tile, int64_t r) {
-  return tile->first_head + (tile->heads == 1 ? 0 : (tile->first_row + r) % tile->heads);
-}
-
+/* Element offset of row r in a tensor with these strides. */
 static inline int64_t query_tile_offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
-  return tile->batch * strides->batch + query_tile_head(tile, r) * strides->head +
-         query_tile_position(tile, r) * strides->position;
+  return tile->batch * strides->batch + tile->row[r].head * strides->head +
+         tile->row[r].position * strides->position;
 }
 
-/* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows' keys. */
+/* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows and their keys. */
 void query_tile_place(query_tile *tile);
 
 /* Points the tile at its memory. */

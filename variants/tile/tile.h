@@ -76,11 +76,14 @@ typedef struct tile_kernels {
   void (*scale_rows)(int64_t count, int64_t width, const float *x, int64_t pitch, const float *factor,
                      float *const *row);
 
+  /* dots[r] = sum_n x[r * pitch + n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
+  void (*dot_rows)(int64_t rows, int64_t width, const float *x, int64_t pitch, const float *y, float *dots);
+
   /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
    *     scores[r * pitch + j] = sum_d query[r * query_pitch + d] * key[j * key_stride + d]
    *     output[r * pitch + e] = output[r * pitch + e] * rescale[r] + sum_j weights[r, j] * value[j, e]
    * query_pitch and the output's pitch are multiples of lanes; query is padded with zeros. ahead: rows that
-   * are fetched meanwhile, one for each key; NULL for none. */
+   * are fetched meanwhile, one for each key. */
   void (*few_scores)(int64_t rows, int64_t keys, int64_t depth, const float *query, int64_t query_pitch,
                      const float *key, int64_t key_stride, const float *ahead, int64_t ahead_stride,
                      float *scores, int64_t pitch);
