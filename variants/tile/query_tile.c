@@ -100,8 +100,8 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
                               row_pitch(tile->kernels, problem->head_dim), key, problem->key.position, value,
                               problem->value.position, tile->scores, tile->score_row);
   else
-    tile->kernels->scores(tile->rows, end - first, problem->head_dim, tile->queries, key,
-                          problem->key.position, tile->leads ? &next : NULL, tile->scores);
+    tile->kernels->scores(tile->rows, end - first, problem->head_dim, tile->queries, tile->rows, key,
+                          problem->key.position, tile->leads ? &next : NULL, tile->scores, tile->rows);
   if (problem->softcap > 0) {
     const float cap = (float)(problem->softcap / ln2);
     const int64_t padded = round_up(end - first, tile->kernels->lanes);

@@ -27,12 +27,13 @@ typedef struct tile_kernels {
   int64_t max_rows;
 
   /* scores[j, r] = sum_d key[j * key_stride + d] * queries[d, r]      d < depth, j < keys
-   * ahead may be NULL, here and below. */
-  void (*scores)(int64_t rows, int64_t keys, int64_t depth, const float *queries, const float *key,
-                 int64_t key_stride, const tile_ahead *ahead, float *scores);
+   * Columns of queries and of scores are pitches apart that may exceed rows. ahead may be NULL, here and below. */
+  void (*scores)(int64_t rows, int64_t keys, int64_t depth, const float *queries, int64_t queries_pitch,
+                 const float *key, int64_t key_stride, const tile_ahead *ahead, float *scores,
+                 int64_t scores_pitch);
 
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j * value_stride + e]
-   * for e < width. Columns of weights and of output are pitches apart that may exceed rows. */
+   * for e < width. The columns of weights and of output have pitches as well. */
   void (*accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t weights_pitch,
                      const float *value, int64_t value_stride, const float *rescale, const tile_ahead *ahead,
                      float *output, int64_t output_pitch);
