@@ -264,6 +264,9 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);
+    /* Which is relative to the weights: none may be 0, which says that a key is hidden. */
+    for (int64_t j = 0; j < problem->key_length; j++)
+      if (row->visible[j] && row->weights[j] == 0) row->weights[j] = DBL_TRUE_MIN;
     return;
   }
 

@@ -279,6 +279,16 @@ static void a_score_of_plus_infinity_makes_the_row_nan(void **unused) {
   assert_true(isnan(a.output[0]) && isnan(a.row.lse));
 }
 
+static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.problem.right = 2; /* keys 0 to 2 */
+  a.query[0] = a.key[1] = FLT_MAX;
+  solve_small_row();
+  assert_true(isinf(a.row.weights_bound) && isinf(a.bound[0]));
+  assert_true(a.weights[0] > 0 && a.weights[2] > 0 && a.weights[3] == 0);
+}
+
 static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   (void)unused;
   assert_true(reference_error_share(NAN, NAN, 0) == 0);
@@ -304,6 +314,7 @@ int main(void) {
       cmocka_unit_test(a_row_whose_bias_is_all_minus_infinity_is_zero),
       cmocka_unit_test(hidden_keys_hide_their_nan),
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
+      cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
       cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
