@@ -16,17 +16,20 @@
 
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const int64_t step = query_tile_keys(tiles->few);
-  for (int64_t j = keys.first; j < keys.end; j += step)
+  for (int64_t j = keys.first; j < keys.end; j += step) {
+    const int64_t last = j + step < keys.end ? j + step : keys.end;
+    const tile_values values = query_tile_values(tiles, count, j, last);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = j > tile->keys.first ? j : tile->keys.first;
-      const int64_t last = j + step < keys.end ? j + step : keys.end;
       const int64_t end = last < tile->keys.end ? last : tile->keys.end;
       if (first >= end) continue;
       query_tile_scores(tile, first, end);
       const bool hidden = query_tile_hide(tile, first, end);
       query_tile_weights(tile, first, end);
-      query_tile_accumulate(tile, first, end, hidden);
+      query_tile_accumulate(tile, first, end, values.row + (first - j) * values.stride, values.stride,
+                            hidden);
     }
+  }
 }
 
 static schedule_shape shape(void) { return (schedule_shape){.heads = 1, .rows = tile_select()->max_rows}; }

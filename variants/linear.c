@@ -43,12 +43,6 @@ typedef struct linear_scratch {
   float *ones;       /* [TILE_MAX_ROWS] */
 } linear_scratch;
 
-/* The values of a tile of keys, and where they are. */
-typedef struct tile_values {
-  const float *first;
-  int64_t stride;
-} tile_values;
-
 static const float one = 1;
 
 static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -145,7 +139,7 @@ static void add_to_state(const query_tile *tile, const linear_plan *plan, linear
       .width = {depth, problem->value_dim}};
   for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
-    plan->kernels->accumulate(wide, end - first, depth, values.first + e, values.stride, scratch->keys,
+    plan->kernels->accumulate(wide, end - first, depth, values.row + e, values.stride, scratch->keys,
                               plan->depth, scratch->ones, e == 0 && end < problem->key_length ? &next : NULL,
                               scratch->state + depth * e, wide);
   }
@@ -209,7 +203,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
     const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
     for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
       plan->kernels->accumulate(strip(plan, plan->width, e), last_seen(to, tile->count, r, lanes), count,
-                                values.first + e, values.stride, scratch->weights + r, rows, scratch->ones,
+                                values.row + e, values.stride, scratch->weights + r, rows, scratch->ones,
                                 NULL, scratch->output + r * plan->width + e, plan->width);
   }
   if (!finite) add_nonfinite(tile, plan, scratch, first, end);

@@ -16,8 +16,12 @@ static int64_t row_pitch(const tile_kernels *kernels, int64_t features) {
   return round_up(features, kernels->lanes);
 }
 
+/* Floats between rows that would crowd a few sets of a cache: 8 lines of 64 bytes, and multiples of that. Rows an
+ * odd number of lines apart use all sets alike. */
+enum { LINE = 16, CROWDED = 8 * LINE };
+static int64_t spread(int64_t width) { return (round_up(width, LINE) / LINE | 1) * LINE; }
+
 query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few) {
-  enum { LINE = 16 };
   const tile_kernels *kernels = tile_select();
   const int64_t keys = query_tile_keys(few);
   const int64_t depth = few ? row_pitch(kernels, problem->head_dim) : problem->head_dim;
@@ -25,7 +29,8 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, b
   return (query_tile_sizes){
       .queries = (size_t)round_up(rows * depth, LINE),
       .state = (size_t)round_up(rows * (width + 2), LINE),
-      .scratch = (size_t)round_up(rows * (keys + 1) + keys * problem->value_dim, LINE),
+      .scratch = (size_t)round_up(rows * (keys + 1) + keys * problem->value_dim, LINE) +
+                 (size_t)(few ? 0 : keys * spread(problem->value_dim)),
   };
 }
 
@@ -65,6 +70,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->scores = scratch;
   tile->rescale = tile->scores + query_tile_keys(tile->few) * tile->rows;
   tile->finite = tile->rescale + tile->rows;
+  tile->spread_values = scratch + round_up(tile->finite - scratch + query_tile_keys(tile->few) * width, LINE);
 }
 
 void query_tile_begin(query_tile *tile) {
@@ -191,11 +197,21 @@ static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   }
 }
 
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, bool hidden) {
+tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end) {
+  const int64_t width = tiles->problem->value_dim, stride = tiles->problem->value.position;
+  const float *value = tiles->value + first * stride;
+  const bool crowded = stride > width && stride % CROWDED == 0;
+  if (count == 1 || tiles->few || !crowded) return (tile_values){value, stride};
+  const int64_t apart = spread(width);
+  for (int64_t j = 0; j < end - first; j++)
+    memcpy(tiles->spread_values + j * apart, value + j * stride, (size_t)width * sizeof *value);
+  return (tile_values){tiles->spread_values, apart};
+}
+
+void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, const float *value, int64_t stride,
+                           bool hidden) {
   const attn_problem *problem = tile->problem;
   const int64_t width = problem->value_dim;
-  int64_t stride = problem->value.position;
-  const float *value = tile->value + first * stride;
   const float *key = tile->key + end * problem->key.position; /* wanted next */
   const tile_ahead next = {.row = {key}, .stride = {problem->key.position}, .width = {problem->head_dim}};
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
