@@ -137,8 +137,8 @@ static const char *const single[] = {
     "causal/B:2/H:4/Hkv:1/D:64/T:90/lse/layout:bthd",
     "window:20/B:2/H:3/D:64/T:90/lse/layout:bthd",
     /* enough tiles for some to pass the keys together, rows that crowd a cache */
-    "full/B:1/H:64/D:8/T:66/lse/layout:bthd",
-    "window:30/B:1/H:64/D:8/T:70/layout:bthd",
+    "full/B:1/H:64/D:16/T:66/lse/layout:bthd",
+    "window:30/B:1/H:64/D:16/T:70/layout:bthd",
     "linear/full/B:2/H:4/Hkv:2/D:32/T:90/layout:bthd",
     "linear/causal/B:2/H:4/Hkv:2/D:32/T:90/layout:bthd",
     "full/B:2/H:4/Hkv:2/D:64/T:90/mask:bhq/bias:bhq/lse/layout:padded",

@@ -16,9 +16,9 @@ static int64_t row_pitch(const tile_kernels *kernels, int64_t features) {
   return round_up(features, kernels->lanes);
 }
 
-/* Floats between rows that would crowd a few sets of a cache: 8 lines of 64 bytes, and multiples of that. Rows an
- * odd number of lines apart use all sets alike. */
-enum { LINE = 16, CROWDED = 8 * LINE };
+enum { LINE = 16 }; /* floats of a cache line */
+
+/* Rows an odd number of cache lines apart use all sets of a cache alike. */
 static int64_t spread(int64_t width) { return (round_up(width, LINE) / LINE | 1) * LINE; }
 
 query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few) {
@@ -200,8 +200,11 @@ static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
 tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end) {
   const int64_t width = tiles->problem->value_dim, stride = tiles->problem->value.position;
   const float *value = tiles->value + first * stride;
-  const bool crowded = stride > width && stride % CROWDED == 0;
-  if (count == 1 || tiles->few || !crowded) return (tile_values){value, stride};
+  /* It pays for more rows than one tile has, and from this distance on: where the register tile is narrow and a value
+   * serves few rows at a time (AVX2), rows that share 8 of 64 sets, else those that share one. */
+  const int64_t crowded = (tiles->kernels->max_rows < TILE_MAX_ROWS ? 8 : 64) * LINE;
+  if (tiles->few || count * tiles->rows <= TILE_MAX_ROWS || stride % crowded != 0)
+    return (tile_values){value, stride};
   const int64_t apart = spread(width);
   for (int64_t j = 0; j < end - first; j++)
     memcpy(tiles->spread_values + j * apart, value + j * stride, (size_t)width * sizeof *value);

@@ -80,7 +80,7 @@ typedef struct tile_values {
 
 /* The values of keys [first, end) for `count` tiles that pass them together: where they are, or copied to where
  * their rows do not crowd a few sets of the L1 cache. Products read 64 rows side by side, which as rows of
- * [B, T, H, D] would push each other out: with the copy, 16 heads of D = 128 take 0.84 to 0.92 of the time. */
+ * [B, T, H, D] push each other out: with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
 
 /* Adds the weighted values of keys [first, end) to the output; rows of values are `stride` apart. */
