@@ -68,7 +68,7 @@ INLINE void product_ahead(const int vectors, const int group, int64_t depth, con
 
 /* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
  * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
- * take 0.84 of the time. */
+ * take 0.89 of the time of a softmax. */
 INLINE void exp2_each(const int n, vec x[], const vec *low) {
   vec f[EXP_VECTORS], p[EXP_VECTORS];
   for (int i = 0; i < n; i++) f[i] = split_power(&x[i]);
