@@ -3,6 +3,7 @@
 #include "interrupt.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "timer.h"
@@ -10,22 +11,19 @@
 static const int signals[2] = {SIGINT, SIGTERM};
 static const double same_wish_seconds = 0.2;
 static struct sigaction before[2];
-static volatile sig_atomic_t wanted;
-static double wanted_since; /* read and written by the handler, or before it can run */
+static _Atomic double wanted_since; /* 0: nobody has wished it; two threads may handle a signal at once */
 
 static void on_signal(int number) {
   const double now = wall_seconds();
-  if (!wanted) {
-    wanted = 1;
-    wanted_since = now;
-  } else if (now - wanted_since > same_wish_seconds) {
+  double since = 0;
+  if (!atomic_compare_exchange_strong(&wanted_since, &since, now) && now - since > same_wish_seconds) {
     signal(number, SIG_DFL);
     raise(number);
   }
 }
 
 void interrupt_catch(void) {
-  wanted = 0;
+  wanted_since = 0;
   struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
   /* Neither interrupts the handler of the other. */
   sigemptyset(&action.sa_mask);
@@ -41,4 +39,4 @@ void interrupt_release(void) {
   for (int n = 0; n < 2; n++) sigaction(signals[n], &before[n], NULL);
 }
 
-bool interrupt_wanted(void) { return wanted != 0; }
+bool interrupt_wanted(void) { return wanted_since > 0; }

@@ -170,8 +170,8 @@ INLINE void accumulate_rows(const int vectors, int64_t keys, int64_t width, cons
                              output, output_pitch, done);
   done = accumulate_groups(vectors, 2, keys, width, weights, pitch, value, value_stride, rescale, ahead,
                            output, output_pitch, done);
-  done = accumulate_groups(vectors, 1, keys, width, weights, pitch, value, value_stride, rescale, ahead,
-                           output, output_pitch, done);
+  accumulate_groups(vectors, 1, keys, width, weights, pitch, value, value_stride, rescale, ahead, output,
+                    output_pitch, done);
 }
 
 /* Scores of some keys become weights, which are added to `total`. */

@@ -202,8 +202,8 @@ tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t fi
   const float *value = tiles->value + first * stride;
   /* It pays for more rows than one tile has, and from this distance on: where the register tile is narrow and a value
    * serves few rows at a time (AVX2), rows that share 8 of 64 sets, else those that share one. */
-  const int64_t crowded = (tiles->kernels->max_rows < TILE_MAX_ROWS ? 8 : 64) * LINE;
-  if (tiles->few || count * tiles->rows <= TILE_MAX_ROWS || stride % crowded != 0)
+  const int64_t crowded = tiles->kernels->max_rows < TILE_MAX_ROWS ? 8 : 64;
+  if (tiles->few || count * tiles->rows <= TILE_MAX_ROWS || stride % (crowded * LINE) != 0)
     return (tile_values){value, stride};
   const int64_t apart = spread(width);
   for (int64_t j = 0; j < end - first; j++)
