@@ -87,11 +87,11 @@ bandwidths() {
 ratio() {
   local a b
   for _ in 1 2 3 4 5; do
-    measure "$3" best 1 "$4" && read -r a _ <<<"$(figures "$4")"
-    measure "$5" best 1 "$6" && read -r b _ <<<"$(figures "$6")"
+    measure "$3" best 1 "$4" && read -r a _ <<<"$(figures "$4")" || continue
+    measure "$5" best 1 "$6" && read -r b _ <<<"$(figures "$6")" || continue
     awk -v a="$a" -v b="$b" 'BEGIN { print a / b }'
   done | sort -g | awk -v label="$1" -v bar="$2" '{ x[NR] = $1 }
-    END { printf "%-62s %6.2f %-16s %s\n", label, x[3], sprintf("[%.2f, %.2f]", x[1], x[5]), bar }'
+    END { if (NR) printf "%-62s %6.2f %-16s %s\n", label, x[int((NR + 1) / 2)], sprintf("[%.2f, %.2f]", x[1], x[NR]), bar }'
 }
 
 "$program" machine --threads 1

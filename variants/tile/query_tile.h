@@ -5,14 +5,14 @@
 
 #include "tile.h"
 
-/* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
- * first_head + (first_row + r) % heads: `heads` query heads that share their keys are stacked, position by
- * position, so that a causal tile stays narrow. */
 typedef struct query_tile_row {
   int64_t position, head; /* of the query */
   attn_range visible;
 } query_tile_row;
 
+/* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
+ * first_head + (first_row + r) % heads: `heads` query heads that share their keys are stacked, position by
+ * position, so that a causal tile stays narrow. */
 typedef struct query_tile {
   const tile_kernels *kernels;
   const attn_problem *problem;
