@@ -88,6 +88,9 @@ TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object
 TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
 
+# What scripts/kernels measures beside attnbench.
+KERNEL_TOOLS := $(BUILD)/scripts/kernels/tile_steps $(if $(HAVE_OPENBLAS),$(BUILD)/scripts/kernels/two_sgemm)
+
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
 SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c \
@@ -174,7 +177,7 @@ ifeq ($(findstring --help,$(ARGS)),)
 	@$(MAKE) --no-print-directory run-peers
 endif
 
-kernels: all $(if $(HAVE_OPENBLAS),$(BUILD)/scripts/kernels/two_sgemm) ## show how close the fast kernels come to what the machine can do
+kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the machine can do
 	@scripts/kernels/table.sh $(BUILD)
 
 gate: ## did anything get slower, bigger or wrong? BASE=<git ref> (the merge base with main), ARGS="--budget 60"
@@ -275,6 +278,9 @@ $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 $(BUILD)/scripts/kernels/two_sgemm: scripts/kernels/two_sgemm.c variants/attention.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) -O2 $(CFLAGS) -o $@ $< $(BLAS_LIBS) -ldl
+
+$(BUILD)/scripts/kernels/tile_steps: $(BUILD)/scripts/kernels/tile_steps.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(QUADMATH)
 
 $(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)

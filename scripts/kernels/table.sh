@@ -22,7 +22,7 @@ measure() {
   done
   names=$(IFS='|' && echo "$*")
   "$program" bench --quiet --instructions=false --variant "${variants#,}" "${options[@]}" \
-    --benchmark_filter="^($names)\$" --benchmark_format=json --benchmark_report_aggregates_only >"$results"
+    --benchmark_filter="^($names)\$" --benchmark_format=json >"$results"
 }
 
 # The problem of a point: its name without the variant.
@@ -34,7 +34,7 @@ figures() {
   awk -v wanted="\"$1\"," -v what="${2:-time}" '
     /"name": "read memory"/ { memory = 1 }
     memory && /"median":/ { gsub(/[^0-9.e+]/, "", $2); read = $2; memory = 0 }
-    /"run_name":/ { ours = $2 == wanted }
+    /"run_name":/ { ours = $2 == wanted; median = 0 }
     /"aggregate_name":/ { median = ours && /median/ }
     median && /"real_time":/ { time = $2 + 0 }
     median && /"real_time_low":/ { low = $2 + 0 }
@@ -83,18 +83,37 @@ bandwidths() {
   done
 }
 
-# ratio LABEL BAR THREADS NAME THREADS NAME: time of the first over that of the second, the median of pairs in turn.
+# spread LABEL BAR: the median of what comes in, with the least and the most.
+spread() {
+  sort -g | awk -v label="$1" -v bar="$2" '{ x[NR] = $1 }
+    END { if (NR) printf "%-62s %6.3f %-16s %s\n", label, x[int((NR + 1) / 2)], sprintf("[%.3f, %.3f]", x[1], x[NR]), bar }'
+}
+
+# paired LABEL BAR NAME NAME: time of the first over that of the second, points of the run in $results, whose
+# repetitions took turns.
+paired() {
+  awk -v first="\"$3\"," -v second="\"$4\"," '
+    /"run_name":/ { name = $2 }
+    /"repetition_index":/ { round = $2 + 0; single = 1 }
+    /"aggregate_name":/ { single = 0 }
+    /"real_time":/ && single { time[name, round] = $2 + 0; single = 0 }
+    END { for (n = 0; (first, n) in time && (second, n) in time; n++) print time[first, n] / time[second, n] }
+  ' "$results" | spread "$1" "$2"
+}
+
+# ratio LABEL BAR THREADS NAME THREADS NAME: the same of runs in turn, where one run cannot have both.
 ratio() {
   local a b
   for _ in 1 2 3 4 5; do
     measure "$3" best 1 "$4" && read -r a _ <<<"$(figures "$4")" || continue
     measure "$5" best 1 "$6" && read -r b _ <<<"$(figures "$6")" || continue
     awk -v a="$a" -v b="$b" 'BEGIN { print a / b }'
-  done | sort -g | awk -v label="$1" -v bar="$2" '{ x[NR] = $1 }
-    END { if (NR) printf "%-62s %6.2f %-16s %s\n", label, x[int((NR + 1) / 2)], sprintf("[%.2f, %.2f]", x[1], x[NR]), bar }'
+  done | spread "$1" "$2"
 }
 
 "$program" machine --threads 1
+echo
+"$build/scripts/kernels/tile_steps"
 echo
 print "share of the multiply-add peak" median "95% interval" bar
 shares 1 best \
@@ -108,11 +127,18 @@ shares 1 best \
   0.70 fused/full/B:1/H:4/Hkv:4/D:96/T:2048 \
   0.70 fused/full/B:1/H:4/Hkv:4/D:256/T:2048 \
   0.65 sliding_window/window:512/B:1/H:4/Hkv:4/D:64/T:16384 \
-  fused fused/full/B:1/H:32/Hkv:32/D:128/T:2048 \
-  ">= fused" grouped_query/full/B:1/H:32/Hkv:8/D:128/T:2048 \
-  ">= fused" multi_query/full/B:1/H:32/Hkv:1/D:128/T:2048 \
+  "" fused/full/B:1/H:32/Hkv:32/D:128/T:2048 \
+  fused grouped_query/full/B:1/H:32/Hkv:8/D:128/T:2048 \
+  fused multi_query/full/B:1/H:32/Hkv:1/D:128/T:2048 \
   0.55 linear/linear/full/B:1/H:4/Hkv:4/D:64/T:16384 \
   0.40 linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384
+grouped=$(
+  for variant in grouped_query multi_query; do
+    heads=$([ $variant = multi_query ] && echo 1 || echo 8)
+    paired "fused with 32 key/value heads over $variant with $heads" 1 \
+      fused/full/B:1/H:32/Hkv:32/D:128/T:2048 "$variant/full/B:1/H:32/Hkv:$heads/D:128/T:2048"
+  done
+)
 if "$program" list | grep -q avx2; then
   shares 1 avx2 \
     0.75 fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
@@ -130,6 +156,7 @@ if [ "$threads" = 2 ]; then
   ratio "fused, 1 thread over 2 threads, D 64, T 4096" 1.9 1 fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
     2 fused/full/B:1/H:4/Hkv:4/D:64/T:4096
 fi
+echo "$grouped"
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
   make --no-print-directory -s "-j$(nproc)" all CC=$compiler BUILD="$build/$compiler" >/dev/null || continue

@@ -1,0 +1,83 @@
+/* What the three steps of an online softmax take, one tile of query rows against one of keys, for each instruction
+ * set: products as a share of the multiply-add peak, the softmax as the number of multiply-adds for each score
+ * that would take as long. Keys and values go round in the L2 cache. Peak and steps take turns; medians.
+ * Usage: tile_steps */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../harness/peak_loops.h"
+#include "../../harness/statistics.h"
+#include "../../harness/timer.h"
+#include "../../variants/tile/tile.h"
+
+/* Four tiles of keys and of values: more than L1 holds, and a quarter of a 1 MiB L2 at D = 128. */
+enum { LARGEST_DIM = 128, KEY_TILES = 4, PASSES = 16, ROUNDS = 301, PEAK_ROUNDS = 4000 };
+
+typedef enum step { CLOCK, SCORES, SOFTMAX, ACCUMULATE, STEPS } step;
+
+typedef struct tile_buffers {
+  float queries[LARGEST_DIM * TILE_MAX_ROWS], output[LARGEST_DIM * TILE_MAX_ROWS];
+  float keys[KEY_TILES][TILE_KEYS * LARGEST_DIM], values[KEY_TILES][TILE_KEYS * LARGEST_DIM];
+  float scores[TILE_KEYS * TILE_MAX_ROWS], max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS];
+} tile_buffers;
+
+/* Seconds of each step, of all tiles and passes. Reading the clock is a step too, for the others contain it. */
+static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of, double seconds[STEPS]) {
+  const int64_t rows = kernels->max_rows;
+  memset(seconds, 0, STEPS * sizeof *seconds);
+  for (int n = 0; n < PASSES * KEY_TILES; n++) {
+    double at[STEPS + 1] = {wall_seconds(), wall_seconds()};
+    kernels->scores(rows, TILE_KEYS, D, of->queries, rows, of->keys[n % KEY_TILES], D, NULL, of->scores,
+                    rows);
+    at[2] = wall_seconds();
+    kernels->softmax(rows, TILE_KEYS, of->scores, of->max, of->sum, of->rescale);
+    at[3] = wall_seconds();
+    kernels->accumulate(rows, TILE_KEYS, D, of->scores, rows, of->values[n % KEY_TILES], D, of->rescale, NULL,
+                        of->output, rows);
+    at[4] = wall_seconds();
+    for (int s = 0; s < STEPS; s++) seconds[s] += at[s + 1] - at[s];
+  }
+  for (int s = SCORES; s < STEPS; s++) seconds[s] -= seconds[CLOCK];
+}
+
+static double multiply_adds_per_second(const peak_loops *loops) {
+  const double start = wall_seconds();
+  loops->multiply_add(PEAK_ROUNDS);
+  return loops->flops_per_round / 2 * PEAK_ROUNDS / (wall_seconds() - start);
+}
+
+static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
+  static double figures[STEPS][ROUNDS]; /* the peak's place is taken by all steps together */
+  setenv("ATTN_ISA", loops->isa, 1);
+  const tile_kernels *kernels = tile_select();
+  const double scores = (double)(PASSES * KEY_TILES * TILE_KEYS * kernels->max_rows),
+               products = scores * (double)D;
+  for (int r = 0; r < ROUNDS; r++) {
+    double seconds[STEPS];
+    const double peak = multiply_adds_per_second(loops);
+    take_steps(kernels, D, buffers, seconds);
+    figures[SCORES][r] = products / seconds[SCORES] / peak;
+    figures[SOFTMAX][r] = seconds[SOFTMAX] * peak / scores;
+    figures[ACCUMULATE][r] = products / seconds[ACCUMULATE] / peak;
+    figures[CLOCK][r] = 2 * products / (seconds[SCORES] + seconds[SOFTMAX] + seconds[ACCUMULATE]) / peak;
+  }
+  printf("%-10s %4d %7d %9.3f %9.1f %12.3f %10.3f\n", loops->isa, (int)D, (int)kernels->max_rows,
+         statistics_median(figures[SCORES], ROUNDS), statistics_median(figures[SOFTMAX], ROUNDS),
+         statistics_median(figures[ACCUMULATE], ROUNDS), statistics_median(figures[CLOCK], ROUNDS));
+}
+
+int main(void) {
+  peak_loops loops[PEAK_MAX_LOOPS];
+  const size_t count = peak_loops_available(loops);
+  tile_buffers *buffers = aligned_alloc(4096, (sizeof *buffers + 4095) / 4096 * 4096);
+  if (!buffers) return 2;
+  for (size_t n = 0; n < sizeof *buffers / sizeof(float); n++)
+    ((float *)buffers)[n] = (float)rand() / (float)RAND_MAX - 0.5f;
+  printf("%-10s %4s %7s %9s %9s %12s %10s\n", "steps", "D", "rows", "scores", "softmax", "accumulate", "all");
+  for (size_t n = 0; n < count; n++)
+    for (int64_t D = 64; D <= LARGEST_DIM; D *= 2) measure(&loops[n], D, buffers);
+  free(buffers);
+  return 0;
+}
