@@ -38,7 +38,7 @@ static int64_t length_at(const growth *growth, int n) {
 static workload shrunk(const workload *original, int64_t length) {
   workload small = *original;
   small.batch = 1;
-  small.query_heads = original->query_heads / original->kv_heads;
+  small.query_heads = original->kv_heads > 0 ? original->query_heads / original->kv_heads : 0;
   small.kv_heads = 1;
   if (small.left != ATTN_UNLIMITED && small.left > LARGEST_BAND) small.left = LARGEST_BAND;
   if (small.right != ATTN_UNLIMITED && small.right > LARGEST_BAND) small.right = LARGEST_BAND;

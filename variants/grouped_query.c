@@ -6,7 +6,8 @@
 #include "tile/schedule.h"
 
 static schedule_shape shape(const attn_problem *problem) {
-  return (schedule_shape){.heads = problem->query_heads / problem->kv_heads, .rows = tile_select()->max_rows};
+  const int64_t group = problem->kv_heads > 0 ? problem->query_heads / problem->kv_heads : 1;
+  return (schedule_shape){.heads = group, .rows = tile_select()->max_rows};
 }
 
 static const char *unsupported(const attn_problem *problem) {
