@@ -168,13 +168,14 @@ int fuzz_all(const variant_list *list, const verify_options *options, double sec
   else if (!report_failure(&all, program, seconds, out))
     tallies_print(&all, out);
   const int64_t failed = tallies_failed(&all);
+  const bool ran = problems <= 0 || tallies_ran(&all, false);
   if (problems >= 0)
     fprintf(out, "%s%" PRId64 " problems, %" PRId64 " cases of %zu variant%s, %" PRId64 " failed, %.1f s\n",
             interrupt_wanted() ? "interrupted: " : "", problems, tallies_cases(&all), all.count,
             all.count == 1 ? "" : "s", failed, wall_seconds() - start);
   interrupt_release();
   tallies_destroy(&all);
-  return problems < 0 ? 2 : failed > 0;
+  return problems < 0 || !ran ? 2 : failed > 0;
 }
 
 int fuzz_shrink(const verify_options *options, double seconds, FILE *out) {

@@ -56,7 +56,7 @@ static const row *option_rows(size_t *count) {
       {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
        "add the variants of a shared object; repeatable"},
       {"--problem", "TEXT", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_ITEM, AT(problems), NO_LIMITS,
-       "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench;\n"
+       "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench, verify;\n"
        "fuzz: shrink it, for the one variant named, which fails it"},
       {"--preset", "NAME,...", IN_BENCH, KIND_WORDS, AT(presets), NO_LIMITS,
        "attention shapes of real models; 'list' names them; repeatable"},
@@ -78,7 +78,7 @@ static const row *option_rows(size_t *count) {
       {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
        "hold our variants to this instruction set (bench: the fastest; verify, fuzz: each in turn)"},
       {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SEED, AT(seed), NO_LIMITS,
-       "of all random input (1)"},
+       "of all random input, but where a problem names its own (1)"},
       {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), NO_LIMITS,
        "write results.json, results.csv, console.txt, summary.txt and the plots there"},
       {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
@@ -386,7 +386,7 @@ static bool parse_command(options *options, const char *word, char *why, size_t 
   const char *nearest = text_nearest(word, command_names, COMMAND_COUNT);
   snprintf(why, why_size, "there is no command '%s'; %s%s", word,
            nearest ? "the nearest is "
-                   : "the commands are bench, verify, fuzz, list, machine, plots, help and version",
+                   : "the commands are bench, verify, fuzz, list, machine, plots, gate, help and version",
            nearest ? nearest : "");
   return false;
 }
@@ -497,6 +497,7 @@ void options_help(FILE *out) {
         "  attnbench list                  variants, instruction sets and presets\n"
         "  attnbench machine               what this machine is and what it can do at best\n"
         "  attnbench plots RESULTS.json    draw the pictures of a run again\n"
+        "  attnbench gate [options]        what scripts/gate.sh runs; gate --help lists its options\n"
         "  attnbench help | version        this text | the version\n"
         "\n"
         "Options are given as --name VALUE or --name=VALUE; defaults stand in parentheses.\n"

@@ -195,9 +195,10 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
   const options *options = builder->options;
   for (size_t i = 0; i < options->problems.count; i++) {
     workload workload;
-    if (!sweep_parse_problem(options->problems.items[i], &workload, builder->why, builder->why_size) ||
-        !add_lengths(builder, variant, workload, NULL, 0))
+    if (!sweep_parse_problem(options->problems.items[i], &workload, builder->why, builder->why_size))
       return false;
+    if (workload.seed == workload_default().seed) workload.seed = options->seed;
+    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
   }
   for (size_t i = 0; i < options->presets.count; i++) {
     const preset *preset = find_preset(options->presets.items[i], builder->why, builder->why_size);

@@ -290,6 +290,17 @@ int64_t tallies_failed(const tallies *all) {
   return failed;
 }
 
+bool tallies_ran(const tallies *all, bool each) {
+  for (size_t n = 0; n < all->count; n++) {
+    const tally *of = &all->of[n];
+    if (of->cases > 0 || (!each && tallies_cases(all) > 0)) continue;
+    fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n",
+            of->variant->name, of->reasons[0] ? of->reasons[0] : "none was posed");
+    return false;
+  }
+  return true;
+}
+
 bool tallies_create(tallies *all, const variant_list *list, const verify_options *options) {
   *all = (tallies){.of = calloc(list->count + 1, sizeof *all->of), .options = options};
   for (size_t n = 0; all->of && n < list->count; n++)

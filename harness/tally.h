@@ -59,6 +59,10 @@ bool tallies_run(tallies *tallies, const workload *workload, int threads, unsign
 int64_t tallies_cases(const tallies *tallies);
 int64_t tallies_failed(const tallies *tallies);
 
+/* False, with a line on stderr that says why, when no variant ran on anything, or one of them did not where
+ * each was to: what ran on nothing has passed nothing. */
+bool tallies_ran(const tallies *tallies, bool each);
+
 /* A table with a line for each variant, and with every failure and the command that repeats it. */
 void tallies_print(const tallies *tallies, FILE *out);
 

@@ -29,7 +29,7 @@ static bool run_grid_and_sample(tallies *all, char *why, size_t why_size) {
     const workload w = n < grid ? verify_grid_problem(n) : verify_random_problem(options->seed, n - grid);
     if (!tallies_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
   }
-  for (int64_t n = 0; n < options->random_count; n++) {
+  for (int64_t n = 0; n < options->random_count && !is_decided(all); n++) {
     const workload w = properties_problem(options->seed, n);
     if (!tallies_run(all, &w, options->threads, HOLD_PROPERTIES_IN_TURN, why, why_size)) return false;
   }
@@ -49,7 +49,7 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
     const int64_t failed = tallies_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
             all.count == 1 ? "" : "s", tallies_cases(&all), failed, wall_seconds() - start);
-    status = failed > 0;
+    status = failed > 0 ? 1 : tallies_ran(&all, options->problem_count == 0) ? 0 : 2;
   } else {
     fprintf(stderr, "attnbench: %s\n", why);
   }

@@ -164,6 +164,10 @@ static void points_are_named_without_being_measured(void **state) {
   (void)state;
   expect("bench --variant fused --lengths 64 --causal --benchmark_list_tests", 0,
          "fused/causal/B:1/H:4/Hkv:4/D:64/T:64\n", NULL);
+  expect("bench --variant fused --problem full/T:8 --seed 7 --benchmark_list_tests", 0, "/T:8/seed:7\n",
+         NULL);
+  expect("bench --variant fused --problem full/T:8/seed:3 --seed 7 --benchmark_list_tests", 0,
+         "/T:8/seed:3\n", NULL);
   expect("bench --benchmark_list_tests --benchmark_filter=-naive", 0,
          "multi_query/full/B:1/H:4/Hkv:1/D:64/T:128\n", NULL);
 }
@@ -184,6 +188,16 @@ static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(v
          NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:16", 1, "wrong", NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
+}
+
+static void a_kernel_that_ran_on_nothing_has_passed_nothing(void **state) {
+  (void)state;
+  const char *why = "nothing was verified: idle takes none of these problems";
+  expect("verify --plugin " PLUGINS "takes_nothing.so --variant idle --count 0", 2, NULL, why);
+  expect("fuzz --plugin " PLUGINS "takes_nothing.so --variant idle --seconds 0.1", 2, NULL, why);
+  expect("verify --plugin " PLUGINS "takes_nothing.so --variant idle --cases " ATTN_SOURCE_DIR "/tests/cases",
+         2, NULL, "no variant takes any case of");
+  expect("verify --problem linear/window:3/T:4", 2, NULL, "nothing was verified");
 }
 
 static void a_dry_run_writes_every_file(void **state) {
@@ -223,6 +237,7 @@ int main(void) {
       cmocka_unit_test(points_are_named_without_being_measured),
       cmocka_unit_test(a_crash_names_the_variant_and_the_problem),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
+      cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
