@@ -118,7 +118,8 @@ double workload_visible_pairs(const workload *w) {
 double workload_flops(const workload *w) {
   const double D = (double)w->head_dim, Dv = (double)w->value_dim;
   if (w->function == ATTN_LINEAR)
-    return 4 * D * Dv * (double)w->batch * (double)w->query_heads * (double)w->query_length;
+    return 2 * D * Dv * (double)w->batch *
+           ((double)w->kv_heads * (double)w->key_length + (double)w->query_heads * (double)w->query_length);
   return 2 * (D + Dv) * workload_visible_pairs(w);
 }
 

@@ -80,7 +80,7 @@ attn_problem workload_problem(const workload *workload);
 
 /* Visible (query, key) pairs over all batch entries and query heads, masks not looked at; and the
  * floating-point operations that count: 2 (D + Dv) a visible pair for softmax (the exponential is free),
- * 4 D Dv a query row for linear. */
+ * 2 D Dv a key and 2 D Dv a query row for linear. */
 double workload_visible_pairs(const workload *workload);
 double workload_flops(const workload *workload);
 

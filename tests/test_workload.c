@@ -148,6 +148,7 @@ static void work_is_counted_on_visible_pairs(void **state) {
       {"causal_bottom_right/H:1/D:1/Tq:2/Tk:10", 19, 76},
       {"full/B:2/H:1/D:1/T:10/lengths:3,0", 30, 120},
       {"linear/causal/B:2/H:3/D:4/Dv:5/T:10", 2 * 3 * 55, 4 * 4 * 5 * 2 * 3 * 10},
+      {"linear/full/B:2/H:6/Hkv:3/D:4/Dv:5/Tq:1/Tk:10", 2 * 6 * 10, 2 * 4 * 5 * 2 * (6 * 1 + 3 * 10)},
   };
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     const workload w = parse(cases[n].text);
