@@ -7,7 +7,7 @@
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
 #   V=1                           show the commands as they run
-#   ARGS="--variant fused"        more arguments for `make bench`, `verify`, `peers` and `mutants`
+#   ARGS="--variant fused"        more arguments for `make bench`, `verify`, `gate`, `peers` and `mutants`
 
 ifeq ($(origin CC),default)
   CC := gcc
@@ -212,11 +212,11 @@ format-check: ## fail when a source is not laid out so
 clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
-FORMATTED := $(wildcard $(foreach folder,variants variants/tile variants/cuda reference harness tests \
+FORMATTED := $(wildcard $(foreach folder,variants variants/tile reference harness tests \
   tests/plugins scripts/peers scripts/kernels,$(folder)/*.c $(folder)/*.h))
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(SUITE)
+tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS)
 
 relinks: $(RELINKS)
 
@@ -224,7 +224,8 @@ run-tests:
 	@scripts/run_tests.sh $(TESTS)
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
-  $(TEST_PLUGIN_SOURCES)
+  $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c \
+  $(filter-out $(if $(HAVE_OPENBLAS),,scripts/kernels/two_sgemm.c),$(wildcard scripts/kernels/*.c))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 

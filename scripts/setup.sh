@@ -42,6 +42,7 @@ if [ "$compiler" != gcc ] && ! has_command "${compiler%% *}"; then
 fi
 need gcc make libc6-dev libjansson-dev
 case $purpose in test | ci | lint) need libcmocka-dev ;; esac
+[ "$purpose" != ci ] || need git # the gate finds its base there
 if [ "$purpose" = lint ]; then need clang-tidy cppcheck libomp-dev; fi
 case $purpose in
 bench | test | ci)

@@ -48,6 +48,7 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
       {"--peers torch,nobody", "'nobody' is not one of torch, "},
       {"--masks diagonal", "'diagonal' is not one of full, causal"},
       {"--out /tmp", "'/tmp' is there already"},
+      {"--threads 1,100000", "--threads 100000 is more than the "},
       {"--faster", "--faster"},
   };
   char said[4096], command[512];

@@ -80,6 +80,7 @@ def parse(arguments: list[str]) -> Options:
     )
     add = parser.add_argument
     lengths, dims, out = [512, 1024, 2048, 4096, 8192], [64, 128], ROOT / "results" / f"peers-{now}"
+    processors = len(os.sched_getaffinity(0))
     known, masks = _names(tuple(TITLES)), _names(MASKS)
     add("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
@@ -89,8 +90,8 @@ def parse(arguments: list[str]) -> Options:
         "--threads",
         metavar="N,...",
         type=_numbers,
-        default=[1, 2],
-        help="(1,2, or what processors there are)",
+        default=[threads for threads in (1, 2) if threads <= processors],
+        help="at most as many as there are processors (1,2)",
     )
     add("--peers", metavar="NAME,...", type=known, default=list(TITLES), help=f"of {','.join(TITLES)} (all)")
     add("--variant", metavar="NAME", default="fused", help="of ours or of the plugin (fused)")
@@ -118,8 +119,8 @@ def parse(arguments: list[str]) -> Options:
         found["plugin"] = found["build"] / "attnbench_variants.so"
     if found["out"].exists():
         parser.error(f"'{found['out']}' is there already; name a folder that is not")
-    processors = len(os.sched_getaffinity(0))
-    found["threads"] = list(dict.fromkeys(min(threads, processors) for threads in found["threads"]))
+    if max(found["threads"]) > processors:
+        parser.error(f"--threads {max(found['threads'])} is more than the {processors} processors there are")
     return Options(**found)
 
 
