@@ -1,5 +1,5 @@
 /* The gate command: reads its arguments, runs the parts, decides. scripts/gate.sh builds both sides and
- * calls it; DESIGN and README say how to use it. */
+ * calls it; README says how to use it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>

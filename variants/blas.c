@@ -1,5 +1,5 @@
-/* BLAS: what one gets from a good matrix library, as most frameworks' fallback does it: one sgemm for the
- * scores of a head, a vectorised softmax, one sgemm for the output. The products run near the library's
+/* BLAS: what one gets from a good matrix library, as most frameworks' fallback does it: for every 256 rows of
+ * a head one sgemm for the scores, a vectorised softmax, one sgemm for the output. The products run near the library's
  * speed, but all Tq x Tk scores pass through memory three times. */
 #include <cblas.h>
 #include <limits.h>

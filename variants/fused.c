@@ -9,7 +9,7 @@
  *     output  = output 2^(max - max') + weights . values
  *
  * and output / sum after the last key is the answer. Scores never leave the L1 cache; the workspace does
- * not grow with T. Key tiles that no row of a query tile sees are not visited. A few query tiles go past
+ * not grow with T (where few rows meet many keys, up to 64 parts of those keep a state each). Key tiles that no row of a query tile sees are not visited. A few query tiles go past
  * the keys together, so that keys and values that come from afar serve them all. */
 #include "attention.h"
 #include "tile/schedule.h"

@@ -177,7 +177,9 @@ static int64_t last_seen(const float *to, int64_t rows, int64_t r, int64_t lanes
   return (int64_t)to[r + lanes < rows ? r + lanes - 1 : rows - 1];
 }
 
-/* Adds the loaded keys [first, end) to the output, pair by pair. */
+/* Adds the loaded keys [first, end) to the output, pair by pair. A later row sees no fewer of them, so what the rows
+ * see is a staircase, and each product takes a step of it for a vector of rows. The weights beyond the staircase
+ * are written by hide alone. */
 static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
   const int64_t rows = tile->rows, lanes = plan->kernels->lanes;

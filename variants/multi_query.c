@@ -1,6 +1,6 @@
 /* Multi-query attention (Shazeer 2019): one key/value head serves all query heads. All heads are stacked
- * on it: the keys and values of a batch entry pass through the caches once for every tile of 64 rows,
- * whichever heads these belong to. It is grouped_query with a single group. */
+ * on it: the keys and values of a batch entry pass through the caches once for every block of tiles,
+ * whichever heads their rows belong to. It is grouped_query with a single group. */
 #include "attention.h"
 #include "tile/schedule.h"
 

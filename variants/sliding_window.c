@@ -5,9 +5,11 @@
 #include "attention.h"
 #include "tile/schedule.h"
 
-/* Multiply-adds a cycle that a register tile of so many vectors reaches, as a share of the full tile:
- * one vector of rows needs a load for every multiply-add (measured on AVX-512: 0.55, 0.85, 0.95, 1). */
-static double tile_speed(int64_t vectors) { return vectors == 1 ? 0.55 : vectors == 2 ? 0.85 : 1.0; }
+/* Multiply-adds a cycle that a register tile of so many vectors reaches, as a share of the full tile: one vector
+ * of rows needs a load for every multiply-add (measured on AVX-512). */
+static double tile_speed(int64_t vectors, int64_t full) {
+  return vectors == full ? 1.0 : vectors == 1 ? 0.55 : vectors == 2 ? 0.85 : 0.985;
+}
 
 static schedule_shape shape(const attn_problem *problem) {
   const tile_kernels *kernels = tile_select();
@@ -16,7 +18,8 @@ static schedule_shape shape(const attn_problem *problem) {
   const double window = (double)(problem->left + problem->right + 1);
   double best_speed = 0;
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes) {
-    const double speed = tile_speed(rows / kernels->lanes) * window / (window + (double)rows - 1);
+    const double speed = tile_speed(rows / kernels->lanes, kernels->max_rows / kernels->lanes) * window /
+                         (window + (double)rows - 1);
     if (speed > best_speed) {
       best_speed = speed;
       best.rows = rows;

@@ -1,4 +1,4 @@
-/* AVX-512 (F and DQ): 32 registers of 16 floats. The register tile is 4 vectors of rows by 6 elements:
+/* AVX-512 (F, DQ, BW and VL): 32 registers of 16 floats. The register tile is 4 vectors of rows by 6 elements:
  * 24 sums, 4 row vectors and a broadcast, 10 loads for 24 multiply-adds. */
 #include <immintrin.h>
 

@@ -57,7 +57,8 @@ static inline int64_t query_tile_offset(const query_tile *tile, const attn_strid
 /* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows and their keys. */
 void query_tile_place(query_tile *tile);
 
-/* Points the tile at its memory. */
+/* Points the tile at its memory, so many floats as query_tile_measure says. The state is the output, then max and
+ * sum of each row. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch);
 
 /* Before the first key: packs the queries; nothing seen, output 0. */

@@ -10,8 +10,11 @@ typedef struct schedule_shape {
   int64_t rows;  /* of a full tile: a multiple of the lanes, at most max_rows */
 } schedule_shape;
 
+/* Bytes that schedule_run needs, aligned to TILE_ALIGNMENT; 0 where there is nothing to do. */
 size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape, int threads);
 
+/* Computes every output row, and the log-sum-exp where it is wanted. How the work is cut follows from the problem
+ * alone, so that the bits do not depend on the number of threads. */
 void schedule_run(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
                   void *workspace, int threads);
 

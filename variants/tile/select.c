@@ -13,7 +13,9 @@ static size_t available(const tile_kernels *sets[MAX_SETS]) {
 #ifdef ATTN_X86_64
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets[count++] = &tile_avx2;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) sets[count++] = &tile_avx512;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+    sets[count++] = &tile_avx512;
 #endif
   return count;
 }

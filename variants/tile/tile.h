@@ -1,7 +1,8 @@
 /* The tile kernels that the fast variants share: one table of functions per instruction set.
  *
  * Query rows lie across the lanes of a vector, so that keys and values are read where they are, one
- * broadcast element at a time, whatever their strides: nothing of length T is ever packed or copied.
+ * broadcast element at a time: nothing of length T is ever packed or copied but values whose rows would crowd a
+ * few sets of the L1 cache, a tile at a time (query_tile_values).
  * Row maximum and row sum are then plain vertical operations. In memory a tile is therefore stored
  * "columns": element (x, row) of a tile [X, rows] at columns[x * rows + row].
  *
@@ -65,7 +66,7 @@ typedef struct tile_kernels {
    * to y + r * pitch; 0 from count to the pitch. */
   void (*elu1)(int64_t rows, int64_t count, const float *x, int64_t stride, float *y, int64_t pitch);
 
-  /* columns[d, r] = rows[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
+  /* columns[d, r] = row[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
   void (*pack)(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
                float *columns);
 
