@@ -89,7 +89,7 @@ TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
 TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
 
 # What scripts/kernels measures beside attnbench.
-KERNEL_TOOLS := $(BUILD)/scripts/kernels/tile_steps $(if $(HAVE_OPENBLAS),$(BUILD)/scripts/kernels/two_sgemm)
+KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
 
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
@@ -225,7 +225,7 @@ run-tests:
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c \
-  $(filter-out $(if $(HAVE_OPENBLAS),,scripts/kernels/two_sgemm.c),$(wildcard scripts/kernels/*.c))
+  $(KERNEL_TOOLS:$(BUILD)/%=%.c)
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -276,11 +276,7 @@ $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
 
-$(BUILD)/scripts/kernels/two_sgemm: scripts/kernels/two_sgemm.c variants/attention.h $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(SHOW) $(CC) $(ALL_FLAGS) -O2 $(CFLAGS) -o $@ $< $(BLAS_LIBS) -ldl
-
-$(BUILD)/scripts/kernels/tile_steps: $(BUILD)/scripts/kernels/tile_steps.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
+$(KERNEL_TOOLS): %: %.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(QUADMATH)
 
 $(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags

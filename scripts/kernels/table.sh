@@ -1,7 +1,7 @@
 #!/bin/bash
 # How close the fast kernels come to what this machine can do: `scripts/kernels/table.sh BUILD`, or `make
 # kernels`. Rows that belong together are points of one run of attnbench, whose repetitions take turns, so that a
-# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some seven minutes.
+# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some six minutes.
 set -u
 build=${1:-build}
 program=$build/attnbench
@@ -28,12 +28,10 @@ measure() {
 # The problem of a point: its name without the variant.
 problem() { echo "${1#*/}"; }
 
-# figures NAME: "median low high read" of a point in $results: seconds of the median and its interval, read
-# bandwidth. figures NAME peak: the same with the share of the peak for the seconds.
+# figures NAME: "median low high" of a point in $results: seconds of the median and its interval. figures NAME
+# peak: the same with the share of the peak for the seconds.
 figures() {
   awk -v wanted="\"$1\"," -v what="${2:-time}" '
-    /"name": "read memory"/ { memory = 1 }
-    memory && /"median":/ { gsub(/[^0-9.e+]/, "", $2); read = $2; memory = 0 }
     /"run_name":/ { ours = $2 == wanted; median = 0 }
     /"aggregate_name":/ { median = ours && /median/ }
     median && /"real_time":/ { time = $2 + 0 }
@@ -43,8 +41,8 @@ figures() {
     END {
       if (!time) exit 1
       if (!low) low = high = time
-      if (what == "peak") print share, share * time / high, share * time / low, read
-      else print time / 1e9, low / 1e9, high / 1e9, read
+      if (what == "peak") print share, share * time / high, share * time / low
+      else print time / 1e9, low / 1e9, high / 1e9
     }' "$results"
 }
 
@@ -63,23 +61,8 @@ shares() {
   measure "${run[@]}" "${names[@]}" || return
   for n in "${!names[@]}"; do
     figure=$(figures "${names[$n]}" peak) || continue
-    read -r median low high _ <<<"$figure"
+    read -r median low high <<<"$figure"
     print "${names[$n]}, $label" "$(printf %.3f "$median")" "$(printf '[%.3f, %.3f]' "$low" "$high")" "${bars[$n]}"
-  done
-}
-
-# bandwidths BAR NAME...: decoding, keys and values once over the read bandwidth of all threads.
-bandwidths() {
-  local bar=$1 name figure heads
-  shift
-  measure "$threads" best 3 "$@" || return
-  for name in "$@"; do
-    figure=$(figures "$name") || continue
-    read -r median low high read <<<"$figure"
-    heads=${name#*Hkv:}
-    awk -v heads="${heads%%/*}" -v m="$median" -v l="$low" -v h="$high" -v r="$read" \
-      'BEGIN { b = heads * 65536 * 128 * 8; printf "%.3f [%.3f, %.3f]\n", b / m / r, b / h / r, b / l / r }' |
-      { read -r share interval && print "$name, $threads threads" "$share" "$interval" "$bar"; }
   done
 }
 
@@ -145,11 +128,8 @@ if "$program" list | grep -q avx2; then
     0.80 fused/full/B:1/H:4/Hkv:4/D:128/T:4096
 fi
 echo
-print "decoding: bytes of K and V over the read bandwidth of memory" median "95% interval" bar
-bandwidths 0.85 \
-  grouped_query/full/B:1/H:32/Hkv:8/D:128/Tq:1/Tk:65536 \
-  fused/full/B:1/H:8/Hkv:8/D:128/Tq:1/Tk:65536 \
-  fused/full/B:1/H:1/Hkv:1/D:128/Tq:1/Tk:65536
+print "decoding: time to read keys and values once over its time" median "95% interval" bar
+"$build/scripts/kernels/decode_reads" "$threads"
 echo
 print "ratios of times" median "least, most" bar
 if [ "$threads" = 2 ]; then
@@ -166,7 +146,7 @@ for compiler in gcc clang; do
 done
 if [ -x "$build/scripts/kernels/two_sgemm" ]; then
   for D in 64 128; do
-    read -r share interval <<<"$("$build/scripts/kernels/two_sgemm" "$build/attnbench_variants.so" 2048 $D)"
+    read -r share interval <<<"$("$build/scripts/kernels/two_sgemm" 2048 $D)"
     print "two sgemm calls over blas, D $D, T 2048, 1 thread" "$share" "$interval" 0.90
   done
 fi

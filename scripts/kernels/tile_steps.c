@@ -2,7 +2,6 @@
  * set: products as a share of the multiply-add peak, the softmax as the number of multiply-adds for each score
  * that would take as long. Keys and values go round in the L2 cache. Peak and steps take turns; medians.
  * Usage: tile_steps */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "../../harness/statistics.h"
 #include "../../harness/timer.h"
 #include "../../variants/tile/tile.h"
+#include "numbers.h"
 
 /* Four tiles of keys and of values: more than L1 holds, and a quarter of a 1 MiB L2 at D = 128. */
 enum { LARGEST_DIM = 128, KEY_TILES = 4, PASSES = 16, ROUNDS = 301, PEAK_ROUNDS = 4000 };
@@ -52,7 +52,7 @@ static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
   static double figures[STEPS][ROUNDS]; /* the peak's place is taken by all steps together */
   setenv("ATTN_ISA", loops->isa, 1);
   const tile_kernels *kernels = tile_select();
-  const double scores = (double)(PASSES * KEY_TILES * TILE_KEYS * kernels->max_rows),
+  const double scores = (double)PASSES * KEY_TILES * TILE_KEYS * (double)kernels->max_rows,
                products = scores * (double)D;
   for (int r = 0; r < ROUNDS; r++) {
     double seconds[STEPS];
@@ -71,10 +71,7 @@ static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
 int main(void) {
   peak_loops loops[PEAK_MAX_LOOPS];
   const size_t count = peak_loops_available(loops);
-  tile_buffers *buffers = aligned_alloc(4096, (sizeof *buffers + 4095) / 4096 * 4096);
-  if (!buffers) return 2;
-  for (size_t n = 0; n < sizeof *buffers / sizeof(float); n++)
-    ((float *)buffers)[n] = (float)rand() / (float)RAND_MAX - 0.5f;
+  tile_buffers *buffers = (tile_buffers *)(void *)numbers(sizeof *buffers / sizeof(float));
   printf("%-10s %4s %7s %9s %9s %12s %10s\n", "steps", "D", "rows", "scores", "softmax", "accumulate", "all");
   for (size_t n = 0; n < count; n++)
     for (int64_t D = 64; D <= LARGEST_DIM; D *= 2) measure(&loops[n], D, buffers);

@@ -1,0 +1,73 @@
+/* Decoding against reading: how much of the time of one query position per head, with a long cache of keys and
+ * values, reading these bytes once would take with the loops of the bandwidth peak. Both read the same memory in
+ * turn, for on a shared machine the bandwidth of two allocations can differ by half. Prints the median of the ratios
+ * with its 95 % interval for each shape. Usage: decode_reads THREADS */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../harness/peak_loops.h"
+#include "../../harness/statistics.h"
+#include "../../harness/text.h"
+#include "../../harness/timer.h"
+#include "../../variants/attention.h"
+#include "numbers.h"
+
+enum { ROUNDS = 61, LENGTH = 65536, DIM = 128 };
+
+extern const attn_variant attn_fused, attn_grouped_query;
+
+static double read_seconds(const peak_loops *loops, const float *x, size_t count, int threads) {
+  const size_t bytes = count * sizeof *x / (size_t)threads / PEAK_ROUND_BYTES * PEAK_ROUND_BYTES;
+  const double start = wall_seconds();
+#pragma omp parallel num_threads(threads)
+  loops->read((const char *)x + (size_t)omp_get_thread_num() * bytes, bytes / PEAK_ROUND_BYTES, bytes / 4,
+              PEAK_STREAM_BYTES);
+  return wall_seconds() - start;
+}
+
+static void compare(const attn_variant *variant, int heads, int kv_heads, const peak_loops *loops,
+                    int threads) {
+  const size_t rows = (size_t)heads * DIM, cache = (size_t)kv_heads * LENGTH * DIM;
+  attn_problem problem = {.batch = 1, .query_heads = heads, .kv_heads = kv_heads, .scale = 1 / sqrt(DIM)};
+  problem.query_length = 1;
+  problem.key_length = LENGTH;
+  problem.head_dim = problem.value_dim = DIM;
+  problem.left = problem.right = ATTN_UNLIMITED;
+  problem.query = problem.output = attn_packed(heads, 1, DIM);
+  problem.key = problem.value = attn_packed(kv_heads, LENGTH, DIM);
+  float *query = numbers(rows), *key = numbers(cache), *value = numbers(cache), *output = numbers(rows);
+  float *workspace = numbers(variant->workspace_size(&problem, threads) / sizeof(float) + 1);
+  const attn_tensors tensors = {.query = query, .key = key, .value = value, .output = output};
+  double shares[ROUNDS];
+  for (int r = 0; r < ROUNDS; r++) {
+    const double start = wall_seconds();
+    variant->run(&problem, &tensors, workspace, threads);
+    const double run = wall_seconds() - start;
+    shares[r] = (read_seconds(loops, key, cache, threads) + read_seconds(loops, value, cache, threads)) / run;
+  }
+  const interval share = statistics_median_interval(shares, ROUNDS, 0.95);
+  char name[64], spread[32];
+  snprintf(name, sizeof name, "%s, H %d, Hkv %d, D %d, Tk %d, %d thread%s", variant->name, heads, kv_heads,
+           DIM, LENGTH, threads, threads == 1 ? "" : "s");
+  snprintf(spread, sizeof spread, "[%.3f, %.3f]", share.low, share.high);
+  printf("%-62s %6.3f %-16s 0.85\n", name, share.estimate, spread);
+  float *const all[] = {query, key, value, output, workspace};
+  for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]);
+}
+
+int main(int count, char **argument) {
+  peak_loops loops[PEAK_MAX_LOOPS];
+  const peak_loops *widest = &loops[peak_loops_available(loops) - 1];
+  int64_t threads = 0;
+  const char *end = "";
+  if (count != 2 || !text_integer(argument[1], 1, 4096, &end, &threads) || *end) {
+    fprintf(stderr, "usage: decode_reads THREADS, from 1\n");
+    return 2;
+  }
+  compare(&attn_grouped_query, 32, 8, widest, (int)threads);
+  compare(&attn_fused, 8, 8, widest, (int)threads);
+  compare(&attn_fused, 1, 1, widest, (int)threads);
+  return 0;
+}
