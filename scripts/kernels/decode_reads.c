@@ -1,7 +1,7 @@
 /* Decoding against reading: how much of the time of one query position per head, with a long cache of keys and
  * values, reading these bytes once would take with the loops of the bandwidth peak. Both read the same memory in
- * turn, for on a shared machine the bandwidth of two allocations can differ by half. Prints the median of the ratios
- * with its 95 % interval for each shape. Usage: decode_reads THREADS */
+ * turn, for on a shared machine the bandwidth of two allocations can differ by half. Prints for each shape the rate of
+ * the reads, and the median of the ratios with its 95 % interval. Usage: decode_reads THREADS */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -40,17 +40,19 @@ static void compare(const attn_variant *variant, int heads, int kv_heads, const 
   float *query = numbers(rows), *key = numbers(cache), *value = numbers(cache), *output = numbers(rows);
   float *workspace = numbers(variant->workspace_size(&problem, threads) / sizeof(float) + 1);
   const attn_tensors tensors = {.query = query, .key = key, .value = value, .output = output};
-  double shares[ROUNDS];
+  double shares[ROUNDS], reads[ROUNDS];
   for (int r = 0; r < ROUNDS; r++) {
     const double start = wall_seconds();
     variant->run(&problem, &tensors, workspace, threads);
     const double run = wall_seconds() - start;
-    shares[r] = (read_seconds(loops, key, cache, threads) + read_seconds(loops, value, cache, threads)) / run;
+    reads[r] = read_seconds(loops, key, cache, threads) + read_seconds(loops, value, cache, threads);
+    shares[r] = reads[r] / run;
   }
   const interval share = statistics_median_interval(shares, ROUNDS, 0.95);
-  char name[64], spread[32];
-  snprintf(name, sizeof name, "%s, H %d, Hkv %d, D %d, Tk %d, %d thread%s", variant->name, heads, kv_heads,
-           DIM, LENGTH, threads, threads == 1 ? "" : "s");
+  const double rate = 2 * (double)cache * sizeof *key / statistics_median(reads, ROUNDS);
+  char name[80], spread[32];
+  snprintf(name, sizeof name, "%s, H %d, Hkv %d, D %d, Tk %d, %d thread%s, %.0f GB/s", variant->name, heads,
+           kv_heads, DIM, LENGTH, threads, threads == 1 ? "" : "s", rate / 1e9);
   snprintf(spread, sizeof spread, "[%.3f, %.3f]", share.low, share.high);
   printf("%-62s %6.3f %-16s 0.85\n", name, share.estimate, spread);
   float *const all[] = {query, key, value, output, workspace};
