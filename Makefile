@@ -276,8 +276,8 @@ $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
 
-$(KERNEL_TOOLS): %: %.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
-	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS) $(QUADMATH)
+$(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 $(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
