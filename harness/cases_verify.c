@@ -278,8 +278,9 @@ int cases_verify(const variant_list *list, const char *const *variant_names, siz
   const char *set = getenv("ATTN_ISA");
   char *isa_before = set ? strdup(set) : NULL;
   bool could_run = false;
-  int64_t failed = 0, run = 0;
+  int64_t failed = 0;
   if (tallies && (!set || isa_before)) {
+    int64_t run = 0;
     const size_t count = choose_variants(tallies, list, variant_names, variant_count);
     could_run = check_folder(tallies, count, folder, &common);
     for (size_t n = 0; could_run && n < count; n++) {
