@@ -185,6 +185,7 @@ int fuzz_shrink(const verify_options *options, double seconds, FILE *out) {
   reproduction of = {.program = program, .variant = variant, .isa = options->isa, .options = options};
   bool shrunk = false;
   if (find_program(program) && workload_parse(options->problems[0], &subject.workload, why, sizeof why)) {
+    workload_seed_unnamed(&subject.workload, options->seed);
     interrupt_catch();
     snprintf(why, sizeof why, "%s does not fail on %s with %d threads: there is nothing to shrink", variant,
              options->problems[0], options->threads);

@@ -197,7 +197,7 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
     workload workload;
     if (!sweep_parse_problem(options->problems.items[i], &workload, builder->why, builder->why_size))
       return false;
-    if (workload.seed == workload_default().seed) workload.seed = options->seed;
+    workload_seed_unnamed(&workload, options->seed);
     if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
   }
   for (size_t i = 0; i < options->presets.count; i++) {

@@ -12,8 +12,9 @@ static bool run_named(tallies *all, char *why, size_t why_size) {
   const verify_options *options = all->options;
   for (size_t n = 0; n < options->problem_count && !is_decided(all); n++) {
     workload w;
-    if (!workload_parse(options->problems[n], &w, why, why_size) ||
-        !tallies_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
+    if (!workload_parse(options->problems[n], &w, why, why_size)) return false;
+    workload_seed_unnamed(&w, options->seed);
+    if (!tallies_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
                      why_size))
       return false;
   }

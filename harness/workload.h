@@ -72,6 +72,9 @@ workload workload_default(void);
  * problem is sound: attn_check_problem does that. */
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size);
 
+/* Gives a workload that has the default seed, as one that names none, another. */
+void workload_seed_unnamed(workload *workload, uint64_t seed);
+
 /* The text of a workload; parts at their defaults are left out, but B, H, Hkv, D, T never. */
 void workload_name(const workload *workload, char name[WORKLOAD_NAME_BYTES]);
 

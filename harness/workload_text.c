@@ -321,6 +321,10 @@ static void add_axes(writing *to, const char *part, workload_axes axes) {
       none ? "1" : "");
 }
 
+void workload_seed_unnamed(workload *w, uint64_t seed) {
+  if (w->seed == workload_default().seed) w->seed = seed;
+}
+
 void workload_name(const workload *w, char name[WORKLOAD_NAME_BYTES]) {
   writing to = {name, 0};
   if (w->function == ATTN_LINEAR) add(&to, "linear/");

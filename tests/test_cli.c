@@ -168,6 +168,7 @@ static void points_are_named_without_being_measured(void **state) {
          NULL);
   expect("bench --variant fused --problem full/T:8/seed:3 --seed 7 --benchmark_list_tests", 0,
          "/T:8/seed:3\n", NULL);
+  expect("verify --variant fused --problem full/T:8 --seed 7", 0, "/T:8/seed:7 with ", NULL);
   expect("bench --benchmark_list_tests --benchmark_filter=-naive", 0,
          "multi_query/full/B:1/H:4/Hkv:1/D:64/T:128\n", NULL);
 }

@@ -125,7 +125,8 @@ static void no_variant_errs_twice_as_much_as_naive(void **state) {
   for (int n = 0; n < MOST_CASES; n++) {
     char why[256];
     workload w;
-    if (!workload_parse(problems[n % 8], &w, why, sizeof why)) fail_msg("%s", why);
+    if (!workload_parse(problems[(size_t)n % (sizeof problems / sizeof *problems)], &w, why, sizeof why))
+      fail_msg("%s", why);
     w.seed = (uint64_t)n;
     const double naive = note_shares(w, ATTN_SOFTMAX, NAN, accuracies);
     note_shares(w, ATTN_LINEAR, naive, accuracies);

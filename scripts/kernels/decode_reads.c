@@ -54,7 +54,7 @@ static void compare(const attn_variant *variant, int heads, int kv_heads, const 
   snprintf(name, sizeof name, "%s, H %d, Hkv %d, D %d, Tk %d, %d thread%s, %.0f GB/s", variant->name, heads,
            kv_heads, DIM, LENGTH, threads, threads == 1 ? "" : "s", rate / 1e9);
   snprintf(spread, sizeof spread, "[%.3f, %.3f]", share.low, share.high);
-  printf("%-62s %6.3f %-16s 0.85\n", name, share.estimate, spread);
+  printf("%-62s %6.3f %-16s\n", name, share.estimate, spread);
   float *const all[] = {query, key, value, output, workspace};
   for (size_t n = 0; n < sizeof all / sizeof *all; n++) free(all[n]);
 }
