@@ -49,12 +49,14 @@ endif
 
 # ---- What is built, from which files --------------------------------------------------------------
 
-HARNESS_SOURCES := $(wildcard harness/*.c)
-REFERENCE_SOURCES := $(wildcard reference/*.c)
-VARIANT_SOURCES := $(wildcard variants/*.c variants/tile/*.c)
-TEST_SOURCES := $(wildcard tests/test_*.c)
-TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES),$(wildcard tests/*.c))
-TEST_PLUGIN_SOURCES := $(wildcard tests/plugins/*.c)
+# $(call sources,folder): every C file below it, in whichever folder.
+sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
+HARNESS_SOURCES := $(call sources,harness)
+REFERENCE_SOURCES := $(call sources,reference)
+VARIANT_SOURCES := $(call sources,variants)
+TEST_PLUGIN_SOURCES := $(call sources,tests/plugins)
+TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
+TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
   VARIANT_SOURCES := $(filter-out variants/blas.c,$(VARIANT_SOURCES))
@@ -91,10 +93,12 @@ TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
 
+HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
+
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
-SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c \
-  $(patsubst %,harness/%.c,inputs memory plugins statistics truth workload workload_text)
+SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c $(filter \
+  $(foreach file,inputs memory plugins statistics truth workload workload_text,%/$(file).c),$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
 
@@ -109,7 +113,8 @@ ifneq ($(SANITIZE),)
     SANITIZE_FLAGS += -fno-sanitize-recover=undefined
   endif
 endif
-ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS_CFLAGS)
+# Rooms are named in includes: "base/text.h" is harness/base/text.h.
+ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS_CFLAGS) -I. -Iharness
 
 # The instrument and the reference round the same way everywhere, so products and sums are not fused.
 # Kernels may fuse them, and start at aligned addresses so that a change elsewhere does not move them.
@@ -212,8 +217,7 @@ format-check: ## fail when a source is not laid out so
 clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
-FORMATTED := $(wildcard $(foreach folder,variants variants/tile reference harness tests \
-  tests/plugins scripts/peers scripts/kernels,$(folder)/*.c $(folder)/*.h))
+FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]')
 
 # Steps of the targets above.
 tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS)
@@ -279,7 +283,7 @@ $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
 $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-$(SUITE): $(SUITE_SOURCES) $(wildcard harness/*.h reference/*.h variants/*.h) $(BUILD)/flags
+$(SUITE): $(SUITE_SOURCES) $(HEADERS) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ \
 	  $(filter %.c,$^) -ldl -lm
@@ -289,7 +293,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+-include $(shell find $(addprefix $(BUILD)/,harness reference variants tests scripts) -name '*.d' 2>/dev/null)
 
 # Two small files hold what the last build was made with: everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed.

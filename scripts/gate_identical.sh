@@ -8,8 +8,8 @@ trap 'rm -rf "$work"' EXIT
 
 # "O object hash", "D object symbol" it defines, "U object symbol" it needs, for each object of a build.
 describe() { # build folder, name
-  local object short
-  for object in "$1"/variants/*.o "$1"/variants/*/*.o; do
+  local short
+  find "$1/variants" -name '*.o' | sort | while IFS= read -r object; do
     short=${object#"$1"/}
     objcopy -g "$object" "$work/stripped.o" || return 1
     echo "O $short $(sha256sum <"$work/stripped.o" | cut -c 1-64)"

@@ -122,7 +122,7 @@ plant() { # name
     cp -pr "$build/variants" "$build/flags" "$build/attnbench" "$tree/build" &&
     ln -s "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$tree" || return 1
   # They name each object with the folder of the build.
-  sed -i "s|^$build/|build/|; s|^${build#"$root"/}/|build/|" "$tree"/build/variants/*.d "$tree"/build/variants/*/*.d
+  sed -i "s|^$build/|build/|; s|^${build#"$root"/}/|build/|" $(find "$tree/build/variants" -name '*.d')
   if [ "$name" != none ]; then edited "$name" >"$tree/${file[$name]}" || return 1; fi
   # A fault may give a warning; objects that were built with -Werror are still good.
   if ! make --no-print-directory -j1 -C "$tree" -o build/flags BUILD=build SETUP=no WERROR= \
