@@ -98,7 +98,7 @@ HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
 SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c $(filter \
-  $(foreach file,inputs memory plugins statistics truth workload workload_text,%/$(file).c),$(HARNESS_SOURCES))
+  $(foreach file,inputs memory plugins statistics expected workload workload_text,%/$(file).c),$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
 
@@ -206,6 +206,7 @@ memcheck: all $(BUILD)/tests/plugins/planted.so ## run a small verification unde
 
 lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
 	@scripts/setup.sh lint
+	@scripts/rooms.sh
 	@$(MAKE) --no-print-directory $(PARALLEL) -k tidy cppcheck
 
 format: ## lay out all sources with clang-format

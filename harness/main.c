@@ -5,25 +5,27 @@
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "cases.h"
-#include "crash.h"
-#include "fuzz.h"
-#include "gate.h"
-#include "instructions.h"
-#include "interrupt.h"
-#include "machine.h"
+#include "measure/bench.h"
+#include "verify/golden.h"
+#include "run/crash.h"
+#include "verify/fuzz.h"
+#include "gate/gate.h"
+#include "run/instructions.h"
+#include "base/interrupt.h"
+#include "machine/machine.h"
 #include "options.h"
-#include "plugins.h"
-#include "report.h"
-#include "sweep.h"
-#include "text.h"
-#include "verify.h"
+#include "run/plugins.h"
+#include "report/report.h"
+#include "measure/sweep.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "verify/verify.h"
 
 #ifndef ATTN_SOURCE_DIR
 #define ATTN_SOURCE_DIR "."
@@ -263,7 +265,21 @@ static int run_bench(const options *options, const variant_list *list) {
   if (!isa && set_count) isa = sets[set_count - 1];
   if (isa) setenv("ATTN_ISA", isa, 1);
 
-  if (!sweep_create(&sweep, options, list, why, sizeof why)) return complain(why);
+  const sweep_request request = {.variants = &options->variants,
+                                 .problems = &options->problems,
+                                 .presets = &options->presets,
+                                 .batch = options->batch,
+                                 .heads = options->heads,
+                                 .kv_heads = options->kv_heads,
+                                 .head_dim = options->head_dim,
+                                 .value_dim = options->value_dim,
+                                 .window = options->window,
+                                 .causal = options->causal,
+                                 .lengths = options->lengths,
+                                 .length_count = options->length_count,
+                                 .seed = options->seed,
+                                 .filter = options->filter};
+  if (!sweep_create(&sweep, &request, list, why, sizeof why)) return complain(why);
   int status = STATUS_GOOD;
   if (options->list_tests)
     list_points(&sweep, stdout);
@@ -279,7 +295,7 @@ static int run_bench(const options *options, const variant_list *list) {
 static bool check_verify_problem(const options *options, const variant_list *list, const char *text,
                                  char *why, size_t why_size) {
   workload workload;
-  if (!sweep_parse_problem(text, &workload, why, why_size)) return false;
+  if (!workload_parse_sound(text, &workload, why, why_size)) return false;
   attn_problem problem = workload_problem(&workload);
   for (size_t i = 0; i < options->variants.count; i++) {
     const char *name = options->variants.items[i];

@@ -4,10 +4,11 @@
 #include "options.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "base/text.h"
 
 typedef enum kind {
   KIND_FLAG,     /* bool: alone, or =true, =false */

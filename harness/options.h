@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/text.h"
+
 typedef enum command {
   COMMAND_BENCH,
   COMMAND_VERIFY,
@@ -18,11 +20,6 @@ typedef enum command {
   COMMAND_HELP,
   COMMAND_VERSION
 } command;
-
-typedef struct text_list {
-  char **items;
-  size_t count;
-} text_list;
 
 enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 

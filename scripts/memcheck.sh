@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a small verification under valgrind's memcheck, which sees what poisoned bytes cannot show: a result
 # or a branch that depends on workspace that the variant never wrote. Workspace and outputs are declared
-# unwritten before each run (harness/memory.h). `scripts/memcheck.sh PROGRAM PLUGIN`: the plugin holds a
+# unwritten before each run (harness/base/memory.h). `scripts/memcheck.sh PROGRAM PLUGIN`: the plugin holds a
 # variant with that fault, and a memcheck that lets it pass is worth nothing.
 # valgrind 3.19 does not know AVX-512, so that those kernels are left to AddressSanitizer.
 set -u

@@ -4,10 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "../harness/options.h"
-#include "../harness/text.h"
+#include "options.h"
+#include "base/text.h"
 
 /* Parses a command line given as one string with single spaces. The words live until the next call. */
 static bool parse(options *options, const char *line, char *why, size_t why_size) {

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../harness/peak_loops.h"
-#include "../../harness/statistics.h"
-#include "../../harness/text.h"
-#include "../../harness/timer.h"
-#include "../../variants/attention.h"
+#include "machine/peak_loops.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "base/timer.h"
+#include "variants/attention.h"
 #include "numbers.h"
 
 enum { ROUNDS = 61, LENGTH = 65536, DIM = 128 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "../../harness/random.h"
+#include "base/random.h"
 
 /* In [-1/2, 1/2). */
 static inline void fill_numbers(float *x, size_t count) {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../harness/peak_loops.h"
-#include "../../harness/statistics.h"
-#include "../../harness/timer.h"
-#include "../../variants/tile/tile.h"
+#include "machine/peak_loops.h"
+#include "base/statistics.h"
+#include "base/timer.h"
+#include "variants/tile/tile.h"
 #include "numbers.h"
 
 /* Four tiles of keys and of values: more than L1 holds, and a quarter of a 1 MiB L2 at D = 128. */

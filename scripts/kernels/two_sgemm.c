@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../../harness/statistics.h"
-#include "../../harness/text.h"
-#include "../../harness/timer.h"
-#include "../../variants/attention.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "base/timer.h"
+#include "variants/attention.h"
 #include "numbers.h"
 
 enum { ROUNDS = 41, MOST_KEYS = 16384, MOST_FEATURES = 1024 };

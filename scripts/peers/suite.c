@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../harness/plugins.h"
-#include "../../harness/statistics.h"
-#include "../../harness/truth.h"
+#include "run/plugins.h"
+#include "base/statistics.h"
+#include "verify/expected.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
 typedef struct suite_case {
   inputs inputs;
-  truth truth;
+  expected expected;
   bool solved;
   guarded workspace;
 } suite_case;
@@ -25,7 +25,7 @@ typedef struct suite_verdict {
 
 EXPORTED void suite_close(suite_case *at) {
   if (!at) return;
-  if (at->solved) truth_destroy(&at->truth);
+  if (at->solved) expected_destroy(&at->expected);
   guarded_destroy(&at->workspace);
   inputs_destroy(&at->inputs);
   free(at);
@@ -81,11 +81,11 @@ EXPORTED void suite_run(suite_case *at, const attn_variant *variant, int threads
  * the reason, when that could not be done. */
 EXPORTED bool suite_hold(suite_case *at, const float *output, int64_t max_rows, suite_verdict *result,
                          char *why, size_t why_size) {
-  if (!at->solved) at->solved = truth_solve(&at->truth, &at->inputs, max_rows, why, why_size);
+  if (!at->solved) at->solved = expected_solve(&at->expected, &at->inputs, max_rows, why, why_size);
   if (!at->solved) return false;
   memcpy(at->inputs.output.data, output, at->inputs.output.bytes);
   verdict verdict;
-  truth_compare(&at->truth, &verdict);
+  expected_compare(&at->expected, &verdict);
   result->passed = verdict.passed;
   result->bound_share = verdict.bound_share;
   memcpy(result->problem, verdict.problem, sizeof result->problem);

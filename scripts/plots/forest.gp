@@ -1,5 +1,5 @@
 # The gate's forest plot: head against base, one row for each benchmark, the slowest on top. The settings come
-# from harness/gate_forest.c: format, output, rows, note, base, count, limit, smallest.
+# from harness/gate/forest.c: format, output, rows, note, base, count, limit, smallest.
 height = 190 + 26 * count
 if (format eq 'png') {
   set terminal pngcairo size 1600,height enhanced font 'sans,14' linewidth 2 background '#FFFFFF'

@@ -1,0 +1,6 @@
+#ifndef ATTN_HARNESS_VERSION_H
+#define ATTN_HARNESS_VERSION_H
+
+#define ATTNBENCH_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,227 @@
+/* The gate: is the head worse than the base? Both come as shared objects of variants, built alike and each
+ * linked several times with its objects in another order.
+ *
+ * Two parts. Facts are exact and need no repetition: bytes of workspace, instructions, growth, error
+ * (gate_facts.c measures, gate_compare.c decides). Times are compared in pairs within one process and
+ * judged over many processes (gate_measure.c measures, gate_timing.c starts it, gate_judge.c decides). */
+#ifndef ATTN_HARNESS_GATE_H
+#define ATTN_HARNESS_GATE_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "run/plugins.h"
+#include "base/statistics.h"
+#include "problem/workload.h"
+
+enum {
+  GATE_MAX_LINKS = 8,
+  GATE_MAX_BENCHMARKS = 128,
+  GATE_MAX_ACCEPTED = 64,
+  GATE_MAX_SCREENS = 32,
+  GATE_CONFIRMATIONS = 16, /* processes: 2^-16 is below 0.01 / 650, so that Holm leaves room for them all */
+  GATE_NAME_BYTES = 256,
+  GATE_WORD_BYTES = 64
+};
+
+typedef enum gate_status {
+  GATE_PASS = 0,
+  GATE_REGRESSION = 1,
+  GATE_UNUSABLE = 2,
+  GATE_CONTAMINATED = 3
+} gate_status;
+
+typedef struct gate_options {
+  const char *program; /* this program, which measures in processes of its own */
+  const char *bases[GATE_MAX_LINKS], *heads[GATE_MAX_LINKS]; /* the links; no base: no timing verdict */
+  size_t base_count, head_count;
+  const char *why_no_base;                 /* in words */
+  const char *base_name;                   /* as people know it, for the report and for commands */
+  const char *identical;                   /* variants whose object code is the base's, separated by spaces */
+  const char *accepted[GATE_MAX_ACCEPTED]; /* "KIND VARIANT reason" */
+  size_t accepted_count;
+  const char *head_facts, *base_facts; /* files, or NULL */
+  const char *baseline;                /* the committed file, or NULL */
+  const char *out;                     /* a folder */
+  const char *scripts;                 /* the folder of the gnuplot files, or NULL: no pictures */
+  const char *only;  /* benchmarks whose names have this part are confirmed straight away; NULL: all */
+  bool shadow;       /* times are reported and fail nothing */
+  bool facts, times; /* the parts to run */
+  double budget;     /* seconds for times */
+  double smallest;   /* the smallest effect that is called, as a share: 0.02 */
+  int64_t cases;     /* random problems of the verification */
+  uint64_t seed;
+} gate_options;
+
+/* ---- what got worse ---- */
+
+typedef enum gate_kind {
+  GATE_WRONG,
+  GATE_WORKSPACE,
+  GATE_INSTRUCTIONS,
+  GATE_GROWTH,
+  GATE_ERROR,
+  GATE_TIME
+} gate_kind;
+
+typedef struct gate_finding {
+  gate_kind kind;
+  char variant[GATE_WORD_BYTES], name[GATE_NAME_BYTES];
+  char isa[GATE_WORD_BYTES]; /* of instructions */
+  char text[256];            /* what got worse, in words, with the numbers */
+  bool accepted;             /* by a trailer of a commit message */
+  bool waived;               /* instructions: the timing part shows that the kernel got faster */
+} gate_finding;
+
+typedef struct gate_findings {
+  gate_finding *items;
+  size_t count, capacity;
+} gate_findings;
+
+/* The word for a kind: in the report, and in a trailer that accepts it. */
+const char *gate_kind_name(gate_kind kind);
+
+/* Adds one, marked when a trailer accepts it; false when memory is short. */
+__attribute__((format(printf, 6, 7))) bool gate_find(gate_findings *findings, const gate_options *options,
+                                                     gate_kind kind, const char *variant, const char *name,
+                                                     const char *format, ...);
+void gate_findings_destroy(gate_findings *findings);
+
+/* ---- facts ---- */
+
+/* What is exact in a shared object, and the same on other machines: a JSON object of the objects
+ *   growth            {"fused": {"time": 2, "workspace": 0}}                      as declared
+ *   workspace_bytes   {"avx2": {"fused/full/.../threads:1": 12345}}
+ *   error_share       {"avx2": {"fused/full/...": 0.04}}                          of the bound
+ *   instructions      {"gcc-12/avx2": {"fused/full/...": 123456}}                 without valgrind: none
+ * NULL, with the reason in words. program: that of instructions_count. */
+json_t *gate_facts(const char *program, const char *plugin, char *why, size_t why_size);
+
+/* Takes over from older facts what these lack: other compilers and instruction sets. */
+void gate_facts_keep(json_t *facts, const json_t *older);
+
+/* Facts from and to a file; written beside, then renamed. */
+json_t *gate_facts_read(const char *path, char *why, size_t why_size);
+bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t why_size);
+
+/* Holds the head's facts to the base's and to the committed ones; either may be NULL. Notes go to out. */
+bool gate_compare(const json_t *head, const json_t *base, const json_t *committed,
+                  const gate_options *options, gate_findings *findings, FILE *out);
+
+/* ---- times ---- */
+
+typedef enum gate_verdict {
+  GATE_SCREENED, /* nothing suspicious */
+  GATE_UNCONFIRMED,
+  GATE_SLOWER,
+  GATE_FASTER
+} gate_verdict;
+
+typedef struct gate_benchmark {
+  char name[GATE_NAME_BYTES]; /* fused/causal/B:1/H:4/Hkv:4/D:64/T:256/threads:1 */
+  char variant[GATE_WORD_BYTES], problem[GATE_NAME_BYTES], isa[GATE_WORD_BYTES]; /* isa "-": the fastest */
+  int threads;
+  int64_t iterations;  /* of one sample, the same in both arms and all processes */
+  double seconds;      /* of one iteration */
+  bool against_itself; /* the base against another link of the base */
+  bool identical;      /* the head's object code is the base's */
+
+  /* Medians of log(head / base), one for each process. */
+  double screens[GATE_MAX_SCREENS], confirmations[GATE_CONFIRMATIONS];
+  size_t screen_count, confirmation_count;
+  double screen; /* their centre */
+  bool suspect;
+  interval change; /* of the log ratio: of the confirmations where there are some, else of the screens */
+  double p;        /* that it got slower by more than half the smallest effect, by chance; corrected */
+  gate_verdict verdict;
+} gate_benchmark;
+
+typedef struct gate_set {
+  gate_benchmark benchmarks[GATE_MAX_BENCHMARKS];
+  size_t count;
+} gate_set;
+
+/* What a quad takes (four samples, and one run of each side before them), and what it may take on average
+ * over the rounds. */
+#define GATE_QUAD_SECONDS 0.04
+static inline double gate_quad_seconds(int64_t iterations, double seconds) {
+  return seconds * (4 * (double)iterations + 2);
+}
+
+/* True for benchmarks that nothing can have made slower. */
+static inline bool gate_is_control(const gate_benchmark *benchmark) {
+  return benchmark->against_itself || benchmark->identical;
+}
+
+/* The default benchmarks of the variants that both have, and three of the base against itself. */
+void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
+                   const gate_options *options);
+
+/* Adds the benchmarks of a variant once more on another instruction set, to be confirmed straight away. */
+void gate_set_add_isa(gate_set *set, const char *variant, const char *isa);
+
+typedef struct gate_times {
+  gate_set set;
+  bool measured;
+  bool contaminated;                    /* a control moved */
+  size_t screens, confirmations, links; /* processes and links that were used */
+  double threshold;                     /* that made a suspect, as a log ratio */
+  double seconds;
+  size_t left_out; /* suspects for which there was no time */
+} gate_times;
+
+/* Screens the set and confirms the suspects, and with them the variants whose instructions the findings
+ * say to have grown. Where every kernel's object code is the base's it leaves times->measured false: nothing can have
+ * got slower. False, with the reason in words, when it cannot measure. */
+bool gate_time(gate_times *times, const gate_options *options, const gate_findings *findings, char *why,
+               size_t why_size);
+
+/* From the screens of a set: the change and screen of each benchmark, what is above the threshold a suspect. */
+void gate_screen(gate_times *times, double smallest);
+
+/* Who is confirmed first where time is short: controls, then what every screen found slow, because on a busy
+ * machine the largest estimate is often that of the widest interval. Where time may excuse instructions, what
+ * every screen found fast is as good. */
+double gate_urgency(const gate_benchmark *benchmark);
+
+/* From the confirmations: change, p and verdict of each benchmark that has them, and whether controls moved.
+ * False without memory. */
+bool gate_judge(gate_times *times, double smallest);
+
+/* Adds what got slower; false without memory. */
+bool gate_find_slower(const gate_times *times, const gate_options *options, gate_findings *findings);
+
+/* Waives more instructions in less time: where some benchmark of the variant on that instruction set is
+ * faster, and none slower. */
+void gate_excuse(const gate_times *times, gate_findings *findings);
+
+/* What is certain decides first; times fail nothing in shadow mode, and say nothing when controls moved. */
+gate_status gate_decide(const gate_findings *findings, const gate_times *times, bool shadow);
+
+/* One process: `attnbench gate-measure BASE HEAD ITSELF SEED QUADS [VARIANT PROBLEM THREADS ISA ITERATIONS
+ * AGAINST_ITSELF ...]`. Prints for each benchmark a line "INDEX ITERATIONS SECONDS MEDIAN". */
+int gate_measure_main(int argc, char **argv);
+
+/* ---- the report ---- */
+
+/* The log ratio as a change in percent; the benchmarks, the slowest first; how far the axis goes, in percent;
+ * what is said of a benchmark. */
+double gate_percent(double log_ratio);
+size_t gate_sorted(const gate_times *times, const gate_benchmark **sorted);
+double gate_axis_limit(const gate_times *times);
+const char *gate_verdict_word(const gate_benchmark *benchmark);
+
+/* Intervals as a picture in letters; forest.dat, forest.png and forest.svg in the folder. */
+void gate_forest_text(const gate_times *times, FILE *out);
+bool gate_forest_draw(const gate_times *times, const gate_options *options, char *why, size_t why_size);
+
+/* The table of what got worse, and the verdict. */
+void gate_report(const gate_findings *findings, const gate_times *times, const gate_options *options,
+                 gate_status status, FILE *out);
+json_t *gate_report_json(const gate_findings *findings, const gate_times *times, const gate_options *options,
+                         gate_status status);
+
+/* The program's `gate` command; an exit status. */
+int gate_main(int argc, char **argv);
+
+#endif

@@ -1,0 +1,273 @@
+/* One measuring process of the gate. It loads base and head side by side and runs both on the same
+ * tensors and the same workspace, as often, in quads of samples A B B A or B A A B, whichever a random
+ * bit says: a drift of the machine's speed that is linear over a quad cancels, and what remains of the
+ * difference belongs to the code. Benchmarks take turns, in random order, a quad at a time.
+ *
+ * Two copies of the same code differ by 1.2 % from process to process when each has buffers of its own,
+ * by 0.4 % when they share them: hence one set of buffers. The rest belongs to the process: gate_timing.c
+ * starts many. */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <math.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/crash.h"
+#include "gate.h"
+#include "base/random.h"
+#include "base/text.h"
+#include "base/timer.h"
+
+enum { BASE, HEAD, ITSELF, ARMS, FIELDS = 6, FIRST_FIELD = 6, QUAD = 4 };
+
+/* Long against the clock, short against the drift; a team's long against waking its threads too. */
+static const double sample_seconds = 0.002, team_sample_seconds = 0.004;
+
+typedef struct measured {
+  const attn_variant *arms[2];
+  workload workload;
+  inputs *inputs; /* shared with other benchmarks on the same workload */
+  const char *problem, *isa;
+  int threads;
+  int64_t iterations;
+  double seconds; /* of one iteration, the first arm's */
+  size_t every;   /* rounds that it takes part in: those that take long sit out some */
+  double *ratios; /* [quads] */
+  size_t made;
+} measured;
+
+typedef struct process {
+  variant_list lists[ARMS];
+  measured *benchmarks;
+  size_t count, quads;
+  void *workspace;
+  uint64_t seed, drawn;
+  cpu_set_t all, one;
+} process;
+
+static int complain(const char *what, const char *why) {
+  fprintf(stderr, "%s: %s\n", what, why);
+  return GATE_UNUSABLE;
+}
+
+static uint64_t draw(process *process) { return random_bits(process->seed, process->drawn++); }
+
+/* ---- setting up ---- */
+
+static bool load(process *process, char **paths) {
+  char why[512];
+  for (int arm = 0; arm < ARMS; arm++)
+    if (!variant_list_add(&process->lists[arm], paths[arm], why, sizeof why)) {
+      complain("gate-measure", why);
+      return false;
+    }
+  return true;
+}
+
+static bool read_count(const char *text, int64_t minimum, int64_t maximum, int64_t *count) {
+  const char *end;
+  return text_integer(text, minimum, maximum, &end, count) && *end == '\0';
+}
+
+static bool read_benchmark(process *process, measured *benchmark, char **fields) {
+  char why[512];
+  int64_t threads;
+  const bool against_itself = strcmp(fields[5], "0") != 0;
+  benchmark->arms[0] = variant_list_find(&process->lists[BASE], fields[0]);
+  benchmark->arms[1] = variant_list_find(&process->lists[against_itself ? ITSELF : HEAD], fields[0]);
+  benchmark->problem = fields[1];
+  benchmark->isa = fields[3];
+  if (!benchmark->arms[0] || !benchmark->arms[1])
+    snprintf(why, sizeof why, "one of the two has no such variant");
+  else if (!read_count(fields[2], 1, INT_MAX, &threads) ||
+           !read_count(fields[4], 0, INT64_MAX, &benchmark->iterations))
+    snprintf(why, sizeof why, "threads and iterations are numbers, 1 thread or more");
+  else if (workload_parse(benchmark->problem, &benchmark->workload, why, sizeof why))
+    return benchmark->threads = (int)threads, true;
+  complain(fields[0], why);
+  return false;
+}
+
+static bool find_inputs(process *process, size_t n) {
+  measured *benchmark = &process->benchmarks[n];
+  char why[512] = "out of memory";
+  for (size_t other = 0; other < n; other++)
+    if (strcmp(process->benchmarks[other].problem, benchmark->problem) == 0) {
+      benchmark->inputs = process->benchmarks[other].inputs;
+      return true;
+    }
+  benchmark->inputs = malloc(sizeof *benchmark->inputs);
+  if (benchmark->inputs && inputs_create(benchmark->inputs, &benchmark->workload, true, why, sizeof why))
+    return true;
+  free(benchmark->inputs);
+  benchmark->inputs = NULL;
+  complain(benchmark->problem, why);
+  return false;
+}
+
+static void hold_to_isa(const measured *benchmark) {
+  if (strcmp(benchmark->isa, "-") == 0)
+    unsetenv("ATTN_ISA");
+  else
+    setenv("ATTN_ISA", benchmark->isa, 1);
+}
+
+/* One workspace for all, at the same address for both arms, its pages there before the clock runs. */
+static bool make_workspace(process *process) {
+  size_t most = 0;
+  for (size_t n = 0; n < process->count; n++) {
+    const measured *benchmark = &process->benchmarks[n];
+    hold_to_isa(benchmark);
+    for (int arm = 0; arm < 2; arm++) {
+      const attn_variant *variant = benchmark->arms[arm];
+      const char *reason = attn_unsupported(variant, &benchmark->inputs->problem);
+      if (reason) return complain(variant->name, reason), false;
+      if (!variant->workspace_size) continue;
+      const size_t bytes = variant->workspace_size(&benchmark->inputs->problem, benchmark->threads);
+      if (bytes > most) most = bytes;
+    }
+  }
+  if (most > memory_available_bytes()) return complain("gate-measure", "the workspace cannot be had"), false;
+  most = (most / 4096 + 1) * 4096;
+  process->workspace = aligned_alloc(4096, most);
+  if (!process->workspace) return complain("gate-measure", "the workspace cannot be had"), false;
+  memset(process->workspace, 0, most);
+  return true;
+}
+
+static bool set_up(process *process, int argc, char **argv) {
+  if (argc < FIRST_FIELD + FIELDS || (argc - FIRST_FIELD) % FIELDS != 0)
+    return complain("gate-measure", "needs base, head, itself, seed, quads and six words for each benchmark"),
+           false;
+  int64_t quads;
+  if (!text_seed(argv[4], &process->seed) || !read_count(argv[5], 0, INT32_MAX, &quads))
+    return complain("gate-measure", "seed and quads are numbers"), false;
+  process->quads = (size_t)quads;
+  process->count = (size_t)(argc - FIRST_FIELD) / FIELDS;
+  process->benchmarks = calloc(process->count, sizeof *process->benchmarks);
+  if (!process->benchmarks) return complain("gate-measure", "out of memory"), false;
+  if (!load(process, argv + 1)) return false;
+  for (size_t n = 0; n < process->count; n++) {
+    measured *benchmark = &process->benchmarks[n];
+    benchmark->ratios = calloc(process->quads + 1, sizeof *benchmark->ratios);
+    if (!benchmark->ratios) return complain("gate-measure", "out of memory"), false;
+    if (!read_benchmark(process, benchmark, argv + FIRST_FIELD + FIELDS * n) || !find_inputs(process, n))
+      return false;
+  }
+  return make_workspace(process);
+}
+
+/* ---- measuring ---- */
+
+/* Single threads stay on one processor; teams have them all. */
+static void choose_processors(process *process) {
+  sched_getaffinity(0, sizeof process->all, &process->all);
+  process->one = process->all;
+  const int count = CPU_COUNT(&process->all);
+  int wanted = count > 0 ? (int)(draw(process) % (uint64_t)count) : 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+    if (CPU_ISSET(cpu, &process->all) && wanted-- != 0) CPU_CLR(cpu, &process->one);
+}
+
+/* Processor time where one thread runs: that others took the processor away, for milliseconds at a time on a busy
+ * machine, is not the kernel's doing. Of all threads of the process, so that none can be started unseen.
+ * A team is timed by the wall: its work may be the same while its threads wait for each other. */
+static double sample(process *process, const measured *benchmark, int arm, int64_t iterations) {
+  const clockid_t clock = benchmark->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
+  const inputs *in = benchmark->inputs;
+  void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = benchmark->arms[arm]->run;
+  const double start = clock_seconds(clock);
+  for (int64_t n = 0; n < iterations; n++)
+    run(&in->problem, &in->tensors, process->workspace, benchmark->threads);
+  return clock_seconds(clock) - start;
+}
+
+static void calibrate(process *process, measured *benchmark) {
+  if (benchmark->iterations == 0) {
+    const double wanted = benchmark->threads == 1 ? sample_seconds : team_sample_seconds;
+    int64_t iterations = 1;
+    double taken;
+    while ((taken = sample(process, benchmark, 0, iterations)) < wanted)
+      iterations = (int64_t)ceil((double)iterations * fmin(10, 1.3 * wanted / fmax(taken, 1e-9))) + 1;
+    benchmark->iterations = iterations;
+  }
+  benchmark->seconds = sample(process, benchmark, 0, benchmark->iterations) / (double)benchmark->iterations;
+  const double quad = gate_quad_seconds(benchmark->iterations, benchmark->seconds);
+  benchmark->every = (size_t)fmin(fmax(1, round(quad / GATE_QUAD_SECONDS)), 8);
+}
+
+/* Each arm once before the clock: what ran before has left its own data in the caches. */
+static double measure_quad(process *process, const measured *benchmark) {
+  static const int orders[2][QUAD] = {{0, 1, 1, 0}, {1, 0, 0, 1}};
+  const int *order = orders[draw(process) & 1];
+  double taken[2] = {0, 0};
+  sample(process, benchmark, order[1], 1);
+  sample(process, benchmark, order[0], 1);
+  for (int n = 0; n < QUAD; n++)
+    taken[order[n]] += log(sample(process, benchmark, order[n], benchmark->iterations));
+  return 0.5 * (taken[1] - taken[0]);
+}
+
+static void prepare(process *process, const measured *benchmark) {
+  hold_to_isa(benchmark);
+  const cpu_set_t *set = benchmark->threads == 1 ? &process->one : &process->all;
+  sched_setaffinity(0, sizeof *set, set);
+  crash_context(benchmark->arms[0]->name, benchmark->problem, NULL, NULL, benchmark->threads);
+}
+
+static void measure(process *process) {
+  const size_t count = process->count;
+  size_t order[GATE_MAX_BENCHMARKS];
+  for (size_t n = 0; n < count; n++) {
+    order[n] = n;
+    prepare(process, &process->benchmarks[n]);
+    calibrate(process, &process->benchmarks[n]);
+  }
+  for (size_t quad = 0; quad < process->quads; quad++) {
+    for (size_t n = count; n > 1; n--) {
+      const size_t other = (size_t)(draw(process) % n), swapped = order[n - 1];
+      order[n - 1] = order[other];
+      order[other] = swapped;
+    }
+    for (size_t n = 0; n < count; n++) {
+      measured *benchmark = &process->benchmarks[order[n]];
+      if (quad % benchmark->every != 0) continue;
+      prepare(process, benchmark);
+      benchmark->ratios[benchmark->made++] = measure_quad(process, benchmark);
+    }
+  }
+  crash_context(NULL, NULL, NULL, NULL, 1);
+}
+
+static void tear_down(process *process) {
+  for (size_t n = 0; n < process->count; n++) {
+    measured *benchmark = &process->benchmarks[n];
+    for (size_t later = n + 1; later < process->count; later++)
+      if (process->benchmarks[later].inputs == benchmark->inputs) process->benchmarks[later].inputs = NULL;
+    if (benchmark->inputs) inputs_destroy(benchmark->inputs);
+    free(benchmark->inputs);
+    free(benchmark->ratios);
+  }
+  free(process->benchmarks);
+  free(process->workspace);
+  for (int arm = 0; arm < ARMS; arm++) variant_list_destroy(&process->lists[arm]);
+}
+
+int gate_measure_main(int argc, char **argv) {
+  process process = {.count = 0};
+  const bool ready = argc <= FIRST_FIELD + FIELDS * GATE_MAX_BENCHMARKS && set_up(&process, argc, argv);
+  if (ready) {
+    crash_install();
+    choose_processors(&process);
+    measure(&process);
+    for (size_t n = 0; n < process.count; n++) {
+      const measured *benchmark = &process.benchmarks[n];
+      const double median = benchmark->made ? statistics_median(benchmark->ratios, benchmark->made) : 0;
+      printf("%zu %lld %.9g %.9g\n", n, (long long)benchmark->iterations, benchmark->seconds, median);
+    }
+  }
+  tear_down(&process);
+  return ready ? GATE_PASS : GATE_UNUSABLE;
+}

@@ -1,0 +1,186 @@
+/* What the system says of this machine. Everything is optional: what cannot be read is 0, empty or NaN. */
+#define _GNU_SOURCE
+#include "machine.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* Set by the build: the flags that the kernels were compiled with. */
+#ifndef ATTN_BUILD_FLAGS
+#define ATTN_BUILD_FLAGS ""
+#endif
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SLOWED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SLOWED 1
+#endif
+#if defined(__OPTIMIZE__) && !defined(SLOWED)
+enum { OPTIMISED = 1 };
+#else
+enum { OPTIMISED = 0 };
+#endif
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+/* The first line of a file without its end; false when there is none. */
+static bool read_line(const char *path, char *line, size_t line_size) {
+  FILE *file = fopen(path, "r");
+  if (!file) return false;
+  const bool found = fgets(line, (int)line_size, file) != NULL;
+  fclose(file);
+  if (found) line[strcspn(line, "\n")] = '\0';
+  return found;
+}
+
+/* What follows the colon in the first line of /proc/cpuinfo that begins with the key. */
+static bool find_in_cpuinfo(const char *key, char *value, size_t value_size) {
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  char line[512];
+  bool found = false;
+  while (file && !found && fgets(line, sizeof line, file)) {
+    const char *colon = strchr(line, ':');
+    if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
+    line[strcspn(line, "\n")] = '\0';
+    for (colon++; isspace((unsigned char)*colon); colon++) {
+    }
+    snprintf(value, value_size, "%.*s", (int)value_size - 1, colon);
+    found = true;
+  }
+  if (file) fclose(file);
+  return found;
+}
+
+static void describe_processor(machine *machine) {
+  char text[64];
+  /* aarch64 gives no model name. */
+  if (!find_in_cpuinfo("model name", machine->cpu, sizeof machine->cpu) &&
+      !read_line("/sys/firmware/devicetree/base/model", machine->cpu, sizeof machine->cpu))
+    snprintf(machine->cpu, sizeof machine->cpu, "unknown processor");
+  if (find_in_cpuinfo("cpu MHz", text, sizeof text))
+    machine->mhz = strtod(text, NULL);
+  else if (read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text))
+    machine->mhz = strtod(text, NULL) / 1000;
+
+  cpu_set_t allowed;
+  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  machine->cores = known ? CPU_COUNT(&allowed) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+
+  char governor[64];
+  machine->frequency_scaling =
+      read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor) &&
+      strcmp(governor, "performance") != 0;
+}
+
+/* Bytes of "32K" or "36608K"; 0 when it is neither. */
+static size_t parse_cache_size(const char *text) {
+  char *end;
+  const unsigned long long number = strtoull(text, &end, 10);
+  const int shift = *end == 'K' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+  return number > SIZE_MAX >> shift ? 0 : (size_t)number << shift;
+}
+
+static size_t or_sysconf(size_t bytes, int name) {
+  const long fallback = bytes ? 0 : sysconf(name);
+  return fallback > 0 ? (size_t)fallback : bytes;
+}
+
+static void describe_caches(machine *machine) {
+  size_t *const levels[] = {&machine->l1_bytes, &machine->l2_bytes, &machine->l3_bytes};
+  for (int index = 0; index < 8; index++) {
+    static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
+    char path[128], level[16], type[32], size[32];
+    snprintf(path, sizeof path, "%s%d/level", folder, index);
+    if (!read_line(path, level, sizeof level)) continue;
+    snprintf(path, sizeof path, "%s%d/type", folder, index);
+    if (!read_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
+    snprintf(path, sizeof path, "%s%d/size", folder, index);
+    if (!read_line(path, size, sizeof size)) continue;
+    const long n = strtol(level, NULL, 10);
+    if (n >= 1 && n <= 3) *levels[n - 1] = parse_cache_size(size);
+  }
+  machine->l1_bytes = or_sysconf(machine->l1_bytes, _SC_LEVEL1_DCACHE_SIZE);
+  machine->l2_bytes = or_sysconf(machine->l2_bytes, _SC_LEVEL2_CACHE_SIZE);
+  machine->l3_bytes = or_sysconf(machine->l3_bytes, _SC_LEVEL3_CACHE_SIZE);
+}
+
+static void describe_system(machine *machine) {
+  struct utsname names;
+  if (uname(&names) == 0) {
+    snprintf(machine->host, sizeof machine->host, "%.*s", (int)sizeof machine->host - 1, names.nodename);
+    snprintf(machine->kernel, sizeof machine->kernel, "%.40s %.60s %.20s", names.sysname, names.release,
+             names.machine);
+  }
+  const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && page_bytes > 0) machine->memory_bytes = (size_t)pages * (size_t)page_bytes;
+  if (getloadavg(&machine->load_average, 1) != 1) machine->load_average = NAN;
+}
+
+void machine_describe(machine *machine) {
+  memset(machine, 0, sizeof *machine);
+  snprintf(machine->compiler, sizeof machine->compiler, "%s", COMPILER);
+  snprintf(machine->flags, sizeof machine->flags, "%s", ATTN_BUILD_FLAGS);
+  machine->optimised = OPTIMISED;
+  describe_processor(machine);
+  describe_caches(machine);
+  describe_system(machine);
+}
+
+/* ---- printing ---- */
+
+static void print_size(size_t bytes, FILE *out) {
+  if (bytes == 0)
+    fprintf(out, "unknown");
+  else if (bytes < (size_t)1 << 20)
+    fprintf(out, "%.4g KiB", (double)bytes / 0x1p10);
+  else if (bytes < (size_t)1 << 30)
+    fprintf(out, "%.4g MiB", (double)bytes / 0x1p20);
+  else
+    fprintf(out, "%.4g GiB", (double)bytes / 0x1p30);
+}
+
+static void print_rate(const machine_rate *rate, const char *unit, FILE *out) {
+  fprintf(out, "  %-12s %9.4g %s  [%.4g, %.4g]", rate->name, rate->median * 1e-9, unit, rate->low * 1e-9,
+          rate->high * 1e-9);
+  if (rate->working_set_bytes) {
+    fprintf(out, "  of ");
+    print_size(rate->working_set_bytes, out);
+  }
+  fprintf(out, "\n");
+}
+
+void machine_print(const machine *machine, FILE *out) {
+  fprintf(out, "processor   %s, %d cores, %.0f MHz\n", machine->cpu, machine->cores, machine->mhz);
+  const size_t sizes[] = {machine->l1_bytes, machine->l2_bytes, machine->l3_bytes, machine->memory_bytes};
+  static const char *const names[] = {"L1 data ", ", L2 ", ", L3 ", "\nmemory      "};
+  fprintf(out, "caches      ");
+  for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+    fprintf(out, "%s", names[n]);
+    print_size(sizes[n], out);
+  }
+  fprintf(out, "\nsystem      %s, %s\n", machine->host, machine->kernel);
+  fprintf(out, "compiler    %s%s%s\n", machine->compiler, *machine->flags ? ", " : "", machine->flags);
+  if (isfinite(machine->load_average)) fprintf(out, "load        %.2f\n", machine->load_average);
+  if (machine->frequency_scaling)
+    fprintf(out, "The frequency governor is not 'performance': times will vary with it.\n");
+  if (machine->peak_count == 0) return;
+  fprintf(out, "\nmultiply-adds with %d thread%s, median [95 %% interval]\n", machine->threads,
+          machine->threads == 1 ? "" : "s");
+  for (size_t n = 0; n < machine->peak_count; n++) print_rate(&machine->peaks[n], "GFLOP/s", out);
+  if (machine->sgemm.median > 0) print_rate(&machine->sgemm, "GFLOP/s", out);
+  if (machine->read_count) fprintf(out, "\nreads\n");
+  for (size_t n = 0; n < machine->read_count; n++) print_rate(&machine->reads[n], "GB/s", out);
+}

@@ -1,0 +1,52 @@
+/* What this machine is and what it can do at best, measured in the run that uses it. */
+#ifndef ATTN_HARNESS_MACHINE_H
+#define ATTN_HARNESS_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* A rate over interleaved repetitions: the median and its 95 % interval. */
+typedef struct machine_rate {
+  char name[32];            /* "avx512", "sgemm", "read L1", "read memory" */
+  double median, low, high; /* FLOP/s or bytes/s */
+  size_t working_set_bytes; /* of a bandwidth; else 0 */
+} machine_rate;
+
+enum { MACHINE_MAX_RATES = 8 };
+
+typedef struct machine {
+  char cpu[128], compiler[128], flags[256], host[64], kernel[128];
+  int cores;
+  double mhz;
+  size_t l1_bytes, l2_bytes, l3_bytes; /* 0: unknown */
+  size_t memory_bytes;
+  bool optimised;         /* this build is, and has no sanitizers */
+  bool frequency_scaling; /* a governor other than performance */
+  double load_average;
+
+  int threads;                           /* that the peaks below were measured with */
+  machine_rate peaks[MACHINE_MAX_RATES]; /* multiply-add, per instruction set, slowest first */
+  size_t peak_count;
+  machine_rate sgemm;                    /* median 0: no BLAS in this build */
+  machine_rate reads[MACHINE_MAX_RATES]; /* read bandwidth, by cache level and of memory */
+  size_t read_count;
+} machine;
+
+/* Reads what the system says; measures nothing. */
+void machine_describe(machine *machine);
+
+/* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds. */
+void machine_measure(machine *machine, int threads, double seconds);
+
+/* Once more, and the highest median counts: on a shared machine a slow minute must not lower the peak that all
+ * shares are taken of. */
+void machine_measure_again(machine *machine, int threads, double seconds);
+
+/* FLOP/s that shares are taken of: the multiply-add peak of that instruction set; NULL, or one that was
+ * not measured: of the fastest. 0 when none was measured. */
+double machine_peak(const machine *machine, const char *isa);
+
+void machine_print(const machine *machine, FILE *out);
+
+#endif

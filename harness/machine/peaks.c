@@ -1,0 +1,237 @@
+/* What the machine can do at best, as the denominator of every share: multiply-adds, sgemm, reads. All
+ * rates are taken in turn, round after round, so that a slow second of a shared machine hits each of
+ * them; the median is given with its 95 % interval. All threads work at the same time, and their rates
+ * add up. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#ifdef ATTN_HAVE_OPENBLAS
+#include <cblas.h>
+#endif
+
+#include "base/interrupt.h"
+#include "machine.h"
+#include "base/memory.h"
+#include "peak_loops.h"
+#include "base/statistics.h"
+#include "base/timer.h"
+
+/* 768 x 768: OpenBLAS is near its best from 512 on, and three matrices stay within 7 MiB. */
+enum { MAX_PROBES = 2 * MACHINE_MAX_RATES, MAX_ROUNDS = 15, SGEMM_SIZE = 768 };
+
+/* One rate that is measured. */
+typedef struct probe {
+  machine_rate *rate;
+  const peak_loops *loops;
+  size_t bytes;   /* that each thread reads in turn; 0: not a read */
+  bool streams;   /* four at a time: out of L2 the prefetchers then bring 10 to 20 % more */
+  double units;   /* that one repetition of work() does, in all threads: FLOP or bytes */
+  int64_t amount; /* rounds, calls or passes in one repetition */
+  double samples[MAX_ROUNDS];
+} probe;
+
+/* What the threads work on. */
+typedef struct bench_ground {
+  int threads;
+  unsigned char *memory;
+  size_t bytes_per_thread;
+} bench_ground;
+
+static void sgemm(const unsigned char *memory) {
+#ifdef ATTN_HAVE_OPENBLAS
+  const int n = SGEMM_SIZE;
+  const size_t square = (size_t)n * (size_t)n;
+  float *a = (float *)(void *)memory, *b = a + square, *c = b + square;
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+#else
+  (void)memory;
+#endif
+}
+
+/* One thread's part of a repetition. */
+static void work(const probe *probe, int64_t amount, const unsigned char *memory) {
+  if (!probe->loops) {
+    for (int64_t n = 0; n < amount; n++) sgemm(memory);
+  } else if (probe->bytes == 0) {
+    probe->loops->multiply_add(amount);
+  } else {
+    const size_t rounds = probe->bytes / PEAK_ROUND_BYTES;
+    const size_t pitch = probe->streams ? probe->bytes / 4 : PEAK_STREAM_BYTES;
+    const size_t advance = probe->streams ? PEAK_STREAM_BYTES : PEAK_ROUND_BYTES;
+    for (int64_t n = 0; n < amount; n++) probe->loops->read(memory, rounds, pitch, advance);
+  }
+}
+
+/* Seconds of one repetition: the harmonic mean over the threads, so that the rates of the threads add up.
+ * A thread that shares its core with another process then counts for what it did, not for all. */
+static double time_work(const probe *probe, int64_t amount, const bench_ground *ground) {
+  double pace = 0;
+#pragma omp parallel num_threads(ground->threads) reduction(+ : pace)
+  {
+    const unsigned char *memory = ground->memory + (size_t)omp_get_thread_num() * ground->bytes_per_thread;
+#pragma omp barrier
+    const double start = wall_seconds();
+    work(probe, amount, memory);
+    pace += 1 / fmax(wall_seconds() - start, 1e-9);
+  }
+  return ground->threads / pace;
+}
+
+/* So much work that one repetition takes about as long as wanted. */
+static void calibrate(probe *probe, const bench_ground *ground, double seconds) {
+  const int64_t most = INT64_C(1) << 40;
+  for (probe->amount = 1; probe->amount < most && !interrupt_wanted();) {
+    double taken = time_work(probe, probe->amount, ground);
+    /* A short one that another process held up looks like a long one. */
+    for (int again = 0; again < 2 && taken >= 0.5 * seconds; again++)
+      taken = fmin(taken, time_work(probe, probe->amount, ground));
+    if (taken >= 0.5 * seconds) break;
+    const double growth = fmin(10, fmax(1.5, 0.8 * seconds / fmax(taken, 1e-9)));
+    probe->amount = (int64_t)ceil((double)probe->amount * growth);
+  }
+}
+
+static void measure(probe *probes, size_t count, const bench_ground *ground, double seconds) {
+  const int wanted = seconds < 1 ? 5 : MAX_ROUNDS;
+  const double share = seconds / (double)((size_t)(wanted + 2) * count);
+  for (size_t n = 0; n < count; n++) calibrate(&probes[n], ground, share);
+  int rounds = 0;
+  /* A machine whose memory is slow for its size may need longer than its share for one pass. */
+  for (const double end = wall_seconds() + seconds;
+       rounds < wanted && (rounds < 3 || wall_seconds() < end) && !(rounds && interrupt_wanted()); rounds++)
+    for (size_t n = 0; n < count; n++) {
+      const double done = probes[n].units * (double)probes[n].amount * (double)ground->threads;
+      probes[n].samples[rounds] = done / time_work(&probes[n], probes[n].amount, ground);
+    }
+  for (size_t n = 0; n < count; n++) {
+    const interval median = statistics_median_interval(probes[n].samples, (size_t)rounds, 0.95);
+    probes[n].rate->median = median.estimate;
+    probes[n].rate->low = median.low;
+    probes[n].rate->high = median.high;
+  }
+}
+
+/* ---- what is measured ---- */
+
+static void add_reads(machine *machine, probe *probes, size_t *count, const peak_loops *widest,
+                      const bench_ground *ground) {
+  const size_t threads = (size_t)ground->threads;
+  const struct {
+    const char *name;
+    size_t bytes; /* of one thread: half a level, so that what else lives there fits too */
+  } sets[] = {{"read L1", machine->l1_bytes / 2},
+              {"read L2", machine->l2_bytes / 2},
+              {"read L3", machine->l3_bytes / 2 / threads},
+              {"read memory", ground->bytes_per_thread}};
+  for (size_t n = 0; n < sizeof sets / sizeof *sets; n++) {
+    const size_t bytes = sets[n].bytes / PEAK_ROUND_BYTES * PEAK_ROUND_BYTES;
+    /* Not a level of its own on this machine, or its share is no more than the level before it. */
+    if (bytes == 0 || (n > 0 && bytes <= sets[n - 1].bytes) || bytes > ground->bytes_per_thread) continue;
+    machine_rate *rate = &machine->reads[machine->read_count++];
+    snprintf(rate->name, sizeof rate->name, "%s", sets[n].name);
+    rate->working_set_bytes = bytes * threads;
+    probes[(*count)++] =
+        (probe){.rate = rate, .loops = widest, .bytes = bytes, .streams = n >= 2, .units = (double)bytes};
+  }
+}
+
+static size_t plan(machine *machine, probe *probes, const peak_loops *loops, size_t loop_count,
+                   const bench_ground *ground) {
+  size_t count = 0;
+  for (size_t n = 0; n < loop_count; n++) {
+    machine_rate *rate = &machine->peaks[machine->peak_count++];
+    snprintf(rate->name, sizeof rate->name, "%s", loops[n].isa);
+    probes[count++] = (probe){.rate = rate, .loops = &loops[n], .units = loops[n].flops_per_round};
+  }
+  const size_t matrices = (size_t)3 * SGEMM_SIZE * SGEMM_SIZE * sizeof(float);
+  snprintf(machine->sgemm.name, sizeof machine->sgemm.name, "sgemm");
+#ifdef ATTN_HAVE_OPENBLAS
+  const double size = SGEMM_SIZE;
+  if (ground->bytes_per_thread >= matrices)
+    probes[count++] = (probe){.rate = &machine->sgemm, .units = 2 * size * size * size};
+#else
+  (void)matrices;
+#endif
+  if (ground->memory) add_reads(machine, probes, &count, &loops[loop_count - 1], ground);
+  return count;
+}
+
+/* Fewer than asked for where OMP_THREAD_LIMIT says so. */
+static int granted_threads(int threads) {
+  int granted = 1;
+#pragma omp parallel num_threads(threads)
+#pragma omp single
+  granted = omp_get_num_threads();
+  return granted;
+}
+
+/* Four times the last cache, no less than 256 MiB and 16 MiB a thread, within a quarter of what is free;
+ * each thread touches its own part, which lays it near that thread. */
+static bench_ground acquire_ground(const machine *machine, int threads) {
+  bench_ground ground = {threads, NULL, 0};
+  const size_t page = (size_t)2 << 20, least = (size_t)256 << 20, most = (size_t)2 << 30;
+  size_t wanted = machine->l3_bytes > most / 4 ? most : 4 * machine->l3_bytes;
+  if (wanted < least) wanted = least;
+  if (wanted < (size_t)threads << 24) wanted = (size_t)threads << 24;
+  const size_t room = memory_available_bytes() / 4;
+  if (wanted > room) wanted = room;
+  ground.bytes_per_thread = wanted / (size_t)threads / page * page;
+  const size_t bytes = ground.bytes_per_thread * (size_t)threads;
+  if (bytes) ground.memory = aligned_alloc(page, bytes);
+  if (!ground.memory) {
+    ground.bytes_per_thread = 0;
+    return ground;
+  }
+  /* Without huge pages the rate would be one of address translation. */
+  (void)madvise(ground.memory, bytes, MADV_HUGEPAGE);
+#pragma omp parallel num_threads(threads)
+  {
+    float *part = (float *)(void *)(ground.memory + (size_t)omp_get_thread_num() * ground.bytes_per_thread);
+    for (size_t n = 0; n < ground.bytes_per_thread / sizeof *part; n++) part[n] = (float)(n % 7) - 3;
+  }
+  return ground;
+}
+
+void machine_measure(machine *machine, int threads, double seconds) {
+  peak_loops loops[PEAK_MAX_LOOPS];
+  probe *probes = calloc(MAX_PROBES, sizeof *probes);
+  machine->threads = threads;
+  machine->peak_count = machine->read_count = 0;
+  memset(&machine->sgemm, 0, sizeof machine->sgemm);
+  if (!probes) return;
+#ifdef ATTN_HAVE_OPENBLAS
+  openblas_set_num_threads(1); /* it is our threads that call it */
+#endif
+  const size_t loop_count = peak_loops_available(loops);
+  const bench_ground ground = acquire_ground(machine, granted_threads(threads));
+  measure(probes, plan(machine, probes, loops, loop_count, &ground), &ground, seconds);
+  free(ground.memory);
+  free(probes);
+}
+
+double machine_peak(const machine *machine, const char *isa) {
+  double fastest = 0;
+  for (size_t n = 0; n < machine->peak_count; n++) {
+    if (isa && strcmp(machine->peaks[n].name, isa) == 0) return machine->peaks[n].median;
+    fastest = fmax(fastest, machine->peaks[n].median);
+  }
+  return fastest;
+}
+
+static void keep_higher(machine_rate *rate, const machine_rate *again) {
+  if (again->median > rate->median) *rate = *again;
+}
+
+void machine_measure_again(machine *machine, int threads, double seconds) {
+  struct machine again = *machine;
+  machine_measure(&again, threads, seconds);
+  for (size_t n = 0; n < machine->peak_count; n++) keep_higher(&machine->peaks[n], &again.peaks[n]);
+  for (size_t n = 0; n < machine->read_count; n++) keep_higher(&machine->reads[n], &again.reads[n]);
+  keep_higher(&machine->sgemm, &again.sgemm);
+}

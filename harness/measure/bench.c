@@ -1,0 +1,178 @@
+/* The sweep: names and order of the points, one stage for each length, and the report. */
+#define _GNU_SOURCE
+#include "bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "complexity.h"
+#include "base/interrupt.h"
+
+#include "passes.h"
+#include "prepare.h"
+#include "sweep.h"
+#include "instruction_growth.h"
+
+/* ---- names and order ---- */
+
+/* The name without its lengths: the parts T:, Tq: and Tk:. */
+static void strip_lengths(const char *name, char family[WORKLOAD_NAME_BYTES]) {
+  size_t used = 0;
+  for (const char *part = name; *part;) {
+    const size_t bytes = 1 + strcspn(part + 1, "/"); /* with the slash before it */
+    const bool is_length = !strncmp(part, "/T:", 3) || !strncmp(part, "/Tq:", 4) || !strncmp(part, "/Tk:", 4);
+    if (!is_length) {
+      memcpy(family + used, part, bytes);
+      used += bytes;
+    }
+    part += bytes;
+  }
+  family[used] = '\0';
+}
+
+static void name_result(bench *bench, size_t n) {
+  const bench_point *point = &bench->points[n];
+  result *result = &bench->report->results[n];
+  sweep_point_name(point, result->name);
+  strip_lengths(result->name, result->family);
+  snprintf(result->variant, sizeof result->variant, "%s", point->variant->name);
+  result->workload = point->workload;
+  result->threads = bench->options->threads;
+  result->flops = workload_flops(&point->workload);
+  int index = 0;
+  while (index < bench->family_count && strcmp(bench->families[index].name, result->family) != 0) index++;
+  if (index == bench->family_count) bench->families[bench->family_count++] = (family){.name = result->family};
+  result->family_index = index;
+  result->instance_index = bench->families[index].points++;
+}
+
+static int64_t length_at(const bench *bench, size_t place) {
+  return result_length(&bench->report->results[bench->order[place]]);
+}
+
+/* By insertion, which leaves points of one length in the order that was asked for. */
+static void sort_points(bench *bench) {
+  for (size_t n = 0; n < bench->count; n++) {
+    size_t place = n;
+    const int64_t length = result_length(&bench->report->results[n]);
+    for (; place > 0 && length_at(bench, place - 1) > length; place--)
+      bench->order[place] = bench->order[place - 1];
+    bench->order[place] = n;
+  }
+}
+
+/* ---- the machine ---- */
+
+static void fill_peak_fractions(report *report, const char *isa) {
+  const double peak = machine_peak(&report->machine, isa);
+  for (size_t n = 0; n < report->result_count; n++)
+    report->results[n].peak_fraction = peak > 0 ? report->results[n].flops_per_second / peak : NAN;
+}
+
+/* ---- the report ---- */
+
+static void find_declared(const char *variant, int *time_exponent, int *workspace_exponent, void *context) {
+  const bench *bench = context;
+  for (size_t n = 0; n < bench->count; n++)
+    if (strcmp(bench->points[n].variant->name, variant) == 0) {
+      *time_exponent = bench->points[n].variant->time_exponent;
+      *workspace_exponent = bench->points[n].variant->workspace_exponent;
+    }
+}
+
+static void describe_run(report *report, const bench_options *options) {
+  const time_t now = time(NULL);
+  struct tm utc;
+  if (gmtime_r(&now, &utc))
+    strftime(report->started, sizeof report->started, "%Y-%m-%dT%H:%M:%S+00:00", &utc);
+  snprintf(report->executable, sizeof report->executable, "%s", program_invocation_name);
+  snprintf(report->isa, sizeof report->isa, "%s", options->isa ? options->isa : "");
+  report->seed = options->seed;
+  report->cold = options->cold;
+  machine_describe(&report->machine);
+}
+
+/* Leaves out the points that an interruption kept from any repetition. */
+static void drop_unreached(report *report) {
+  size_t kept = 0;
+  for (size_t n = 0; n < report->result_count; n++) {
+    result *result = &report->results[n];
+    if (result->state == RESULT_MEASURED && result->repetitions == 0) {
+      free(result->seconds);
+      free(result->cpu_seconds);
+    } else {
+      report->results[kept++] = *result;
+    }
+  }
+  report->result_count = kept;
+}
+
+static bool start(bench *bench, char *why, size_t why_size) {
+  report *report = bench->report;
+  report->results = calloc(bench->count + 1, sizeof *report->results);
+  bench->families = calloc(bench->count + 1, sizeof *bench->families);
+  bench->order = calloc(bench->count + 1, sizeof *bench->order);
+  bench->measurements = calloc(bench->count + 1, sizeof *bench->measurements);
+  if (!report->results || !bench->families || !bench->order || !bench->measurements) {
+    snprintf(why, why_size, "out of memory for %zu points", bench->count);
+    return false;
+  }
+  report->result_count = bench->count;
+  bench->family_count = 0;
+  for (size_t n = 0; n < bench->count; n++) name_result(bench, n);
+  sort_points(bench);
+  return true;
+}
+
+static bool run_stages(bench *bench, char *why, size_t why_size) {
+  for (size_t first = 0, count; first < bench->count && !interrupt_wanted(); first += count) {
+    for (count = 1; first + count < bench->count;) {
+      if (length_at(bench, first + count) != length_at(bench, first)) break;
+      count++;
+    }
+    prepare_length(bench, first, count);
+  }
+  if (!interrupt_wanted() && !passes_run(bench)) {
+    snprintf(why, why_size, "out of memory for %zu points", bench->count);
+    return false;
+  }
+  bench->report->interrupted = interrupt_wanted();
+  drop_unreached(bench->report);
+  if (bench->report->result_count > 0) return true;
+  snprintf(why, why_size, "ended before anything was measured");
+  return false;
+}
+
+bool bench_run(const bench_point *points, size_t count, const bench_options *options, report *report,
+               char *why, size_t why_size) {
+  memset(report, 0, sizeof *report);
+  bench bench = {.points = points, .count = count, .options = options, .report = report};
+  describe_run(report, options);
+  interrupt_catch();
+  bench.progress = progress_begin(options->quiet);
+  bool good = footprint_begin(&bench.footprints, points, options->threads, why, why_size) &&
+              start(&bench, why, why_size);
+  if (good) {
+    progress_show(&bench.progress, 0, count, options->machine_seconds, "measuring the machine");
+    machine_measure(&report->machine, options->threads, options->machine_seconds);
+    good = run_stages(&bench, why, why_size);
+  }
+  footprint_end(&bench.footprints);
+  if (good) {
+    fill_peak_fractions(report, options->isa);
+    complexity_fit(report, find_declared, &bench);
+    progress_show(&bench.progress, count, count, 0, "counting instructions");
+    if (options->instructions && !report->interrupted) instruction_growth_fit(report, points, bench.count);
+  }
+  progress_end(&bench.progress);
+  interrupt_release();
+  report->peak_memory_bytes = memory_peak_bytes();
+  free(bench.families);
+  free(bench.order);
+  free(bench.measurements);
+  return good;
+}

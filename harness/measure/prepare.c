@@ -1,0 +1,215 @@
+/* The points of one length are taken up: inputs of equal workloads are shared, each point is verified once
+ * and warmed up. What a run will cost is predicted from the lengths before. */
+#define _GNU_SOURCE
+#include "prepare.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/interrupt.h"
+#include "shared_inputs.h"
+#include "run/predict.h"
+#include "base/format.h"
+
+/* The points of one length. */
+typedef struct length_group {
+  size_t first, count; /* in bench.order */
+  shared_inputs shared_inputs;
+  size_t measurements_before;
+  unsigned char *workspace;
+} length_group;
+
+/* ---- what a point would cost ---- */
+
+static void show(bench *bench, const length_group *length_group, size_t taken, const char *what) {
+  if (!bench->progress.shown) return;
+  double left = 0;
+  for (size_t n = 0; n < bench->measurement_count; n++)
+    left += measurement_seconds_left(&bench->measurements[n]);
+  for (size_t place = length_group->first + taken; place < bench->count; place++)
+    left += bench_expected_seconds(bench, bench->order[place]);
+  progress_show(&bench->progress, bench->settled, bench->count, left, what);
+}
+
+/* "1.5 s", "34 s", "8 minutes", "3 hours": two digits are all that a prediction is worth. */
+static void format_duration(char text[32], double seconds) {
+  if (seconds < 10)
+    snprintf(text, 32, "%.2g s", seconds);
+  else if (seconds < 120)
+    snprintf(text, 32, "%.0f s", seconds);
+  else if (seconds < 7200)
+    snprintf(text, 32, "%.0f minutes", seconds / 60);
+  else
+    snprintf(text, 32, "%.0f hours", fmin(seconds / 3600, 1e9));
+}
+
+static bool fits_time(bench *bench, size_t n) {
+  const bench_point *point = &bench->points[n];
+  result *result = &bench->report->results[n];
+  const double limit = bench->options->point_limit;
+  const double seconds =
+      bench->families[result->family_index].seconds > 0
+          ? bench_expected_run_seconds(bench, n)
+          : predict_seconds(point->variant, &point->workload, bench->options->threads, limit);
+  if (seconds <= limit) return true;
+  char predicted[32], allowed[32];
+  format_duration(predicted, seconds);
+  format_duration(allowed, limit);
+  bench_skip(bench, result, "one run would take about %s, over the limit of %s", predicted, allowed);
+  return false;
+}
+
+static bool fits_memory(bench *bench, const length_group *length_group, size_t n) {
+  const workload *workload = &bench->points[n].workload;
+  result *result = &bench->report->results[n];
+  double bytes = (double)result->workspace_bytes;
+  if (!shared_inputs_find(&length_group->shared_inputs, workload)) bytes += workload_tensor_bytes(workload);
+  const double available = (double)memory_available_bytes();
+  if (bytes <= available) return true;
+  char needed[FORMAT_BYTES], had[FORMAT_BYTES];
+  format_bytes(needed, bytes);
+  format_bytes(had, available);
+  bench_skip(bench, result, "would need %s of memory, and %s are available", needed, had);
+  return false;
+}
+
+/* ---- one length ---- */
+
+/* Rows that the reference solves well below a second. */
+static int64_t rows_to_check(const workload *w) {
+  const double cost = 2 * (double)w->key_length * (double)(w->head_dim + w->value_dim);
+  return (int64_t)fmax(4, fmin(64, 2e8 / fmax(1, cost)));
+}
+
+static shared_entry *acquire_solved(length_group *length_group, const workload *workload, char *why,
+                                    size_t why_size) {
+  shared_entry *shared = shared_inputs_acquire(&length_group->shared_inputs, workload, why, why_size);
+  if (!shared || shared->solved) return shared;
+  shared->solved = expected_solve(&shared->expected, &shared->inputs, rows_to_check(workload), why, why_size);
+  return shared->solved ? shared : NULL;
+}
+
+static void learn(bench *bench, const result *result, double run_seconds) {
+  family *family = &bench->families[result->family_index];
+  family->measured = result->workload;
+  family->seconds = run_seconds;
+}
+
+/* Whether the variant can solve this, in the time and memory there are; the result says why not. */
+static bool is_feasible(bench *bench, const length_group *length_group, size_t n) {
+  const bench_point *point = &bench->points[n];
+  result *result = &bench->report->results[n];
+  const attn_problem problem = workload_problem(&point->workload);
+  char why[sizeof result->reason];
+  const bool sound = attn_check_problem(&problem, why, sizeof why);
+  const char *reason = sound ? attn_unsupported(point->variant, &problem) : why;
+  if (reason) {
+    bench_skip(bench, result, "%s", reason);
+    return false;
+  }
+  if (point->variant->workspace_size)
+    result->workspace_bytes = point->variant->workspace_size(&problem, bench->options->threads);
+  return fits_memory(bench, length_group, n) && fits_time(bench, n);
+}
+
+/* Fills the memory that the point takes; the result is RESULT_FAILED when it takes some behind the interface's
+ * back. */
+static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
+  result *result = &bench->report->results[n];
+  footprint footprint = {.workspace_touched_bytes = result->workspace_touched_bytes};
+  if (result->state == RESULT_FAILED) return true;
+  if (footprint_is_measured() && !footprint_measure(&bench->footprints, n, &footprint, why, why_size))
+    return false;
+  result->workspace_touched_bytes = footprint.workspace_touched_bytes;
+  result->stack_bytes = footprint.stack_bytes;
+  result->static_bytes = footprint.static_bytes;
+  result->hidden_bytes = footprint.hidden_bytes;
+  result->heap_calls = footprint.heap_calls;
+  result->memory_bytes = footprint.workspace_touched_bytes + footprint.stack_bytes + footprint.static_bytes +
+                         footprint.hidden_bytes;
+  if (footprint.heap_calls == 0) return true;
+  result->state = RESULT_FAILED;
+  snprintf(result->reason, sizeof result->reason,
+           "calls %s inside run, %zu time%s in all: memory is asked for in "
+           "workspace_size",
+           footprint.heap_function, footprint.heap_calls, footprint.heap_calls == 1 ? "" : "s");
+  return true;
+}
+
+/* Verifies a point; it becomes a measurement when it is to be timed. */
+static void prepare_point(bench *bench, length_group *length_group, size_t n) {
+  const bench_point *point = &bench->points[n];
+  result *result = &bench->report->results[n];
+  char why[sizeof result->reason] = "out of memory";
+  if (!is_feasible(bench, length_group, n)) return;
+  shared_entry *shared = acquire_solved(length_group, &point->workload, why, sizeof why);
+  measurement measurement = {.variant = point->variant,
+                             .origin = point->origin,
+                             .options = bench->options,
+                             .inputs = shared ? &shared->inputs : NULL,
+                             .expected = shared ? &shared->expected : NULL,
+                             .problem = result->name + strlen(result->variant) + 1,
+                             .result = result};
+  if (!shared || !measurement_verify(&measurement, why, sizeof why) ||
+      !measure_memory(bench, n, why, sizeof why) || !measurement_make_room(&measurement, why, sizeof why)) {
+    if (interrupt_wanted()) return; /* as if it had not been reached */
+    bench_skip(bench, result, "%s", why);
+    return;
+  }
+  learn(bench, result, measurement.run_seconds);
+  if (result->state == RESULT_FAILED)
+    bench->settled++;
+  else
+    bench->measurements[bench->measurement_count++] = measurement;
+}
+
+/* Measurements whose workspace is too large for what is left are skipped, the largest first. */
+static void acquire_workspace(bench *bench, length_group *length_group) {
+  while (bench->measurement_count > length_group->measurements_before) {
+    size_t largest = length_group->measurements_before;
+    for (size_t n = largest + 1; n < bench->measurement_count; n++)
+      if (bench->measurements[n].result->workspace_bytes >
+          bench->measurements[largest].result->workspace_bytes)
+        largest = n;
+    result *result = bench->measurements[largest].result;
+    length_group->workspace = bench_acquire_workspace(result->workspace_bytes);
+    if (length_group->workspace) return;
+    char needed[FORMAT_BYTES];
+    format_bytes(needed, (double)result->workspace_bytes);
+    bench_skip(bench, result, "its workspace of %s cannot be had", needed);
+    bench->measurement_count--;
+    memmove(&bench->measurements[largest], &bench->measurements[largest + 1],
+            (bench->measurement_count - largest) * sizeof *bench->measurements);
+  }
+}
+
+static void warm_up(bench *bench, length_group *length_group) {
+  acquire_workspace(bench, length_group);
+  for (size_t n = length_group->measurements_before; n < bench->measurement_count; n++) {
+    measurement *measurement = &bench->measurements[n];
+    show(bench, length_group, length_group->count, measurement->result->name);
+    if (interrupt_wanted() || !measurement_calibrate(measurement, length_group->workspace)) return;
+    learn(bench, measurement->result, measurement->run_seconds);
+  }
+}
+
+void prepare_length(bench *bench, size_t first, size_t count) {
+  length_group length_group = {
+      .first = first, .count = count, .measurements_before = bench->measurement_count};
+  for (size_t n = 0; n < count && !interrupt_wanted(); n++) {
+    const size_t point = bench->order[first + n];
+    show(bench, &length_group, n, bench->report->results[point].name);
+    prepare_point(bench, &length_group, point);
+  }
+  warm_up(bench, &length_group);
+  for (size_t n = length_group.measurements_before; n < bench->measurement_count; n++) {
+    bench->measurements[n].inputs = NULL; /* passes.c gives it others with the same contents */
+    bench->measurements[n].expected = NULL;
+  }
+  shared_inputs_destroy(&length_group.shared_inputs);
+  free(length_group.workspace);
+}

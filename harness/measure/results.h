@@ -1,0 +1,88 @@
+/* What a run found. */
+#ifndef ATTN_HARNESS_RESULTS_H
+#define ATTN_HARNESS_RESULTS_H
+
+#include "machine/disturbance.h"
+#include "machine/machine.h"
+#include "base/statistics.h"
+#include "problem/workload.h"
+
+typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
+
+/* One point: a variant on a workload. */
+typedef struct result {
+  char name[WORKLOAD_NAME_BYTES];   /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
+  char family[WORKLOAD_NAME_BYTES]; /* the same without T: points of one growth curve */
+  char variant[64];
+  workload workload;
+  int family_index, instance_index; /* as in Google Benchmark */
+  int threads;
+
+  result_state state;
+  char reason[256]; /* why it was skipped, or how it failed */
+
+  size_t repetitions;
+  int64_t iterations;  /* in each repetition */
+  double *seconds;     /* [repetitions] wall time of one iteration */
+  double *cpu_seconds; /* [repetitions] processor time, all threads, of one iteration */
+  interval seconds_median;
+  double flops; /* operations of one iteration */
+  double flops_per_second, peak_fraction;
+  size_t workspace_bytes;                                                              /* asked for */
+  size_t workspace_touched_bytes, stack_bytes, static_bytes, hidden_bytes, heap_calls; /* as in footprint.h */
+  size_t memory_bytes; /* touched workspace, stack, static and hidden */
+  double error_bound_fraction;
+  int64_t rows_checked, rows_total;
+} result;
+
+/* The growth of one family in T. */
+typedef struct growth {
+  char family[WORKLOAD_NAME_BYTES], variant[64];
+  int family_index;
+  bool has_time, has_workspace;               /* false: too few points */
+  interval time, workspace;                   /* exponents, with 95 % intervals */
+  double time_coefficient, time_rms;          /* seconds = coefficient T^declared, and its relative RMS */
+  double time_intercept, workspace_intercept; /* natural log of the fitted line at T = 1 */
+  int time_declared, workspace_declared;
+  double from_length, to_length; /* range of T of the fit */
+  size_t blocks;                 /* passes over these lengths that the exponent of time is from */
+  double time_varying;           /* half its interval, as far as it comes from what varies between passes */
+  bool has_instructions;
+  interval instructions; /* exponent of the instructions counted on small problems of this kind */
+} growth;
+
+typedef struct report {
+  machine machine;
+  char started[32]; /* 2026-11-21T03:30:17+00:00 */
+  char executable[256];
+  char isa[32]; /* that the variants ran with */
+  uint64_t seed;
+  disturbance disturbance; /* while repetitions were made; seconds 0: not watched */
+  bool cold;               /* each iteration had inputs that lay in no cache */
+  bool interrupted;        /* Ctrl-C: what follows is what was measured until then */
+  result *results;
+  size_t result_count;
+  growth *growths;
+  size_t growth_count;
+  char instructions_isa[32];   /* that instructions were counted with, "" for none */
+  char instructions_note[256]; /* why some could not be counted, or "" */
+  size_t peak_memory_bytes;
+  const char *const *context; /* key=value, from the command line, and its owner's */
+  size_t context_count;
+} report;
+
+void report_destroy(report *report);
+
+/* The T of a result: keys, so that decoding (Tq = 1 against a long cache) has one too. */
+int64_t result_length(const result *result);
+
+/* The growth of a family, or NULL. */
+const growth *report_growth(const report *report, int family_index);
+
+/* One more than the largest family index. */
+int report_family_count(const report *report);
+
+/* The peak that shares are taken of, as in machine_peak; NULL when none was measured. */
+const machine_rate *report_peak(const report *report);
+
+#endif

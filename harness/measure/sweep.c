@@ -1,0 +1,243 @@
+/* See sweep.h. A sweep is built from shapes in one of three ways: problems in words, presets, or the
+ * sizes and lengths of the command line; each shape is then given to every chosen variant. */
+#define _GNU_SOURCE
+#include "sweep.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* A sweep that is being built. */
+typedef struct builder {
+  sweep *sweep;
+  size_t capacity;
+  const sweep_request *request;
+  const variant_list *list;
+  FILE *notes;
+  char last_reason[2048]; /* why the last point was left out */
+  char *why;
+  size_t why_size;
+} builder;
+
+/* ---- names ---- */
+
+static bool text_list_has(const text_list *list, const char *text) {
+  for (size_t i = 0; i < list->count; i++)
+    if (strcmp(list->items[i], text) == 0) return true;
+  return false;
+}
+
+bool sweep_check_variants(const variant_list *list, const text_list *names, char *why, size_t why_size) {
+  for (size_t i = 0; i < names->count; i++) {
+    if (variant_list_find(list, names->items[i])) continue;
+    const char **candidates = calloc(list->count, sizeof *candidates);
+    for (size_t v = 0; candidates && v < list->count; v++) candidates[v] = list->variants[v]->name;
+    const char *nearest = candidates ? text_nearest(names->items[i], candidates, list->count) : NULL;
+    snprintf(why, why_size, "there is no variant '%s'; %s%s", names->items[i],
+             nearest ? "the nearest is " : "attnbench list names them all", nearest ? nearest : "");
+    free(candidates);
+    return false;
+  }
+  return true;
+}
+
+static const preset *find_preset(const char *name, char *why, size_t why_size) {
+  enum { MOST = 64 };
+  const preset *found = preset_find(name);
+  if (found) return found;
+  const char *candidates[MOST];
+  size_t count = 0;
+  for (const preset *each = preset_list(); each->name && count < MOST; each++)
+    candidates[count++] = each->name;
+  const char *nearest = text_nearest(name, candidates, count);
+  snprintf(why, why_size, "there is no preset '%s'; %s%s", name,
+           nearest ? "the nearest is " : "attnbench --preset list names them all", nearest ? nearest : "");
+  return NULL;
+}
+
+void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]) {
+  char shape[WORKLOAD_NAME_BYTES];
+  workload_name(&point->workload, shape);
+  snprintf(name, WORKLOAD_NAME_BYTES, "%s/%.*s", point->variant->name,
+           WORKLOAD_NAME_BYTES - 2 - (int)strlen(point->variant->name), shape);
+}
+
+/* ---- shapes ---- */
+
+int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
+  if (strcmp(variant->name, "multi_query") == 0) return 1;
+  return strcmp(variant->name, "grouped_query") == 0 && query_heads % 2 == 0 ? 2 : query_heads;
+}
+
+int64_t sweep_window(const attn_variant *variant) {
+  return strcmp(variant->name, "sliding_window") == 0 ? 512 : ATTN_UNLIMITED;
+}
+
+/* The shape of the command line for one variant, without its length; what is not said is what shows the
+ * variant best. */
+static workload shape_for(const sweep_request *request, const attn_variant *variant) {
+  workload shape = workload_default();
+  shape.function = variant->function;
+  shape.seed = request->seed;
+  if (request->batch > 0) shape.batch = request->batch;
+  if (request->heads > 0) shape.query_heads = request->heads;
+  if (request->head_dim > 0) shape.head_dim = request->head_dim;
+  shape.value_dim = request->value_dim > 0 ? request->value_dim : shape.head_dim;
+  shape.kv_heads = request->kv_heads > 0 ? request->kv_heads : sweep_kv_heads(variant, shape.query_heads);
+  if (request->causal) shape.right = 0;
+  shape.left = request->window >= 0 ? request->window : sweep_window(variant);
+  if (shape.left != ATTN_UNLIMITED) shape.right = 0;
+  return shape;
+}
+
+/* ---- points ---- */
+
+static const char *origin_of(const variant_list *list, const attn_variant *variant) {
+  for (size_t n = 0; n < list->count; n++)
+    if (list->variants[n] == variant) return list->origins[n];
+  return NULL;
+}
+
+static bool append_point(builder *builder, const attn_variant *variant, const workload *workload) {
+  sweep *sweep = builder->sweep;
+  if (sweep->count == builder->capacity) {
+    size_t capacity = builder->capacity ? 2 * builder->capacity : 64;
+    bench_point *points = realloc(sweep->points, capacity * sizeof *points);
+    if (!points) {
+      snprintf(builder->why, builder->why_size, "out of memory");
+      return false;
+    }
+    sweep->points = points;
+    builder->capacity = capacity;
+  }
+  sweep->points[sweep->count++] = (bench_point){variant, *workload, origin_of(builder->list, variant)};
+  return true;
+}
+
+static void leave_out(builder *builder, const attn_variant *variant, const workload *workload,
+                      const char *reason) {
+  char shape[WORKLOAD_NAME_BYTES];
+  workload_name(workload, shape);
+  snprintf(builder->last_reason, sizeof builder->last_reason, "%s cannot solve %s: %s", variant->name, shape,
+           reason);
+  fprintf(builder->notes, "%s\n", builder->last_reason);
+}
+
+/* Adds the shape at each length for the variant, or notes why it is left out. count 0: as it is. */
+static bool add_lengths(builder *builder, const attn_variant *variant, workload shape, const int64_t *lengths,
+                        size_t count) {
+  for (size_t i = 0; i < count || (i == 0 && count == 0); i++) {
+    if (count) shape.query_length = shape.key_length = lengths[i];
+    if (!workload_check(&shape, builder->why, builder->why_size)) return false;
+    attn_problem problem = workload_problem(&shape);
+    const char *reason = attn_unsupported(variant, &problem);
+    if (reason) {
+      leave_out(builder, variant, &shape, reason);
+      return true;
+    }
+    if (!append_point(builder, variant, &shape)) return false;
+  }
+  return true;
+}
+
+static bool add_sweep_of(builder *builder, const attn_variant *variant) {
+  const sweep_request *request = builder->request;
+  workload shape = shape_for(request, variant);
+  if (request->length_count)
+    return add_lengths(builder, variant, shape, request->lengths, request->length_count);
+  int64_t lengths[16];
+  size_t count = 0;
+  int64_t last = variant->time_exponent >= 2 ? 8192 : 65536;
+  for (int64_t length = 128; length <= last; length *= 2) lengths[count++] = length;
+  return add_lengths(builder, variant, shape, lengths, count);
+}
+
+static bool add_variant(builder *builder, const attn_variant *variant) {
+  const sweep_request *request = builder->request;
+  for (size_t i = 0; i < request->problems->count; i++) {
+    workload workload;
+    if (!workload_parse_sound(request->problems->items[i], &workload, builder->why, builder->why_size))
+      return false;
+    workload_seed_unnamed(&workload, request->seed);
+    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
+  }
+  for (size_t i = 0; i < request->presets->count; i++) {
+    const preset *preset = find_preset(request->presets->items[i], builder->why, builder->why_size);
+    if (!preset) return false;
+    workload workload = preset->workload;
+    workload.function = variant->function;
+    workload.seed = request->seed;
+    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
+  }
+  if (request->problems->count || request->presets->count) return true;
+  return add_sweep_of(builder, variant);
+}
+
+/* Keeps the points whose names match, or with a '-' in front those that do not. */
+static bool apply_filter(builder *builder) {
+  const char *pattern = builder->request->filter;
+  if (!pattern || strcmp(pattern, "all") == 0) return true; /* Google Benchmark's word for all */
+  bool wanted = *pattern != '-';
+  regex_t regex;
+  int status = regcomp(&regex, pattern + !wanted, REG_EXTENDED | REG_NOSUB);
+  if (status) {
+    char reason[128];
+    regerror(status, &regex, reason, sizeof reason);
+    snprintf(builder->why, builder->why_size, "--benchmark_filter takes a regular expression, not '%s': %s",
+             pattern, reason);
+    return false;
+  }
+  sweep *sweep = builder->sweep;
+  size_t kept = 0;
+  for (size_t i = 0; i < sweep->count; i++) {
+    char name[WORKLOAD_NAME_BYTES];
+    sweep_point_name(&sweep->points[i], name);
+    if ((regexec(&regex, name, 0, NULL, 0) == 0) == wanted) sweep->points[kept++] = sweep->points[i];
+  }
+  regfree(&regex);
+  sweep->count = kept;
+  if (!kept)
+    snprintf(builder->why, builder->why_size,
+             "no point matches --benchmark_filter '%s'; --benchmark_list_tests prints the names", pattern);
+  return kept > 0;
+}
+
+static bool build(builder *builder) {
+  const sweep_request *request = builder->request;
+  if (!sweep_check_variants(builder->list, request->variants, builder->why, builder->why_size)) return false;
+  for (size_t v = 0; v < builder->list->count; v++) {
+    const attn_variant *variant = builder->list->variants[v];
+    if (request->variants->count && !text_list_has(request->variants, variant->name)) continue;
+    if (!add_variant(builder, variant)) return false;
+  }
+  if (!builder->sweep->count) {
+    snprintf(builder->why, builder->why_size, "nothing is left to measure: %s", builder->last_reason);
+    return false;
+  }
+  return apply_filter(builder);
+}
+
+bool sweep_create(sweep *sweep, const sweep_request *request, const variant_list *list, char *why,
+                  size_t why_size) {
+  *sweep = (struct sweep){0};
+  size_t notes_size;
+  builder builder = {.sweep = sweep, .request = request, .list = list, .why = why, .why_size = why_size};
+  builder.notes = open_memstream(&sweep->notes, &notes_size);
+  if (!builder.notes) {
+    snprintf(why, why_size, "out of memory");
+    return false;
+  }
+  bool built = build(&builder);
+  fclose(builder.notes);
+  if (!built) sweep_destroy(sweep);
+  return built;
+}
+
+void sweep_destroy(sweep *sweep) {
+  free(sweep->points);
+  free(sweep->notes);
+  *sweep = (struct sweep){0};
+}

@@ -1,0 +1,25 @@
+/* Cases from outside: folders that hold a problem, its tensors and an answer computed elsewhere, in the
+ * plain format of tests/cases/README.md. */
+#ifndef ATTN_HARNESS_CASES_H
+#define ATTN_HARNESS_CASES_H
+
+#include "base/memory.h"
+#include "variants/attention.h"
+
+/* One case: what is asked, where the inputs and outputs lie, and the answer. */
+typedef struct golden_case {
+  attn_problem
+      problem; /* asks for the log-sum-exp where the case has one; points into this struct's memory */
+  attn_tensors tensors;
+  guarded query, key, value, mask, bias, output, lse;
+  int64_t *lengths;
+  double *expected_output; /* [B, H, Tq, Dv] packed, as the output */
+  double *expected_lse;    /* [B, H, Tq]; NULL for linear attention */
+} golden_case;
+
+/* Reads a case folder. False, with a sentence that names the file, when a file is missing, shorter or
+ * longer than its shape, or a key of case.txt is unknown, missing, repeated or has no sensible value. */
+bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_size);
+void case_destroy(golden_case *loaded);
+
+#endif

@@ -1,0 +1,136 @@
+/* A workload is a problem with its inputs, said in a line of text:
+ *
+ *     causal/B:1/H:8/Hkv:8/D:64/T:4096
+ *     band:16,0,31/B:2/H:4/Hkv:2/D:80/Dv:72/Tq:1/Tk:32/lengths:7,32/mask:bq/fill:heavy/seed:7
+ *
+ * The same line names a benchmark, reproduces a failing verification (--problem) and comes out of
+ * workload_name again. Parts that are not said have their defaults.
+ *
+ *     full | causal | causal_bottom_right | window:W | band:LEFT,RIGHT,OFFSET     ('inf' = no limit)
+ *     linear in front of it (linear/causal/...): linear attention
+ *     B: H: Hkv: D: Dv: T: | Tq: and Tk:         sizes
+ *     offsets:a,b,...  lengths:a,b,...           one per batch entry
+ *     scale:x softcap:x epsilon:x
+ *     mask:AXES bias:AXES                        a seeded random mask or bias over the axes named, of
+ *                                                b, h, q; broadcast over the others; '1' for none
+ *     lse weights                                optional outputs that are asked for
+ *     layout:bhtd | bthd | shifted | padded      strides (shifted: bhtd, but no pointer is aligned to more
+ *                                                than an element; padded: odd strides too)
+ *     fill:NAME seed:N                           inputs */
+#ifndef ATTN_HARNESS_WORKLOAD_H
+#define ATTN_HARNESS_WORKLOAD_H
+
+#include "variants/attention.h"
+#include "base/memory.h"
+
+/* The longest name, every number at its longest and 16 listed twice, has some 1100 letters. */
+enum { WORKLOAD_NAME_BYTES = 1152, WORKLOAD_MAX_LISTED_BATCH = 16 };
+
+typedef enum workload_layout { LAYOUT_BHTD, LAYOUT_BTHD, LAYOUT_SHIFTED, LAYOUT_PADDED } workload_layout;
+
+typedef enum workload_fill {
+  FILL_UNIFORM,      /* uniform in [-1, 1) */
+  FILL_NORMAL,       /* standard normal, cut off at 6: a sum of twelve uniforms */
+  FILL_HEAVY,        /* heavy-tailed: a quotient of two uniforms, up to 64 */
+  FILL_DOMINANT,     /* one key outweighs all others, where it is visible */
+  FILL_EQUAL,        /* all scores of a row equal */
+  FILL_SATURATED,    /* scores up to about +-1e4 */
+  FILL_RISING,       /* the running maximum rises at every key */
+  FILL_FALLING,      /* and falls */
+  FILL_CANCELLATION, /* values of both signs that nearly cancel */
+  FILL_DENORMAL,     /* all values, and every other element of queries and keys */
+  FILL_HUGE,         /* values as large as a float32 sum over all keys can hold */
+  FILL_ZEROS,        /* every third row of queries, keys and values is zero, of either sign */
+  FILL_LARGEST,      /* a few elements of +-FLT_MAX, some where the band or a length hides them */
+  FILL_NONFINITE     /* a few NaN and infinities, placed alike */
+} workload_fill;
+
+/* Which axes of [B, H, Tq] a mask or bias varies over; it always varies over Tk. */
+typedef struct workload_axes {
+  bool present, batch, head, query;
+} workload_axes;
+
+typedef struct workload {
+  attn_function function;
+  int64_t batch, query_heads, kv_heads, query_length, key_length, head_dim, value_dim;
+  double scale; /* NaN: 1/sqrt(D) */
+  double softcap, epsilon;
+  int64_t left, right, offset;
+  bool has_offsets, has_lengths;
+  int64_t offsets[WORKLOAD_MAX_LISTED_BATCH], lengths[WORKLOAD_MAX_LISTED_BATCH];
+  workload_axes mask, bias;
+  bool wants_lse, wants_weights;
+  workload_layout layout;
+  workload_fill fill;
+  uint64_t seed;
+} workload;
+
+/* full, B 1, H 4, Hkv as H, D 64, Dv as D, T 1024, default scale, epsilon 1e-6, uniform, seed 1. */
+workload workload_default(void);
+
+/* False, with the reason in words, when the text is not a workload. Nothing is said of whether the
+ * problem is sound: attn_check_problem does that. */
+bool workload_parse(const char *text, workload *result, char *why, size_t why_size);
+
+/* False, with the reason in words, when the problem that it poses makes no sense or is too large to be computed. */
+bool workload_check(const workload *workload, char *why, size_t why_size);
+
+/* Both together, with the text in the reason. */
+bool workload_parse_sound(const char *text, workload *result, char *why, size_t why_size);
+
+/* Gives a workload that has the default seed, as one that names none, another. */
+void workload_seed_unnamed(workload *workload, uint64_t seed);
+
+/* The text of a workload; parts at their defaults are left out, but B, H, Hkv, D, T never. */
+void workload_name(const workload *workload, char name[WORKLOAD_NAME_BYTES]);
+
+/* The problem that a workload poses. The lists inside point into *workload. */
+attn_problem workload_problem(const workload *workload);
+
+/* Visible (query, key) pairs over all batch entries and query heads, masks not looked at; and the
+ * floating-point operations that count: 2 (D + Dv) a visible pair for softmax (the exponential is free),
+ * 2 D Dv a key and 2 D Dv a query row for linear. */
+double workload_visible_pairs(const workload *workload);
+double workload_flops(const workload *workload);
+
+/* Bytes of all tensors. */
+double workload_tensor_bytes(const workload *workload);
+
+/* The inputs and outputs of a workload, each in a guarded buffer of its own. */
+typedef struct inputs {
+  workload workload;
+  attn_problem problem; /* points into this struct: do not copy an inputs */
+  attn_tensors tensors;
+  guarded query, key, value, mask, bias, output, lse, weights;
+} inputs;
+
+/* False, with the reason in words, when the problem is not sound (attn_check_problem) or its memory
+ * cannot be had. aligned: tensors begin at 64-byte boundaries, as in timing; else each ends at its
+ * guard page, so that any overrun faults. The same workload gives the same bits everywhere. */
+bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
+void inputs_destroy(inputs *inputs);
+
+/* Of inputs that are not aligned: moves every buffer to where the guard page before it ends, so that any
+ * underrun faults. */
+bool inputs_move_to_front(inputs *inputs, char *why, size_t why_size);
+
+/* Poisons output, lse and weights. */
+void inputs_poison_outputs(inputs *inputs);
+
+/* A checksum of all inputs, to see that a run changed none. */
+uint64_t inputs_checksum(const inputs *inputs);
+
+/* A checksum of the bits of all outputs, to see that two runs gave the same. */
+uint64_t inputs_outputs_checksum(const inputs *inputs);
+
+/* The attention shapes of real models, each with its source. NULL-terminated by name == NULL. */
+typedef struct preset {
+  const char *name;
+  const char *summary;
+  workload workload;
+} preset;
+
+const preset *preset_list(void);
+const preset *preset_find(const char *name); /* NULL when there is none */
+
+#endif

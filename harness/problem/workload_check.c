@@ -1,0 +1,41 @@
+/* Whether a workload makes sense. */
+#include <stdio.h>
+
+#include "workload.h"
+
+/* True when the number of elements of every tensor, and of the whole T x T scores, stays far within
+ * int64_t, so that strides and sizes can be computed at all. */
+static bool sizes_are_computable(const workload *w) {
+  const int64_t most = INT64_MAX / 64;
+  int64_t width = w->head_dim > w->value_dim ? w->head_dim : w->value_dim;
+  int64_t rows, keys, unused;
+  return !__builtin_mul_overflow(w->batch, w->query_heads, &rows) &&
+         !__builtin_mul_overflow(rows, w->query_length, &rows) &&
+         !__builtin_mul_overflow(w->batch, w->kv_heads, &keys) &&
+         !__builtin_mul_overflow(keys, w->key_length, &keys) &&
+         !__builtin_mul_overflow(rows, width, &unused) && unused <= most &&
+         !__builtin_mul_overflow(keys, width, &unused) && unused <= most &&
+         !__builtin_mul_overflow(rows, w->key_length, &unused) && unused <= most;
+}
+
+bool workload_check(const workload *workload, char *why, size_t why_size) {
+  if (!sizes_are_computable(workload)) {
+    snprintf(
+        why, why_size,
+        "B x H x T x D and B x H x Tq x Tk must stay below 2^57 elements: B %lld, H %lld, Tq %lld, Tk %lld, "
+        "D %lld, Dv %lld are too many",
+        (long long)workload->batch, (long long)workload->query_heads, (long long)workload->query_length,
+        (long long)workload->key_length, (long long)workload->head_dim, (long long)workload->value_dim);
+    return false;
+  }
+  attn_problem problem = workload_problem(workload);
+  return attn_check_problem(&problem, why, why_size);
+}
+
+bool workload_parse_sound(const char *text, workload *result, char *why, size_t why_size) {
+  char reason[512];
+  if (workload_parse(text, result, reason, sizeof reason) && workload_check(result, reason, sizeof reason))
+    return true;
+  snprintf(why, why_size, "--problem %s: %s", text, reason);
+  return false;
+}

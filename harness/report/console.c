@@ -1,0 +1,269 @@
+/* A report as a table for people: Google Benchmark's columns, then rate, share of the peak, memory
+ * and error. The table is walked twice, once to measure the columns and once to print them, so that it is as
+ * narrow as its contents allow. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "format.h"
+
+enum { COLUMNS = 9 };
+static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",    "Iterations", "+-",
+                                           "GFLOP/s",   "Peak", "Memory", "Error"};
+
+typedef enum color { GREEN = 32, BLUE = 34, CYAN = 36, RED = 31, YELLOW = 33 } color;
+
+typedef struct table {
+  const report_options *options;
+  FILE *out; /* NULL while the columns are measured */
+  int widths[COLUMNS];
+} table;
+
+typedef struct row {
+  color color;
+  char name[WORKLOAD_NAME_BYTES + 16];
+  char cells[COLUMNS][FORMAT_BYTES]; /* [0] is unused */
+  const char *reason;                /* stands in place of the cells */
+} row;
+
+static void paint(const table *table, color color, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void paint(const table *table, color color, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (table->options->color) fprintf(table->out, "\033[%dm", (int)color);
+  vfprintf(table->out, format, arguments);
+  if (table->options->color) fputs("\033[m", table->out);
+  va_end(arguments);
+}
+
+static void widen(int *width, const char *text) {
+  int length = (int)strlen(text);
+  if (length > *width) *width = length;
+}
+
+static void give(table *table, const row *row) {
+  if (!table->out) {
+    widen(&table->widths[0], row->name);
+    for (int i = 1; i < COLUMNS; i++) widen(&table->widths[i], row->cells[i]);
+    return;
+  }
+  paint(table, row->color, "%-*s", table->widths[0], row->name);
+  if (row->reason) {
+    paint(table, row->color == RED ? RED : YELLOW, " %s: %s", row->color == RED ? "FAILED" : "SKIPPED",
+          row->reason);
+  } else {
+    int last = COLUMNS - 1;
+    while (last > 0 && row->cells[last][0] == 0) last--;
+    for (int i = 1; i <= last; i++)
+      paint(table, i < 3 ? YELLOW : CYAN, " %*s", table->widths[i], row->cells[i]);
+  }
+  fputc('\n', table->out);
+}
+
+/* spread: half the width of the median's interval, as a share of the median; it holds for the rates too. */
+static void give_time(table *table, const result *result, const char *suffix, double seconds,
+                      double cpu_seconds, double spread, bool has_rate) {
+  row row = {.color = GREEN};
+  snprintf(row.name, sizeof row.name, "%s%s", result->name, suffix);
+  format_time(row.cells[1], seconds, format_digits(seconds, spread * seconds), table->options->time_unit);
+  format_time(row.cells[2], cpu_seconds, format_digits(cpu_seconds, spread * cpu_seconds),
+              table->options->time_unit);
+  snprintf(row.cells[3], FORMAT_BYTES, "%lld",
+           (long long)(*suffix ? (int64_t)result->repetitions : result->iterations));
+  if (has_rate) {
+    if (table->options->brief || strcmp(suffix, "_median") == 0) format_spread(row.cells[4], spread);
+    double rate = result->flops / seconds;
+    double share = result->peak_fraction * (rate / result->flops_per_second);
+    format_number(row.cells[5], rate * 1e-9, format_digits(rate, spread * rate));
+    if (isfinite(share)) {
+      int digits = format_digits(share, spread * share);
+      format_number(row.cells[6], 100 * share, digits < 3 ? digits : 3);
+      const size_t used = strlen(row.cells[6]);
+      snprintf(row.cells[6] + used, FORMAT_BYTES - used, "%%");
+    }
+    format_bytes(row.cells[7], (double)result->memory_bytes);
+    format_share(row.cells[8], result->error_bound_fraction);
+  }
+  give(table, &row);
+}
+
+static void give_variation(table *table, const result *result) {
+  size_t count = result->repetitions;
+  row row = {.color = GREEN};
+  double of_time = statistics_stddev(result->seconds, count) / statistics_mean(result->seconds, count);
+  double of_cpu = statistics_stddev(result->cpu_seconds, count) / statistics_mean(result->cpu_seconds, count);
+  snprintf(row.name, sizeof row.name, "%s_cv", result->name);
+  snprintf(row.cells[1], FORMAT_BYTES, "%.1f %%", 100 * of_time);
+  snprintf(row.cells[2], FORMAT_BYTES, "%.1f %%", 100 * of_cpu);
+  snprintf(row.cells[3], FORMAT_BYTES, "%zu", count);
+  give(table, &row);
+}
+
+static void give_aggregates(table *table, const result *result, double spread) {
+  size_t count = result->repetitions;
+  give_time(table, result, "_mean", statistics_mean(result->seconds, count),
+            statistics_mean(result->cpu_seconds, count), spread, true);
+  give_time(table, result, "_median", result->seconds_median.estimate,
+            statistics_median(result->cpu_seconds, count), spread, true);
+  give_time(table, result, "_stddev", statistics_stddev(result->seconds, count),
+            statistics_stddev(result->cpu_seconds, count), 0.1, false);
+  give_variation(table, result);
+}
+
+static void give_result(table *table, const result *result) {
+  if (result->state != RESULT_MEASURED || result->repetitions == 0) {
+    row row = {.color = result->state == RESULT_FAILED ? RED : GREEN, .reason = result->reason};
+    snprintf(row.name, sizeof row.name, "%s", result->name);
+    give(table, &row);
+    return;
+  }
+  double spread = result->repetitions > 1
+                      ? format_half_width(result->seconds_median) / result->seconds_median.estimate
+                      : INFINITY;
+  if (table->options->brief) {
+    give_time(table, result, "", result->seconds_median.estimate,
+              statistics_median(result->cpu_seconds, result->repetitions), spread, true);
+    return;
+  }
+  if (table->options->repetitions || result->repetitions == 1)
+    for (size_t i = 0; i < result->repetitions; i++)
+      give_time(table, result, "", result->seconds[i], result->cpu_seconds[i], spread, true);
+  if (table->options->aggregates && result->repetitions > 1) give_aggregates(table, result, spread);
+}
+
+static void give_all(table *table, const report *report) {
+  for (int family = 0; family < report_family_count(report); family++)
+    for (size_t i = 0; i < report->result_count; i++)
+      if (report->results[i].family_index == family) give_result(table, &report->results[i]);
+}
+
+static void print_rule(const table *table) {
+  int width = table->widths[0];
+  for (int i = 1; i < COLUMNS; i++) width += 1 + table->widths[i];
+  for (int i = 0; i < width; i++) fputc('-', table->out);
+  fputc('\n', table->out);
+}
+
+static void print_results(table *table, const report *report, FILE *out) {
+  for (int i = 0; i < COLUMNS; i++) table->widths[i] = (int)strlen(heads[i]);
+  table->out = NULL;
+  give_all(table, report);
+  table->out = out;
+  print_rule(table);
+  fprintf(out, "%-*s", table->widths[0], heads[0]);
+  for (int i = 1; i < COLUMNS; i++) fprintf(out, " %*s", table->widths[i], heads[i]);
+  fputc('\n', out);
+  print_rule(table);
+  give_all(table, report);
+}
+
+/* ---- context ---- */
+
+/* "105 GFLOP/s (102 to 107)": the digits that the spread supports. */
+static void print_rate(const char *what, const machine_rate *rate, const char *unit, FILE *out) {
+  char median[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
+  interval spread = {rate->median, rate->low, rate->high};
+  int digits = format_digits(rate->median, format_half_width(spread));
+  if (digits > 3) digits = 3;
+  if (digits < 2) digits = 2;
+  format_number(median, rate->median * 1e-9, digits);
+  format_number(low, rate->low * 1e-9, digits);
+  format_number(high, rate->high * 1e-9, digits);
+  fprintf(out, "  %s%s %s %s (%s to %s)\n", what, rate->name, median, unit, low, high);
+}
+
+static void print_caches(const machine *machine, FILE *out) {
+  const size_t sizes[] = {machine->l1_bytes, machine->l2_bytes, machine->l3_bytes};
+  bool any = false;
+  for (int level = 0; level < 3; level++) {
+    if (sizes[level] == 0) continue;
+    char text[FORMAT_BYTES];
+    format_bytes(text, (double)sizes[level]);
+    fprintf(out, "%s L%d %s", any ? "," : "  caches", level + 1, text);
+    any = true;
+  }
+  if (any) fputc('\n', out);
+}
+
+static void print_context(const report *report, FILE *out) {
+  const machine *machine = &report->machine;
+  fprintf(out, "%s, %s\n", report->started, report->executable);
+  fprintf(out, "%s, %d x %.0f MHz, %d thread%s, instruction set %s\n", machine->cpu, machine->cores,
+          machine->mhz, machine->threads, machine->threads == 1 ? "" : "s", report->isa);
+  print_caches(machine, out);
+  for (size_t i = 0; i < machine->peak_count; i++)
+    print_rate("multiply-add ", &machine->peaks[i], "GFLOP/s", out);
+  if (machine->sgemm.median > 0) print_rate("", &machine->sgemm, "GFLOP/s", out);
+  for (size_t i = 0; i < machine->read_count; i++) print_rate("", &machine->reads[i], "GB/s", out);
+  if (isfinite(machine->load_average)) fprintf(out, "  load average %.2f\n", machine->load_average);
+  for (size_t n = 0; n < report->context_count; n++) {
+    const size_t key = strcspn(report->context[n], "=");
+    fprintf(out, "%.*s: %s\n", (int)key, report->context[n], report->context[n] + key + 1);
+  }
+  report_warnings(report, "***WARNING*** ", out);
+  if (report->cold) fprintf(out, "Each iteration had inputs that lay in no cache.\n");
+  if (report->interrupted) fprintf(out, "Interrupted: what follows is what was measured until then.\n");
+}
+
+/* ---- growth ---- */
+
+static color verdict_color(const char *verdict) {
+  return strcmp(verdict, "as declared") == 0 ? GREEN : strcmp(verdict, "inconclusive") == 0 ? YELLOW : RED;
+}
+
+static void print_exponent(const table *table, bool known, interval exponent, int declared, int width) {
+  char text[FORMAT_BYTES] = "too few points";
+  if (known) format_exponent(text, exponent);
+  const char *verdict = known ? format_verdict(exponent, declared) : "";
+  fprintf(table->out, "  %-19s %d ", text, declared);
+  paint(table, verdict_color(verdict), "%-*s", width, verdict);
+}
+
+/* Instructions are those of a build for another instruction set, so that they stand beside the times and no
+ * more: where time is inconclusive, they are the second opinion. */
+static void print_instructions(const table *table, const growth *growth) {
+  char exponent[FORMAT_BYTES] = "-";
+  if (growth->has_instructions) format_exponent(exponent, growth->instructions);
+  fprintf(table->out, "  %s", exponent);
+}
+
+static void print_advice(const table *table, const report *report) {
+  char advice[ADVICE_BYTES];
+  for (size_t n = 0; n < report->growth_count; n++) {
+    format_advice(advice, &report->growths[n]);
+    if (advice[0]) fprintf(table->out, "%s: %s\n", report->growths[n].variant, advice);
+  }
+  if (report->instructions_note[0])
+    fprintf(table->out, "Instructions were not counted: %s\n", report->instructions_note);
+}
+
+static void print_growths(const table *table, const report *report) {
+  int width = (int)strlen("Family");
+  if (report->growth_count == 0) return;
+  for (size_t i = 0; i < report->growth_count; i++) widen(&width, report->growths[i].family);
+  fprintf(table->out,
+          "\nGrowth: exponent of T with its 95%% interval, and the one that the variant declares\n");
+  char instructions[64] = "Instructions";
+  if (report->instructions_isa[0])
+    snprintf(instructions, sizeof instructions, "Instructions (%s)", report->instructions_isa);
+  fprintf(table->out, "%-*s  %-37s  %-37s  %s\n", width, "Family", "Time", "Workspace", instructions);
+  for (int family = 0; family < report_family_count(report); family++) {
+    const growth *growth = report_growth(report, family);
+    if (!growth) continue;
+    paint(table, BLUE, "%-*s", width, growth->family);
+    print_exponent(table, growth->has_time, growth->time, growth->time_declared, 15);
+    print_exponent(table, growth->has_workspace, growth->workspace, growth->workspace_declared, 15);
+    print_instructions(table, growth);
+    fputc('\n', table->out);
+  }
+  print_advice(table, report);
+}
+
+void report_console(const report *report, const report_options *options, FILE *out) {
+  table table = {.options = options};
+  print_context(report, out);
+  print_results(&table, report, out);
+  print_growths(&table, report);
+}

@@ -1,0 +1,52 @@
+/* See format.h. */
+#include "format.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A quarter on either side: local slopes reach the asymptotic one only slowly, and a logarithm adds 0.1
+ * to 0.2 at the lengths that are measured, which no timing tells apart from none. */
+static const double tolerance = 0.25;
+
+const char *format_verdict(interval exponent, int declared) {
+  if (exponent.low >= declared - tolerance && exponent.high <= declared + tolerance) return "as declared";
+  if (exponent.high < declared - tolerance || exponent.low > declared + tolerance) return "not as declared";
+  return "inconclusive";
+}
+
+/* More passes narrow what varies between them, as their square root; what bends all of them alike only leaves
+ * with longer lengths. */
+void format_advice(char text[ADVICE_BYTES], const growth *growth) {
+  text[0] = '\0';
+  if (!growth->has_time) {
+    snprintf(text, ADVICE_BYTES, "longer lengths would decide: at most of these, overhead hides the work");
+    return;
+  }
+  if (strcmp(format_verdict(growth->time, growth->time_declared), "inconclusive") != 0) return;
+  const double half = format_half_width(growth->time);
+  const double room = fabs(tolerance - fabs(growth->time.estimate - growth->time_declared));
+  const double passes = ceil((double)growth->blocks * pow(half / room, 2));
+  if (growth->time_varying > 0.7 * half && passes > 0 && passes < 1000)
+    snprintf(text, ADVICE_BYTES, "a quieter machine or --benchmark_repetitions=%.0f would decide", passes);
+  else if (growth->time_varying > 0.7 * half)
+    snprintf(text, ADVICE_BYTES, "a quieter machine or longer lengths would decide");
+  else
+    snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve still bends at these");
+}
+
+const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS] = {
+    {"workspace_bytes", offsetof(result, workspace_bytes)},
+    {"workspace_touched_bytes", offsetof(result, workspace_touched_bytes)},
+    {"stack_bytes", offsetof(result, stack_bytes)},
+    {"static_bytes", offsetof(result, static_bytes)},
+    {"hidden_bytes", offsetof(result, hidden_bytes)},
+    {"heap_calls", offsetof(result, heap_calls)},
+    {"memory_bytes", offsetof(result, memory_bytes)},
+};
+
+size_t format_memory(const result *result, int part) {
+  size_t value;
+  memcpy(&value, (const char *)result + format_memory_parts[part].offset, sizeof value);
+  return value;
+}

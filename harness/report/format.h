@@ -1,0 +1,29 @@
+/* What every form of a report says alike: the one rule that holds a measured growth against the declared one,
+ * and the parts of a result's memory. */
+#ifndef ATTN_HARNESS_REPORT_FORMAT_H
+#define ATTN_HARNESS_REPORT_FORMAT_H
+
+#include "base/format.h"
+#include "report.h"
+
+/* "as declared", "not as declared" or "inconclusive". */
+const char *format_verdict(interval exponent, int declared);
+
+/* A line for each thing that spoils the times of a report; none where nothing does. */
+void report_warnings(const report *report, const char *prefix, FILE *out);
+
+/* What would decide an exponent of time that is inconclusive or not known; "" when nothing has to. */
+enum { ADVICE_BYTES = 160 };
+void format_advice(char text[ADVICE_BYTES], const growth *growth);
+
+/* The parts of a result's memory, under the names that they have in JSON and CSV. */
+enum { FORMAT_MEMORY_PARTS = 7 };
+typedef struct format_memory_part {
+  const char *key;
+  size_t offset; /* of a size_t in a result */
+} format_memory_part;
+
+extern const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS];
+size_t format_memory(const result *result, int part);
+
+#endif

@@ -1,0 +1,40 @@
+/* The forms in which a run is given: console, JSON (Google Benchmark's schema), CSV, summary, plots. */
+#ifndef ATTN_HARNESS_REPORT_H
+#define ATTN_HARNESS_REPORT_H
+
+#include <stdio.h>
+
+#include "measure/results.h"
+
+typedef struct report_options {
+  bool repetitions, aggregates; /* which rows are given */
+  bool brief;                   /* on the console instead of these: one row a point, its median */
+  bool color;
+  const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
+  const char *pictures;  /* for the summary: the folder they lie in, or NULL */
+} report_options;
+
+void report_console(const report *report, const report_options *options, FILE *out);
+/* Whether the report's context has a key of this name in any case. */
+bool report_json_has_context(const char *key);
+
+bool report_json(const report *report, const report_options *options, FILE *out);
+void report_csv(const report *report, const report_options *options, FILE *out);
+
+/* Writes beside, then renames: path holds the old file or the whole new one. format: "json", "csv",
+ * "console", "summary". False, with the reason in words. */
+bool report_write(const report *report, const report_options *options, const char *format, const char *path,
+                  char *why, size_t why_size);
+
+/* Reads a JSON report back, ours only; false, with the reason in words. */
+bool report_read(report *report, const char *path, char *why, size_t why_size);
+
+/* A dozen lines that a person understands. pictures: the folder they lie in, or NULL. */
+void report_summary(const report *report, const char *pictures, FILE *out);
+
+/* Draws all plots of a report into a folder, PNG and SVG, with gnuplot and the scripts in script_folder.
+ * False, with the reason in words (gnuplot is missing, ...). */
+bool report_plot(const report *report, const char *script_folder, const char *folder, char *why,
+                 size_t why_size);
+
+#endif

@@ -1,0 +1,238 @@
+/* What a run found, in a dozen lines for someone who will read no table. Only what was measured is said:
+ * crossovers lie between measured lengths. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure/crossover.h"
+#include "format.h"
+
+static bool is_measured(const result *result) {
+  return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
+}
+
+/* The workload of a family, without the variant: two families with the same text solve the same problem. */
+static const char *problem_of(const char *family) {
+  const char *slash = strchr(family, '/');
+  return slash ? slash + 1 : family;
+}
+
+/* ---- the fastest exact variant ---- */
+
+static bool is_full_softmax(const result *result) {
+  const workload *workload = &result->workload;
+  return is_measured(result) && workload->function == ATTN_SOFTMAX && workload->left == ATTN_UNLIMITED &&
+         workload->right == ATTN_UNLIMITED;
+}
+
+/* How many variants were measured on this very problem, full softmax attention of this length. */
+static size_t competitors(const report *report, const result *point) {
+  size_t count = 0;
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *other = &report->results[i];
+    count += is_full_softmax(other) && result_length(other) == result_length(point) &&
+             strcmp(problem_of(other->name), problem_of(point->name)) == 0;
+  }
+  return count;
+}
+
+/* The problem that most variants solved, and of those the longest. */
+static const result *common_problem(const report *report) {
+  const result *best = NULL;
+  size_t best_count = 0;
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *point = &report->results[i];
+    if (!is_full_softmax(point)) continue;
+    size_t count = competitors(report, point);
+    if (count > best_count || (count == best_count && result_length(point) > result_length(best))) {
+      best = point;
+      best_count = count;
+    }
+  }
+  return best;
+}
+
+static void print_fastest(const report *report, FILE *out) {
+  const result *problem = common_problem(report), *fastest = problem, *naive = NULL;
+  if (!problem) {
+    fprintf(out, "No variant was measured on full softmax attention.\n");
+    return;
+  }
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *result = &report->results[i];
+    if (!is_full_softmax(result) || strcmp(problem_of(result->name), problem_of(problem->name)) != 0)
+      continue;
+    if (result->seconds_median.estimate < fastest->seconds_median.estimate) fastest = result;
+    if (strcmp(result->variant, "naive") == 0) naive = result;
+  }
+  double spread = format_half_width(fastest->seconds_median) / fastest->seconds_median.estimate;
+  char rate[FORMAT_BYTES];
+  int digits = format_digits(fastest->flops_per_second, spread * fastest->flops_per_second);
+  format_number(rate, fastest->flops_per_second * 1e-9, digits < 3 ? digits : 3);
+  fprintf(out, "Fastest exact variant on %s: %s, %s GFLOP/s", problem_of(fastest->name), fastest->variant,
+          rate);
+  if (isfinite(fastest->peak_fraction) && fastest->peak_fraction > 0)
+    fprintf(out, ", %.0f%% of the peak", 100 * fastest->peak_fraction);
+  if (naive && naive != fastest) {
+    char times[FORMAT_BYTES];
+    format_number(times, naive->seconds_median.estimate / fastest->seconds_median.estimate, 2);
+    fprintf(out, ", %s times as fast as naive", times);
+  }
+  /* As when something else kept the machine busy while the peak was measured. */
+  if (fastest->peak_fraction > 1)
+    fprintf(out, ".\n  More than 100%% cannot be: the peak or this rate was mismeasured");
+  fputc('\n', out);
+}
+
+/* ---- crossovers ---- */
+
+/* "530", in as many digits as the interval supports. */
+static void format_length(char text[FORMAT_BYTES], double length, double half_width) {
+  const int digits = format_digits(length, half_width);
+  format_number(text, length, digits < 2 ? 2 : digits);
+}
+
+static void print_overtaking(const report *report, int challenger, int champion, const char *names,
+                             FILE *out) {
+  const crossover found = crossover_find(report, challenger, champion);
+  const long long first = (long long)found.first, last = (long long)found.last;
+  if (found.kind == CROSSOVER_UNKNOWN && first == 0) fprintf(out, "%s: at no T were both measured\n", names);
+  if (found.kind == CROSSOVER_NEVER)
+    fprintf(out, "%s: not ahead at the longest T measured, %lld\n", names, last);
+  if (found.kind == CROSSOVER_ALWAYS)
+    fprintf(out, "%s: ahead at every measured T from %lld to %lld\n", names, first, last);
+  if (found.kind != CROSSOVER_OVERTAKES) return; /* one length shows no crossover */
+  char at[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
+  const double half = format_half_width(found.at);
+  format_length(at, found.at.estimate, half);
+  format_length(low, isinf(found.at.low) ? (double)first : found.at.low, half);
+  format_length(high, isinf(found.at.high) ? (double)last : found.at.high, half);
+  fprintf(out, "%s: overtakes at T = %s [%s%s, %s%s]\n", names, at, isinf(found.at.low) ? "below " : "", low,
+          isinf(found.at.high) ? "above " : "", high);
+}
+
+static const result *first_of(const report *report, int family) {
+  for (size_t i = 0; i < report->result_count; i++)
+    if (report->results[i].family_index == family) return &report->results[i];
+  return NULL;
+}
+
+static bool same_sizes(const workload *a, const workload *b) {
+  return a->batch == b->batch && a->query_heads == b->query_heads && a->kv_heads == b->kv_heads &&
+         a->head_dim == b->head_dim && a->value_dim == b->value_dim;
+}
+
+/* The family of fused that solves what this one is an answer to: the same sizes, and causal where it is
+ * causal, if fused was measured so. */
+static const result *champion_of(const report *report, const result *challenger) {
+  const result *champion = NULL;
+  for (int family = 0; family < report_family_count(report); family++) {
+    const result *fused = first_of(report, family);
+    if (!fused || strcmp(fused->variant, "fused") != 0) continue;
+    if (!same_sizes(&fused->workload, &challenger->workload)) continue;
+    if (!champion || fused->workload.right == challenger->workload.right) champion = fused;
+  }
+  return champion;
+}
+
+static size_t families_of(const report *report, const char *variant) {
+  size_t count = 0;
+  for (int family = 0; family < report_family_count(report); family++) {
+    const result *first = first_of(report, family);
+    count += first && strcmp(first->variant, variant) == 0;
+  }
+  return count;
+}
+
+static void print_crossovers(const report *report, FILE *out) {
+  for (int family = 0; family < report_family_count(report); family++) {
+    const result *challenger = first_of(report, family);
+    if (!challenger) continue;
+    if (strcmp(challenger->variant, "linear") != 0 && strcmp(challenger->variant, "sliding_window") != 0)
+      continue;
+    const result *champion = champion_of(report, challenger);
+    if (!champion) continue;
+    char names[2 * WORKLOAD_NAME_BYTES + 16];
+    bool alone = families_of(report, challenger->variant) == 1;
+    snprintf(names, sizeof names, "%s against %s", alone ? challenger->variant : challenger->family,
+             alone ? champion->variant : champion->family);
+    print_overtaking(report, family, champion->family_index, names, out);
+  }
+}
+
+/* ---- growth, verification, what is missing ---- */
+
+static void print_growths(const report *report, FILE *out) {
+  int width = 0;
+  for (size_t i = 0; i < report->growth_count; i++)
+    if ((int)strlen(report->growths[i].family) > width) width = (int)strlen(report->growths[i].family);
+  if (report->growth_count > 0) fprintf(out, "Growth, as the exponent of T with its 95%% interval:\n");
+  for (size_t i = 0; i < report->growth_count; i++) {
+    const growth *growth = &report->growths[i];
+    char time[FORMAT_BYTES] = "too few points", workspace[FORMAT_BYTES] = "none or too few points";
+    if (growth->has_time) format_exponent(time, growth->time);
+    if (growth->has_workspace) format_exponent(workspace, growth->workspace);
+    fprintf(out, "  %-*s  time %-18s  workspace %s\n", width, growth->family, time, workspace);
+    char advice[ADVICE_BYTES];
+    format_advice(advice, growth);
+    if (advice[0]) fprintf(out, "  %-*s  inconclusive: %s\n", width, "", advice);
+  }
+}
+
+static void print_verification(const report *report, FILE *out) {
+  const result *worst = NULL;
+  size_t held = 0, timed = 0, failed = 0;
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *result = &report->results[i];
+    failed += result->state == RESULT_FAILED;
+    timed += is_measured(result);
+    if (!is_measured(result) || isnan(result->error_bound_fraction)) continue;
+    held++;
+    if (!worst || result->error_bound_fraction > worst->error_bound_fraction) worst = result;
+  }
+  fprintf(out, "Verified: %zu of the %zu points that were timed", held, timed);
+  if (worst) {
+    char share[FORMAT_BYTES];
+    format_share(share, worst->error_bound_fraction);
+    fprintf(out, "; worst error %s of its bound (%s)", share, worst->name);
+  }
+  fputc('\n', out);
+  if (failed > 0) fprintf(out, "FAILED: %zu point%s; the table says how\n", failed, failed == 1 ? "" : "s");
+}
+
+static void print_skipped(const report *report, FILE *out) {
+  const result *first = NULL;
+  size_t skipped = 0;
+  for (size_t i = 0; i < report->result_count; i++) {
+    if (report->results[i].state != RESULT_SKIPPED) continue;
+    if (skipped++ == 0) first = &report->results[i];
+  }
+  if (first)
+    fprintf(out, "Skipped: %zu point%s, such as %s: %s\n", skipped, skipped == 1 ? "" : "s", first->name,
+            first->reason);
+}
+
+void report_summary(const report *report, const char *pictures, FILE *out) {
+  const machine *machine = &report->machine;
+  const machine_rate *peak = report_peak(report);
+  fprintf(out, "%s, %d thread%s", machine->cpu, machine->threads, machine->threads == 1 ? "" : "s");
+  if (peak) {
+    char rate[FORMAT_BYTES];
+    format_number(rate, peak->median * 1e-9, 3);
+    fprintf(out, ": peak %s GFLOP/s (%s multiply-adds)", rate, peak->name);
+  }
+  fputc('\n', out);
+  if (report->interrupted) fprintf(out, "Interrupted: this is what was measured until then.\n");
+  report_warnings(report, "Beware: ", out);
+  print_fastest(report, out);
+  print_growths(report, out);
+  print_crossovers(report, out);
+  print_verification(report, out);
+  print_skipped(report, out);
+  if (!pictures) return;
+  char first[4096];
+  snprintf(first, sizeof first, "%s/time.png", pictures);
+  fprintf(out, "%s in %s\n", access(first, R_OK) == 0 ? "Pictures and results.json lie" : "results.json lies",
+          pictures);
+}

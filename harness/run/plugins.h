@@ -1,0 +1,31 @@
+/* The variants that a run knows: our own, in a shared object beside the program, and those of every
+ * --plugin, through the same door. */
+#ifndef ATTN_HARNESS_PLUGINS_H
+#define ATTN_HARNESS_PLUGINS_H
+
+#include "variants/attention.h"
+
+typedef struct variant_list {
+  const attn_variant **variants;
+  const char **origins; /* the plugin that each came from, as the user named it; NULL: our own */
+  size_t count;
+  const attn_table **tables;
+  size_t table_count;
+  const attn_table *own; /* our own table, or NULL before variant_list_add_own */
+} variant_list;
+
+/* Adds the variants of a shared object; false, with the reason in words, when it cannot be loaded,
+ * exports no attn_plugin, was built for another interface version, has a name that is already taken or
+ * not one word of [a-z0-9_], or lacks run. The path is kept, not copied. */
+bool variant_list_add(variant_list *list, const char *path, char *why, size_t why_size);
+
+/* Adds our own: attnbench_variants.so beside the program. */
+bool variant_list_add_own(variant_list *list, char *why, size_t why_size);
+
+const attn_variant *variant_list_find(const variant_list *list, const char *name); /* or NULL */
+void variant_list_destroy(variant_list *list);
+
+/* The instruction sets that our own variants can be held to, slowest first, NULL-terminated. */
+const char *const *variant_list_instruction_sets(const variant_list *list);
+
+#endif

@@ -1,0 +1,308 @@
+/* Reference rows: which are chosen, their solution, and the comparison of outputs with them. */
+#include "expected.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+
+/* Elements below which waking threads costs more than they save. */
+static const int64_t worth_threads = 1 << 16;
+
+/* Where a row stands. */
+typedef struct place {
+  int64_t b, h, i;
+} place;
+
+static place place_of(const attn_problem *p, int64_t position) {
+  return (place){position / p->query_length / p->query_heads, position / p->query_length % p->query_heads,
+                 position % p->query_length};
+}
+
+/* Rows by how much a check of them is worth; CHOSEN is set on those that are taken. */
+enum { ORDINARY, EDGE, CORNER, CHOSEN };
+
+/* Which ends of the keys a row's visible range touches. Where this changes, off-by-one errors live. */
+static int touched_ends(const attn_problem *p, int64_t b, int64_t i) {
+  attn_range visible = attn_visible_keys(p, b, i);
+  int64_t length = p->key_lengths ? p->key_lengths[b] : p->key_length;
+  return (visible.first == visible.end) + 2 * (visible.first == 0) + 4 * (visible.end == length);
+}
+
+static void mark_edges(const attn_problem *p, unsigned char *marks) {
+  const int64_t heads = p->batch * p->query_heads, Tq = p->query_length;
+  for (int64_t head = 0; head < heads; head++) {
+    unsigned char *mark = marks + head * Tq;
+    mark[0] = mark[Tq - 1] = EDGE;
+    for (int64_t i = 1; i < Tq; i++)
+      if (touched_ends(p, head / p->query_heads, i) != touched_ends(p, head / p->query_heads, i - 1))
+        mark[i - 1] = mark[i] = EDGE;
+  }
+  marks[0] = marks[heads * Tq - 1] = CORNER;
+}
+
+/* Takes `wanted` rows of a kind, or all there are; every choice is equally likely (Knuth, The Art of
+ * Computer Programming, volume 2, section 3.4.2, algorithm S). Returns how many it took. */
+static int64_t choose(unsigned char *marks, int64_t total, int kind, int64_t wanted, uint64_t seed) {
+  int64_t left = 0, taken = 0;
+  for (int64_t n = 0; n < total; n++) left += marks[n] == kind;
+  for (int64_t n = 0; n < total && taken < wanted; n++) {
+    if (marks[n] != kind) continue;
+    double chance = (double)(random_bits(seed, (uint64_t)n) >> 11) * 0x1p-53;
+    if (chance * (double)left < (double)(wanted - taken)) {
+      marks[n] = CHOSEN;
+      taken++;
+    }
+    left--;
+  }
+  return taken;
+}
+
+static bool choose_rows(expected *known, int64_t max_rows) {
+  const attn_problem *p = &known->inputs->problem;
+  const int64_t total = known->rows_total;
+  known->rows = max_rows > 0 && max_rows < total ? max_rows : total;
+  known->positions = malloc(((size_t)known->rows + 1) * sizeof *known->positions);
+  unsigned char *marks = calloc((size_t)total + 1, 1);
+  if (known->positions && marks && total > 0) {
+    if (known->rows < total) mark_edges(p, marks);
+    int64_t left = known->rows;
+    for (int kind = CORNER; kind >= ORDINARY; kind--)
+      left -= choose(marks, total, kind, left, known->inputs->workload.seed);
+    for (int64_t n = 0, row = 0; n < total; n++)
+      if (marks[n] == CHOSEN) known->positions[row++] = n;
+  }
+  free(marks);
+  return known->positions && marks;
+}
+
+/* Cuts the numbers into the rows' arrays. */
+static bool place_rows(expected *known) {
+  const attn_problem *p = &known->inputs->problem;
+  const size_t Dv = (size_t)p->value_dim, Tk = p->wants_weights ? (size_t)p->key_length : 0;
+  const size_t rows = (size_t)known->rows;
+  known->solved = calloc(rows + 1, sizeof *known->solved);
+  known->numbers = calloc(rows + 1, (3 * Dv + Tk + 1) * sizeof(double));
+  if (!known->solved || !known->numbers) return false;
+  for (size_t n = 0; n < rows; n++) {
+    double *numbers = known->numbers + n * (3 * Dv + Tk);
+    known->solved[n].output = numbers;
+    known->solved[n].output_bound = numbers + Dv;
+    known->solved[n].output_bound_probabilistic = numbers + 2 * Dv;
+    known->solved[n].weights = Tk ? numbers + 3 * Dv : NULL;
+  }
+  return true;
+}
+
+static bool solve_rows(expected *known) {
+  const inputs *in = known->inputs;
+  const attn_problem *p = &in->problem;
+  const size_t Tk = (size_t)p->key_length + 1;
+  bool had_memory = true;
+#pragma omp parallel reduction(&& : had_memory)
+  {
+    double *scores = malloc(Tk * sizeof *scores), *weights = malloc(Tk * sizeof *weights);
+    bool *visible = malloc(Tk * sizeof *visible);
+    had_memory = scores && weights && visible;
+    /* Rows differ in cost: causal ones grow. */
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t n = 0; n < known->rows; n++) {
+      if (!had_memory) continue;
+      reference_row *row = &known->solved[n];
+      const bool keeps_weights = row->weights != NULL;
+      const place at = place_of(p, known->positions[n]);
+      row->scores = scores;
+      row->visible = visible;
+      if (!keeps_weights) row->weights = weights;
+      reference_solve(p, &in->tensors, at.b, at.h, at.i, row);
+      row->scores = NULL;
+      row->visible = NULL;
+      if (!keeps_weights) row->weights = NULL;
+    }
+    free(scores);
+    free(weights);
+    free(visible);
+  }
+  return had_memory;
+}
+
+static void begin(expected *known, const inputs *in) {
+  const attn_problem *p = &in->problem;
+  memset(known, 0, sizeof *known);
+  known->inputs = in;
+  known->inputs_checksum = inputs_checksum(in);
+  known->rows_total = p->batch * p->query_heads * p->query_length;
+}
+
+static bool finish(expected *known, bool chosen, char *why, size_t why_size) {
+  if (chosen && place_rows(known) && solve_rows(known)) return true;
+  snprintf(why, why_size, "no memory for %lld reference rows", (long long)known->rows);
+  expected_destroy(known);
+  return false;
+}
+
+bool expected_solve(expected *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
+  begin(known, in);
+  return finish(known, choose_rows(known, max_rows), why, why_size);
+}
+
+bool expected_solve_rows(expected *known, const inputs *in, const int64_t *positions, int64_t count,
+                         char *why, size_t why_size) {
+  begin(known, in);
+  known->rows = count;
+  known->positions = malloc(((size_t)count + 1) * sizeof *positions);
+  if (known->positions) memcpy(known->positions, positions, (size_t)count * sizeof *positions);
+  return finish(known, known->positions != NULL, why, why_size);
+}
+
+void expected_destroy(expected *known) {
+  free(known->positions);
+  free(known->solved);
+  free(known->numbers);
+  memset(known, 0, sizeof *known);
+}
+
+__attribute__((format(printf, 2, 3))) static void fail(verdict *result, const char *format, ...) {
+  if (!result->passed) return; /* the first complaint is the clearest */
+  result->passed = false;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(result->problem, sizeof result->problem, format, arguments);
+  va_end(arguments);
+}
+
+static bool is_poison(const float *element) {
+  uint32_t bits;
+  memcpy(&bits, element, sizeof bits);
+  return bits == GUARDED_POISON;
+}
+
+/* One of the outputs: [B, H, Tq, width]. */
+typedef struct output {
+  const char *name;
+  const guarded *buffer;
+  const float *data;
+  attn_strides strides;
+  int64_t width;
+} output;
+
+static const float *row_of(const output *o, place at) {
+  return o->data + at.b * o->strides.batch + at.h * o->strides.head + at.i * o->strides.position;
+}
+
+/* Every element is written, and nothing between the rows. */
+static void check_written(const attn_problem *p, const output *o, verdict *result) {
+  const int64_t rows = p->batch * p->query_heads * p->query_length;
+  const int64_t words = (int64_t)(o->buffer->bytes / sizeof(float));
+  int64_t poisoned = 0, poisoned_in_rows = 0, first = rows;
+#pragma omp parallel for schedule(static) reduction(+ : poisoned) if (words > worth_threads)
+  for (int64_t n = 0; n < words; n++) poisoned += is_poison((const float *)(const void *)o->buffer->data + n);
+  const int64_t between_rows = words - rows * o->width;
+  if (poisoned == 0 && between_rows == 0) return;
+#pragma omp parallel for schedule(static) reduction(+ : poisoned_in_rows) \
+    reduction(min : first) if (words > worth_threads)
+  for (int64_t n = 0; n < rows; n++)
+    for (int64_t d = 0; d < o->width; d++)
+      if (is_poison(row_of(o, place_of(p, n)) + d)) {
+        poisoned_in_rows++;
+        first = n < first ? n : first;
+      }
+  const place at = first < rows ? place_of(p, first) : (place){0};
+  if (poisoned_in_rows > 0)
+    fail(result, "%lld elements of %s are not written, the first in row b %lld, h %lld, i %lld",
+         (long long)poisoned_in_rows, o->name, (long long)at.b, (long long)at.h, (long long)at.i);
+  else if (poisoned != between_rows)
+    fail(result, "%s: %lld elements are written that lie between its rows", o->name,
+         (long long)(between_rows - poisoned));
+}
+
+/* What one thread has found so far. */
+typedef struct findings {
+  double worst, probabilistic; /* shares */
+  verdict first;               /* complaint of the lowest row */
+  int64_t first_row;
+} findings;
+
+/* One element against its bounds. */
+static void hold(findings *found, int64_t n, const output *o, place at, int64_t d, double expected,
+                 double bound, double probabilistic_bound) {
+  const double computed = row_of(o, at)[d];
+  const double worst = reference_error_share(computed, expected, bound);
+  const double probabilistic = reference_error_share(computed, expected, probabilistic_bound);
+  found->worst = fmax(found->worst, worst);
+  found->probabilistic = fmax(found->probabilistic, probabilistic);
+  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return;
+  found->first_row = n;
+  char share[64] = "no error of this kind is allowed";
+  const bool beyond_worst = !(worst <= 1);
+  if (isfinite(computed) && isfinite(expected))
+    snprintf(share, sizeof share, "%.3g times the %s bound", beyond_worst ? worst : probabilistic,
+             beyond_worst ? "worst-case" : "probabilistic");
+  fail(&found->first, "%s[b %lld, h %lld, i %lld, %c %lld] is %.9g, the reference is %.9g within %.3g: %s",
+       o->name, (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd',
+       (long long)d, isnan(computed) ? (double)NAN : computed, expected,
+       beyond_worst ? bound : probabilistic_bound, share);
+}
+
+static void hold_row(const expected *known, int64_t n, const output outputs[3], findings *found) {
+  const reference_row *row = &known->solved[n];
+  const place at = place_of(&known->inputs->problem, known->positions[n]);
+  for (int64_t d = 0; d < outputs[0].width; d++)
+    hold(found, n, &outputs[0], at, d, row->output[d], row->output_bound[d],
+         row->output_bound_probabilistic[d]);
+  if (outputs[1].width)
+    hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic);
+  for (int64_t j = 0; j < outputs[2].width; j++) {
+    /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
+     * their bound; one of zero, of a hidden key, may not be anything else. */
+    const bool flushed = row_of(&outputs[2], at)[j] == 0 && row->weights[j] < (double)FLT_MIN;
+    double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + (double)FLT_MIN : 0;
+    if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
+  }
+}
+
+/* Adds what one thread has found to what all have. */
+static void merge(findings *all, const findings *found) {
+  all->worst = fmax(all->worst, found->worst);
+  all->probabilistic = fmax(all->probabilistic, found->probabilistic);
+  if (found->first_row >= all->first_row) return;
+  all->first_row = found->first_row;
+  all->first = found->first;
+}
+
+static void hold_rows(const expected *known, const output outputs[3], verdict *result) {
+  findings all = {.first = {.passed = true}, .first_row = INT64_MAX};
+#pragma omp parallel if (known->rows * (outputs[0].width + outputs[2].width) > worth_threads)
+  {
+    findings found = {.first = {.passed = true}, .first_row = INT64_MAX};
+#pragma omp for schedule(static)
+    for (int64_t n = 0; n < known->rows; n++) hold_row(known, n, outputs, &found);
+#pragma omp critical
+    merge(&all, &found);
+  }
+  result->bound_share = fmax(result->bound_share, all.worst);
+  result->probabilistic_share = fmax(result->probabilistic_share, all.probabilistic);
+  if (!all.first.passed) fail(result, "%s", all.first.problem);
+}
+
+void expected_compare(const expected *known, verdict *result) {
+  const inputs *in = known->inputs;
+  const attn_problem *p = &in->problem;
+  const output outputs[3] = {
+      {"output", &in->output, in->tensors.output, p->output, p->value_dim},
+      {"lse", &in->lse, in->tensors.lse, p->lse, p->wants_lse ? 1 : 0},
+      {"weights", &in->weights, in->tensors.weights, p->weights, p->wants_weights ? p->key_length : 0}};
+  memset(result, 0, sizeof *result);
+  result->passed = true;
+  result->rows_checked = known->rows;
+  result->rows_total = known->rows_total;
+  result->sampled = known->rows < known->rows_total;
+  if (known->rows_total == 0) return;
+  for (int n = 0; n < 3; n++)
+    if (outputs[n].width > 0) check_written(p, &outputs[n], result);
+  hold_rows(known, outputs, result);
+}

@@ -1,0 +1,41 @@
+/* The reference rows of one set of inputs, solved once and compared with the outputs of many runs: the
+ * reference costs far more than any kernel. */
+#ifndef ATTN_HARNESS_EXPECTED_H
+#define ATTN_HARNESS_EXPECTED_H
+
+#include "reference/reference.h"
+#include "problem/workload.h"
+
+/* How a run compared with the reference. */
+typedef struct verdict {
+  bool passed;
+  char problem[256];                       /* in words, when it did not pass */
+  double bound_share, probabilistic_share; /* worst error as a share of its bound */
+  int64_t rows_checked, rows_total;
+  bool sampled; /* only a seeded sample of rows was checked */
+} verdict;
+
+typedef struct expected {
+  const inputs *inputs;
+  uint64_t inputs_checksum;
+  int64_t rows, rows_total;
+  int64_t *positions;    /* [rows] (b * H + h) * Tq + i, ascending */
+  reference_row *solved; /* [rows] without scores and visible; weights only where they are wanted */
+  double *numbers;       /* what the rows point to */
+} expected;
+
+/* Solves at most max_rows rows (0: all) of all B H Tq: of each head the first, the last and those next to
+ * which the visible range begins or ceases to touch an end of the keys, as far as max_rows goes; the
+ * others drawn by the workload's seed. False, with the reason in words, when memory is short. */
+bool expected_solve(expected *expected, const inputs *inputs, int64_t max_rows, char *why, size_t why_size);
+
+/* Solves the rows at these positions. */
+bool expected_solve_rows(expected *expected, const inputs *inputs, const int64_t *positions, int64_t count,
+                         char *why, size_t why_size);
+void expected_destroy(expected *expected);
+
+/* Holds the outputs to the rows, and all outputs to being written: inputs_poison_outputs must have come
+ * before the run. Fills the verdict; the first wrong element is named in it. */
+void expected_compare(const expected *expected, verdict *verdict);
+
+#endif

@@ -1,0 +1,202 @@
+/* See fuzz.h. A failure is shrunk by the very command that is printed in the end: each candidate is given
+ * to `attnbench verify` in a process of its own. So it reproduces, whatever the kernel did to this process,
+ * and a kernel that crashes is shrunk like one that is wrong. */
+#include "fuzz.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "run/crash.h"
+#include "base/interrupt.h"
+#include "base/random.h"
+#include "shrink.h"
+#include "verification.h"
+#include "base/timer.h"
+#include "grid.h"
+#include "problem/random_problem.h"
+
+enum { PATH_BYTES = 4096, MAX_ARGUMENTS = 64, HANG_SECONDS = 300, ATTEMPTS = 3 };
+
+/* A failure while it is shrunk. */
+typedef struct reproduction {
+  const char *program, *variant, *isa; /* isa: NULL when none is forced */
+  const verify_options *options;
+  bool crashed;      /* a crash stays a crash */
+  char problem[512]; /* what the last command that failed said */
+} reproduction;
+
+static bool find_program(char path[PATH_BYTES]) {
+  const ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
+  path[length > 0 ? length : 0] = '\0';
+  return length > 0;
+}
+
+/* Looks for what a failing verification says; false when it passed or could not run. */
+static bool read_failure(const char *said, int status, bool *crashed, char *problem, size_t size) {
+  static const char mark[] = "FAILED: ";
+  const char *line = strstr(said, "' crashed (");
+  *crashed = line != NULL;
+  if (line)
+    line += 2;
+  else if ((line = strstr(said, mark)))
+    line += sizeof mark - 1;
+  if (status != 1 || !line) return false;
+  snprintf(problem, size, "%.*s", (int)strcspn(line, "\n"), line);
+  return true;
+}
+
+static bool command_fails(const failing *candidate, void *context) {
+  reproduction *of = context;
+  char name[WORKLOAD_NAME_BYTES], threads[16], limit[16], problem[sizeof of->problem], why[256];
+  workload_name(&candidate->workload, name);
+  snprintf(threads, sizeof threads, "%d", candidate->threads);
+  snprintf(limit, sizeof limit, "%d", HANG_SECONDS);
+  char *argv[MAX_ARGUMENTS];
+  size_t count = 0;
+  const char *const words[] = {"timeout",   limit,       of->program, "verify",    "--variant",
+                               of->variant, "--problem", name,        "--threads", threads};
+  for (size_t n = 0; n < sizeof words / sizeof *words; n++) argv[count++] = (char *)(uintptr_t)words[n];
+  if (of->isa) {
+    argv[count++] = (char *)(uintptr_t) "--isa";
+    argv[count++] = (char *)(uintptr_t)of->isa;
+  }
+  for (size_t n = 0; n < of->options->plugin_count && count + 3 <= MAX_ARGUMENTS; n++) {
+    argv[count++] = (char *)(uintptr_t) "--plugin";
+    argv[count++] = (char *)(uintptr_t)of->options->plugins[n];
+  }
+  argv[count] = NULL;
+  char *said;
+  const int status = child_run(argv, NULL, &said, why, sizeof why);
+  if (status < 0) return false;
+  bool crashed;
+  const bool fails = read_failure(said, status, &crashed, problem, sizeof problem) && crashed == of->crashed;
+  if (fails) memcpy(of->problem, problem, sizeof problem);
+  free(said);
+  return fails;
+}
+
+/* Shrinks and says what came of it; false when the failure does not come again. */
+static bool shrink_failure(reproduction *of, failing *subject, double seconds, FILE *out) {
+  bool fails = false;
+  for (int n = 0; n < ATTEMPTS && !fails && !interrupt_wanted(); n++) fails = command_fails(subject, of);
+  if (!fails) return false;
+  const double start = wall_seconds();
+  const int64_t tries = shrink(subject, seconds, command_fails, of);
+  failure smallest = {.threads = subject->threads};
+  workload_name(&subject->workload, smallest.workload);
+  snprintf(smallest.isa, sizeof smallest.isa, "%s", of->isa ? of->isa : "");
+  fprintf(out, "shrunk in %.1f s with %" PRId64 " tries: %s\nreproduce: ", wall_seconds() - start, tries,
+          of->problem);
+  failure_print_command(&smallest, of->variant, of->options, out);
+  fputc('\n', out);
+  return true;
+}
+
+static const failure *first_failure(const verification *all, const variant_verdicts **of) {
+  for (size_t n = 0; n < all->count; n++)
+    if (all->of[n].failed > 0) {
+      *of = &all->of[n];
+      return &all->of[n].failures[0];
+    }
+  return NULL;
+}
+
+static bool report_failure(const verification *all, const char *program, double shrink_seconds, FILE *out) {
+  char why[128];
+  const variant_verdicts *variant_verdicts = NULL;
+  const failure *first = first_failure(all, &variant_verdicts);
+  if (!first) return false;
+  fprintf(out, "FAILED: %s%s%s on %s with %d thread%s: %s\n", variant_verdicts->variant->name,
+          first->isa[0] ? " with " : "", first->isa, first->workload, first->threads,
+          first->threads == 1 ? "" : "s", first->problem);
+  fflush(out);
+  failing subject = {.threads = first->threads};
+  reproduction of = {.program = program,
+                     .variant = variant_verdicts->variant->name,
+                     .isa = first->isa[0] ? first->isa : NULL,
+                     .options = all->options};
+  if (workload_parse(first->workload, &subject.workload, why, sizeof why) &&
+      shrink_failure(&of, &subject, shrink_seconds, out))
+    return true;
+  fprintf(out, "it did not fail again in a process of its own: not shrunk\nreproduce: ");
+  failure_print_command(first, variant_verdicts->variant->name, all->options, out);
+  fputc('\n', out);
+  return true;
+}
+
+/* How many threads a problem is first run with; 1 and 3 always follow. */
+static int draw_threads(uint64_t seed, int64_t n) {
+  static const int threads[] = {1, 2, 3, 4, 5, 8};
+  return threads[random_bits(random_mixed(seed ^ UINT64_C(0x7412ead5)), (uint64_t)n) %
+                 (sizeof threads / sizeof *threads)];
+}
+
+/* Problems until the time is over, one at least. Their number, or -1 with the reason in words. */
+static int64_t search(verification *all, double until, char *why, size_t why_size) {
+  const uint64_t seed = all->options->seed;
+  int64_t n = 0;
+  for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all)); n++) {
+    const workload w = random_problem(seed, n);
+    alarm(HANG_SECONDS);
+    if (!verification_run(all, &w, draw_threads(seed, n),
+                          REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES_IN_TURN, why, why_size))
+      n = -2;
+    alarm(0);
+    if (n < 0) break;
+  }
+  return n < 0 ? -1 : n;
+}
+
+int fuzz_all(const variant_list *list, const verify_options *options, double seconds, FILE *out) {
+  static char program[PATH_BYTES];
+  char why[512] = "no memory for the results";
+  const double start = wall_seconds();
+  verification all;
+  int64_t problems = -1;
+  interrupt_catch();
+  fprintf(out, "fuzz with seed %" PRIu64 " for %g s\n", options->seed, seconds);
+  fflush(out); /* a crash ends this process */
+  if (find_program(program)) crash_shrinks(program);
+  if (verification_create(&all, list, options)) {
+    all.stops = true;
+    problems = search(&all, start + seconds, why, sizeof why);
+  }
+  if (problems < 0)
+    fprintf(stderr, "attnbench: %s\n", why);
+  else if (!report_failure(&all, program, seconds, out))
+    verification_print(&all, out);
+  const int64_t failed = verification_failed(&all);
+  const bool ran = problems <= 0 || verification_ran(&all, false);
+  if (problems >= 0)
+    fprintf(out, "%s%" PRId64 " problems, %" PRId64 " cases of %zu variant%s, %" PRId64 " failed, %.1f s\n",
+            interrupt_wanted() ? "interrupted: " : "", problems, verification_cases(&all), all.count,
+            all.count == 1 ? "" : "s", failed, wall_seconds() - start);
+  interrupt_release();
+  verification_destroy(&all);
+  return problems < 0 || !ran ? 2 : failed > 0;
+}
+
+int fuzz_shrink(const verify_options *options, double seconds, FILE *out) {
+  char program[PATH_BYTES], why[512] = "/proc/self/exe cannot be read";
+  const char *variant = options->variant_names[0];
+  failing subject = {.threads = options->threads};
+  reproduction of = {.program = program, .variant = variant, .isa = options->isa, .options = options};
+  bool shrunk = false;
+  if (find_program(program) && workload_parse(options->problems[0], &subject.workload, why, sizeof why)) {
+    workload_seed_unnamed(&subject.workload, options->seed);
+    interrupt_catch();
+    snprintf(why, sizeof why, "%s does not fail on %s with %d threads: there is nothing to shrink", variant,
+             options->problems[0], options->threads);
+    for (int crashed = 0; crashed < 2 && !shrunk; crashed++) {
+      of.crashed = crashed;
+      shrunk = shrink_failure(&of, &subject, seconds, out);
+    }
+    interrupt_release();
+  }
+  if (!shrunk) fprintf(stderr, "attnbench: %s\n", why);
+  return shrunk ? 1 : 2;
+}

@@ -1,0 +1,287 @@
+/* The problems of verification. The grid is written out as workloads in words: what stands here is what
+ * --problem takes. Sizes are small, because every row of the reference is computed, but lie around every
+ * edge that a kernel may have: multiples of vectors (4, 8, 16) and of tiles (16, 48, 64, 128). */
+#include "grid.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+static const char *const single[] = {
+    /* sizes at their ends */
+    "full/B:1/H:1/D:1/Dv:130/T:30/lse",
+    "full/B:1/H:3/Hkv:1/D:256/T:40/lse",
+    "full/B:1/H:2/Hkv:1/D:200/T:67/lse",
+    "full/B:1/H:1/D:800/Dv:40/T:67/lse",
+    "causal/B:1/H:2/D:192/Dv:128/T:70/lse",
+    "linear/causal/B:1/H:2/D:256/Dv:192/T:40",
+    "linear/causal/B:0/H:2/D:8/T:5",
+    "linear/full/B:1/H:2/D:8/Dv:0/T:5",
+    "full/B:1/H:1/D:1/T:1/lse",
+    "causal/B:2/H:2/D:3/T:1/lse",
+    "full/B:2/H:4/Hkv:2/D:16/Tq:5/Tk:0/lse",
+    "full/B:1/H:2/D:16/Tq:0/Tk:7/lse",
+    "full/B:0/H:2/D:16/T:7/lse",
+    "full/B:1/H:0/Hkv:0/D:16/T:7/lse",
+    "full/B:1/H:0/Hkv:1/D:16/T:7/lse",
+    "linear/causal/B:1/H:0/Hkv:0/D:16/T:7",
+    "causal/B:1/H:4/Hkv:1/D:64/Dv:0/T:9/lse",
+    "linear/full/B:2/H:2/D:8/Tq:5/Tk:0",
+    "linear/full/B:2/H:2/D:8/Tq:5/Tk:0/fill:nonfinite",
+    "linear/causal/B:1/H:4/Hkv:1/D:32/Tq:40/Tk:90/lengths:0/fill:nonfinite",
+    "linear/band:inf,0,-30/B:1/H:4/Hkv:1/D:80/T:70/fill:nonfinite",
+    "linear/causal/B:1/H:1/D:1/T:1",
+    "full/B:1/H:71/Hkv:1/D:64/T:20/lse",
+    "causal/B:1/H:32/Hkv:8/D:128/T:33/lse",
+    "causal/B:1/H:12/Hkv:3/D:64/T:70/lse",
+    "full/B:5/H:3/D:32/T:40",
+    "full/B:1/H:1/D:64/Tq:30/Tk:1000/lse",
+    "causal/B:1/H:2/Hkv:1/D:64/T:400/lse",
+    "window:100/B:1/H:2/D:32/T:500/lse",
+    "linear/causal/B:1/H:1/D:64/T:300",
+    "linear/full/B:1/H:2/Hkv:1/D:64/Tq:30/Tk:1000",
+    /* queries and keys of different lengths; decoding */
+    "full/B:2/H:3/D:64/Tq:33/Tk:150/lse",
+    "full/B:2/H:3/D:64/Tq:150/Tk:33/lse",
+    "causal/B:1/H:4/Hkv:2/D:64/Tq:40/Tk:130/lse",
+    "causal/B:1/H:4/Hkv:2/D:64/Tq:130/Tk:40/lse",
+    "causal_bottom_right/B:1/H:4/Hkv:1/D:64/Tq:40/Tk:130/lse",
+    "causal_bottom_right/B:1/H:4/Hkv:2/D:64/Tq:130/Tk:40/lse",
+    "causal_bottom_right/B:3/H:8/Hkv:2/D:128/Tq:1/Tk:257/lse",
+    "causal_bottom_right/B:2/H:8/Hkv:1/D:64/Tq:1/Tk:300/lse",
+    "causal_bottom_right/B:1/H:4/D:64/Tq:2/Tk:300/lse",
+    "linear/causal/B:1/H:2/D:32/Tq:40/Tk:130",
+    "linear/causal/B:1/H:2/D:32/Tq:130/Tk:40",
+    "linear/causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:130",
+    "linear/causal_bottom_right/B:2/H:4/Hkv:1/D:32/Tq:130/Tk:40",
+    "linear/causal_bottom_right/B:1/H:2/D:64/Tq:1/Tk:300",
+    /* so many keys, or tiles, that the work is cut further */
+    "causal_bottom_right/B:1/H:4/Hkv:2/D:64/Tq:1/Tk:2100/lse",
+    "full/B:1/H:2/Hkv:1/D:32/Tq:3/Tk:3100/mask:q/fill:normal/lse",
+    "full/B:2/H:2/Hkv:1/D:32/Tq:30/Tk:2100/lengths:2100,1000/mask:q/fill:rising/lse",
+    "band:40,0,1500/B:1/H:2/Hkv:1/D:32/Tq:30/Tk:2100/lse",
+    "causal/B:2/H:32/Hkv:1/D:8/T:70/lse",
+    "linear/full/B:1/H:2/Hkv:1/D:16/Tq:20/Tk:1600",
+    "linear/causal/B:1/H:1/D:16/T:1100",
+    /* bands */
+    "window:0/B:1/H:2/D:32/T:70/lse",
+    "window:1/B:1/H:2/D:32/T:70/lse",
+    "window:16/B:1/H:4/Hkv:2/D:64/T:200/lse",
+    "window:63/B:1/H:4/Hkv:1/D:64/T:200/lse",
+    "window:64/B:1/H:2/D:64/T:200/lse",
+    "window:65/B:1/H:2/D:64/T:200/lse",
+    "window:1000/B:1/H:2/D:64/T:130/lse",
+    "band:10,10,0/B:1/H:4/Hkv:2/D:48/T:150/lse",
+    "band:0,0,0/B:1/H:2/D:48/T:90/lse",
+    "band:0,20,0/B:1/H:2/D:48/T:90/lse",
+    "band:inf,20,0/B:1/H:2/D:48/T:90/lse",
+    "band:20,inf,0/B:1/H:4/Hkv:1/D:48/T:90/lse",
+    "band:0,inf,0/B:1/H:2/D:48/T:90/lse",
+    "band:3,3,50/B:1/H:2/D:40/Tq:60/Tk:100/lse",
+    "band:3,3,-50/B:1/H:2/D:40/Tq:100/Tk:60/lse",
+    "band:5,0,200/B:1/H:2/D:40/Tq:60/Tk:100/lse",
+    "band:5,0,-200/B:1/H:4/Hkv:2/D:40/Tq:60/Tk:100/lse",
+    "band:inf,0,-30/B:1/H:4/Hkv:1/D:40/T:80/lse",
+    "band:inf,0,30/B:1/H:4/Hkv:1/D:40/T:80/lse",
+    "window:20/B:3/H:4/Hkv:2/D:64/Tq:50/Tk:120/offsets:0,70,-10/lse",
+    "causal/B:3/H:4/Hkv:1/D:64/Tq:50/Tk:120/offsets:0,70,-10/lse",
+    "causal/B:3/H:2/D:64/Tq:50/Tk:120/offsets:119,1,-49/lse",
+    "linear/window:16/B:1/H:2/D:32/T:100",
+    "linear/band:10,10,0/B:1/H:2/D:32/T:100",
+    "linear/band:inf,0,-30/B:1/H:2/D:32/T:80",
+    "linear/band:inf,0,30/B:1/H:2/D:32/T:80",
+    "linear/causal/B:3/H:2/D:32/Tq:50/Tk:120/offsets:0,70,-10",
+    "band:1152921504606846976,1152921504606846976,1152921504606846976/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:1152921504606846976,0,1152921504606846976/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:4294967300,4294967300,-4294967290/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "band:4294967290,0,4294967300/B:1/H:2/Hkv:1/D:16/T:70/lse",
+    "linear/band:inf,1152921504606846976,-1152921504606846976/B:1/H:1/D:16/T:70",
+    "linear/band:inf,0,4294967300/B:1/H:1/D:16/T:70",
+    /* key lengths */
+    "full/B:4/H:4/Hkv:2/D:64/T:130/lengths:0,1,77,130/lse",
+    "full/B:4/H:4/Hkv:1/D:64/T:130/lengths:64,65,129,0/lse",
+    "full/B:3/H:2/D:32/Tq:20/Tk:90/lengths:90,16,17/lse",
+    "causal/B:4/H:4/Hkv:2/D:64/T:130/lengths:0,1,77,130/lse",
+    "causal_bottom_right/B:3/H:4/Hkv:1/D:64/Tq:30/Tk:130/lengths:130,100,40/lse",
+    "window:20/B:4/H:2/D:64/T:130/lengths:0,1,77,130/lse",
+    "window:8/B:3/H:4/Hkv:2/D:64/Tq:1/Tk:200/offsets:199,99,0/lengths:200,100,1/lse",
+    "linear/full/B:4/H:4/Hkv:2/D:32/T:130/lengths:0,1,77,130",
+    "linear/causal/B:4/H:4/Hkv:2/D:32/T:130/lengths:0,1,77,130",
+    /* masks and biases, over all axes and over some */
+    "full/B:2/H:4/Hkv:2/D:64/T:100/mask:bhq/lse",
+    "full/B:2/H:4/Hkv:1/D:64/T:100/mask:q/lse",
+    "full/B:2/H:3/D:64/T:100/mask:b/lse",
+    "full/B:2/H:3/D:64/T:100/mask:h/lse",
+    "full/B:2/H:3/D:64/T:100/mask:1/lse",
+    "causal/B:2/H:4/Hkv:2/D:64/T:130/mask:bq/lse",
+    "window:30/B:2/H:3/D:64/T:130/mask:hq/lse",
+    "full/B:2/H:4/Hkv:2/D:64/T:100/bias:bhq/lse",
+    "full/B:2/H:4/Hkv:1/D:64/T:100/bias:hq/lse",
+    "full/B:2/H:3/D:64/T:100/bias:b/lse",
+    "full/B:2/H:3/D:64/T:100/bias:h/lse",
+    "full/B:2/H:3/D:64/T:100/bias:1/lse",
+    "causal/B:2/H:4/Hkv:2/D:64/T:130/bias:bq/lse",
+    "window:30/B:2/H:3/D:64/T:130/bias:q/lse",
+    "causal/B:2/H:4/Hkv:1/D:64/Tq:50/Tk:90/lengths:90,33/mask:bhq/bias:hq/softcap:15/lse",
+    "full/B:1/H:2/D:16/Tq:300/Tk:4/mask:q/lse",
+    /* scales and softcaps */
+    "full/B:1/H:4/Hkv:2/D:64/T:100/scale:1/lse",
+    "causal/B:1/H:4/Hkv:1/D:64/T:100/scale:-0.3/lse",
+    "full/B:1/H:2/D:64/T:100/scale:0/lse",
+    "full/B:1/H:2/D:64/T:100/scale:0/lse/fill:nonfinite",
+    "full/B:1/H:2/D:64/T:100/scale:1e-30/lse",
+    "full/B:1/H:4/Hkv:2/D:64/T:100/softcap:30/lse",
+    "causal/B:1/H:4/Hkv:1/D:64/T:130/scale:2/softcap:5/lse",
+    "window:20/B:1/H:2/D:64/T:130/scale:2/softcap:0.5/lse",
+    "full/B:1/H:2/D:64/T:100/softcap:50/bias:hq/fill:normal/lse",
+    "linear/full/B:1/H:2/D:32/T:100/epsilon:0",
+    "linear/causal/B:1/H:2/D:32/T:100/epsilon:0.5",
+    /* layouts */
+    "full/B:2/H:4/Hkv:2/D:64/T:90/lse/layout:bthd",
+    "causal/B:2/H:4/Hkv:1/D:64/T:90/lse/layout:bthd",
+    "window:20/B:2/H:3/D:64/T:90/lse/layout:bthd",
+    /* enough tiles for some to pass the keys together, rows that crowd a cache */
+    "full/B:1/H:64/D:16/T:66/lse/layout:bthd",
+    "window:30/B:1/H:64/D:16/T:70/layout:bthd",
+    "linear/full/B:2/H:4/Hkv:2/D:32/T:90/layout:bthd",
+    "linear/causal/B:2/H:4/Hkv:2/D:32/T:90/layout:bthd",
+    "full/B:2/H:4/Hkv:2/D:64/T:90/mask:bhq/bias:bhq/lse/layout:padded",
+    "causal/B:2/H:4/Hkv:1/D:60/T:90/bias:hq/lse/layout:padded",
+    "window:20/B:2/H:3/D:64/T:90/mask:q/lse/layout:padded",
+    "full/B:2/H:2/D:32/T:60/lse/weights/layout:padded",
+    "full/B:2/H:4/Hkv:2/D:64/T:70/mask:bhq/bias:bhq/lse/layout:shifted",
+    "causal/B:2/H:4/Hkv:1/D:64/T:70/weights/layout:shifted",
+    "full/B:2/H:4/Hkv:1/D:128/Tq:1/Tk:90/lse/layout:shifted",
+    "linear/causal/B:2/H:4/Hkv:2/D:64/T:70/layout:shifted",
+    "linear/full/B:2/H:4/Hkv:2/D:32/T:90/layout:padded",
+    "linear/causal/B:2/H:4/Hkv:1/D:32/T:90/layout:padded",
+    /* weights */
+    "full/B:2/H:2/D:32/T:70/weights",
+    "causal/B:1/H:4/Hkv:2/D:64/T:100/lse/weights",
+    "causal/B:1/H:4/Hkv:1/D:64/T:100/weights",
+    "window:9/B:1/H:2/D:32/T:100/mask:q/weights",
+    "causal/B:3/H:2/D:32/Tq:40/Tk:60/lengths:0,33,60/bias:hq/weights",
+};
+
+/* Each with every length below. %s is replaced by sizes, by a fill. */
+static const char *const with_lengths[] = {
+    "full/B:1/H:2/D:32/%s/lse",
+    "causal/B:1/H:4/Hkv:1/D:32/%s/lse",
+    "window:17/B:1/H:4/Hkv:2/D:32/%s/lse",
+    "causal_bottom_right/B:1/H:2/D:32/%s/lse",
+    "linear/full/B:1/H:2/Hkv:1/D:16/%s",
+    "linear/causal/B:1/H:2/D:16/%s",
+};
+static const int lengths[] = {2,  3,  7,  8,  9,  15, 16,  17,  31,  32,  33, 47,
+                              48, 49, 63, 64, 65, 95, 127, 128, 129, 193, 257};
+
+/* Tiles of queries (4, 8, 16, 64 rows) against tiles of keys (64, 256): each pair once, with one of these. */
+static const char *const with_tiles[] = {
+    "full/B:1/H:1/D:20/%s/lse",
+    "causal_bottom_right/B:1/H:2/Hkv:1/D:12/%s/lse",
+    "band:70,3,40/B:1/H:1/D:17/%s/layout:shifted",
+    "full/B:2/H:3/Hkv:1/D:8/%s/mask:bq/lse",
+    "linear/causal_bottom_right/B:1/H:2/Hkv:1/D:9/%s",
+};
+static const int query_edges[] = {1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 129};
+static const int key_edges[] = {1, 7, 16, 63, 64, 65, 127, 128, 129, 192, 255, 256, 257};
+
+/* Every D from 1 to 130 with each: once with Dv = D, else with a Dv that runs through all of them too. */
+enum { LARGEST_DIM = 130 };
+static const struct {
+  const char *text;
+  int value_factor; /* Dv = D * this modulo 131, a prime */
+} with_dims[] = {
+    {"full/B:1/H:2/Hkv:1/T:21/%s/lse", 1},
+    {"causal/B:1/H:1/T:67/%s", 61},
+    {"window:9/B:1/H:1/T:18/%s/lse/layout:padded", 1},
+    {"linear/full/B:1/H:2/T:19/%s/layout:shifted", 1},
+    {"linear/causal/B:1/H:1/T:37/%s", 37},
+};
+
+static const char *const with_fills[] = {
+    "full/B:1/H:2/D:64/Tq:20/Tk:150/%s/lse",
+    "causal/B:2/H:4/Hkv:1/D:48/T:90/%s/lse",
+    "causal_bottom_right/B:2/H:4/Hkv:2/D:64/Tq:40/Tk:140/lengths:140,90/%s/lse",
+    "window:20/B:1/H:2/D:32/T:170/%s/lse/layout:shifted",
+    "full/B:2/H:2/Hkv:1/D:24/Tq:30/Tk:70/%s/mask:bhq/lse",
+    "causal/B:1/H:3/Hkv:1/D:16/T:70/%s/bias:hq/softcap:20/lse/weights",
+    "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/%s",
+    "linear/causal/B:1/H:2/Hkv:1/D:32/T:140/%s",
+};
+static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",    "saturated",
+                                    "rising", "falling", "cancellation", "denormal", "huge",
+                                    "zeros",  "largest", "nonfinite"};
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
+
+static workload parsed(const char *text) {
+  workload result = workload_default();
+  char why[256] = "";
+  bool sound = workload_parse(text, &result, why, sizeof why);
+  assert(sound && "the grid is written in workload's own words");
+  (void)sound;
+  return result;
+}
+
+/* The text before %s, the part, the text behind it. */
+static workload with_part(const char *text, const char *part) {
+  char whole[WORKLOAD_NAME_BYTES];
+  int before = 0;
+  while (text[before] != '%') before++;
+  snprintf(whole, sizeof whole, "%.*s%s%s", before, text, part, text + before + 2);
+  return parsed(whole);
+}
+
+/* The families: the n-th problem of each. */
+static workload with_length(int64_t n) {
+  char part[64];
+  snprintf(part, sizeof part, "T:%d", lengths[n / COUNT(with_lengths)]);
+  return with_part(with_lengths[n % COUNT(with_lengths)], part);
+}
+
+static workload with_tile(int64_t n) {
+  char part[64];
+  const int64_t row = n / COUNT(key_edges), column = n % COUNT(key_edges);
+  snprintf(part, sizeof part, "Tq:%d/Tk:%d", query_edges[row], key_edges[column]);
+  /* A step of two from row to row, so that each row and each column meets every text. */
+  return with_part(with_tiles[(2 * row + column) % COUNT(with_tiles)], part);
+}
+
+static workload with_dim(int64_t n) {
+  char part[64];
+  const int dim = (int)(n / COUNT(with_dims)) + 1;
+  const int value_dim = dim * with_dims[n % COUNT(with_dims)].value_factor % (LARGEST_DIM + 1);
+  snprintf(part, sizeof part, "D:%d/Dv:%d", dim, value_dim);
+  return with_part(with_dims[n % COUNT(with_dims)].text, part);
+}
+
+static workload with_fill(int64_t n) {
+  char part[64];
+  snprintf(part, sizeof part, "fill:%s", fills[n / COUNT(with_fills)]);
+  return with_part(with_fills[n % COUNT(with_fills)], part);
+}
+
+static workload alone(int64_t n) { return parsed(single[n]); }
+
+static const struct family {
+  int64_t count;
+  workload (*problem)(int64_t n);
+} families[] = {
+    {COUNT(single), alone},
+    {COUNT(with_lengths) * COUNT(lengths), with_length},
+    {COUNT(query_edges) * COUNT(key_edges), with_tile},
+    {COUNT(with_dims) * LARGEST_DIM, with_dim},
+    {COUNT(with_fills) * COUNT(fills), with_fill},
+};
+
+int64_t verify_grid_count(void) {
+  int64_t count = 0;
+  for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
+  return count;
+}
+
+workload verify_grid_problem(int64_t n) {
+  const struct family *family = families;
+  while (n >= family->count) n -= (family++)->count;
+  return family->problem(n);
+}

@@ -1,0 +1,407 @@
+/* Runs a variant on the inputs of property_inputs.c and compares. */
+#include "properties.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run/heap_calls.h"
+#include "property_inputs.h"
+
+/* One property of one variant on one problem. */
+typedef struct measurement {
+  const properties *all;
+  const attn_variant *variant;
+  int threads;
+  property property;
+  uint64_t bits;    /* of the outputs for the original problem */
+  int64_t compared; /* what the property has said something of */
+  property_verdict *verdict;
+  bool had_memory;
+  char *why;
+  size_t why_size;
+} measurement;
+
+__attribute__((format(printf, 2, 3))) static bool fail(measurement *t, const char *format, ...) {
+  property_verdict *verdict = t->verdict;
+  if (verdict->failed) return false;
+  verdict->failed |= 1u << t->property;
+  const int length = snprintf(verdict->problem, sizeof verdict->problem, "%s: ", property_name(t->property));
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(verdict->problem + length, sizeof verdict->problem - (size_t)length, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+/* ---- Runs ---- */
+
+enum { POISON = -1 };
+
+static bool create_workspace(measurement *t, guarded *workspace, const inputs *in, int threads, int filling) {
+  const size_t bytes = t->variant->workspace_size ? t->variant->workspace_size(&in->problem, threads) : 0;
+  t->had_memory = t->property == PROPERTY_EDGES ? guarded_create_front(workspace, bytes, t->why, t->why_size)
+                                                : guarded_create(workspace, bytes, 64, t->why, t->why_size);
+  if (!t->had_memory) return false;
+  if (filling == POISON)
+    guarded_poison(workspace);
+  else if (bytes > 0)
+    memset(workspace->data, filling, bytes);
+  return true;
+}
+
+static bool is_untouched(measurement *t, const inputs *in, uint64_t checksum, const guarded *workspace) {
+  const guarded *const buffers[] = {&in->query,  &in->key, &in->value,   &in->mask, &in->bias,
+                                    &in->output, &in->lse, &in->weights, workspace};
+  for (size_t n = 0; n < sizeof buffers / sizeof *buffers; n++)
+    if (!guarded_intact(buffers[n])) return fail(t, "writes beyond one of its buffers");
+  return inputs_checksum(in) == checksum || fail(t, "changes its inputs");
+}
+
+/* False where memory is short or something was touched that may not be. Other fillings than POISON are bytes. */
+static bool run_filled(measurement *t, inputs *in, uint64_t checksum, int threads, int filling) {
+  guarded workspace;
+  if (!create_workspace(t, &workspace, in, threads, filling)) return false;
+  inputs_poison_outputs(in);
+  t->variant->run(&in->problem, &in->tensors, workspace.data, threads);
+  const bool good = is_untouched(t, in, checksum, &workspace);
+  guarded_destroy(&workspace);
+  return good;
+}
+
+static bool run_original(measurement *t, int threads, int filling) {
+  return run_filled(t, t->all->original, t->all->checksum, threads, filling);
+}
+
+static bool run_altered(measurement *t, const altered *on) {
+  return run_filled(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->threads, POISON);
+}
+
+static const altered *altered_for(const measurement *t, altered_kind kind) {
+  const altered *on = &t->all->of[kind];
+  return on->made && !attn_unsupported(t->variant, &on->inputs.problem) ? on : NULL;
+}
+
+/* ---- Comparisons ---- */
+
+static const float *output_of(const inputs *in, row_place at) {
+  const attn_strides *s = &in->problem.output;
+  return (const float *)in->tensors.output + at.b * s->batch + at.h * s->head + at.i * s->position;
+}
+
+static float lse_of(const inputs *in, row_place at) {
+  const attn_strides *s = &in->problem.lse;
+  return in->tensors.lse[at.b * s->batch + at.h * s->head + at.i * s->position];
+}
+
+static const float *weights_of(const inputs *in, row_place at) {
+  const attn_strides *s = &in->problem.weights;
+  return (const float *)in->tensors.weights + at.b * s->batch + at.h * s->head + at.i * s->position;
+}
+
+static uint32_t bits_of(const float *number) {
+  uint32_t bits;
+  memcpy(&bits, number, sizeof bits);
+  return bits;
+}
+
+/* NaN may carry other bits, but not those of the poison: that was not written. */
+static bool same_numbers(const float *a, const float *b, int64_t count) {
+  for (int64_t n = 0; n < count; n++) {
+    const uint32_t one = bits_of(&a[n]), other = bits_of(&b[n]);
+    const bool both_nan = isnan(a[n]) && isnan(b[n]) && one != GUARDED_POISON && other != GUARDED_POISON;
+    if (one != other && !both_nan) return false;
+  }
+  return true;
+}
+
+static bool same_row(const inputs *a, const inputs *b, row_place at) {
+  const attn_problem *p = &a->problem;
+  if (!same_numbers(output_of(a, at), output_of(b, at), p->value_dim)) return false;
+  if (p->wants_lse) {
+    const float one = lse_of(a, at), other = lse_of(b, at);
+    if (!same_numbers(&one, &other, 1)) return false;
+  }
+  return !p->wants_weights || same_numbers(weights_of(a, at), weights_of(b, at), p->key_length);
+}
+
+/* All rows, or those of a list of B H Tq. */
+static void expect_same_rows(measurement *t, const inputs *a, const inputs *b, const bool *rows,
+                             const char *when) {
+  const attn_problem *p = &a->problem;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    if (rows && !rows[n]) continue;
+    const row_place at = row_place_of(p, n);
+    t->compared++;
+    if (!same_row(a, b, at)) {
+      fail(t, "%s, row b %lld, h %lld, i %lld has other bits", when, (long long)at.b, (long long)at.h,
+           (long long)at.i);
+      return;
+    }
+  }
+}
+
+/* What a row of one run must be, give or take. A bound that is infinite allows anything; an expectation that is
+ * not finite says nothing. */
+static bool expect_near(measurement *t, int64_t r, const char *what, int64_t e, double computed,
+                        double expected, double bound, const char *when) {
+  if (!isfinite(expected)) return true;
+  t->compared++;
+  if (bound == INFINITY || fabs(computed - expected) <= bound) return true;
+  const row_place at = row_place_of(&t->all->original->problem, t->all->rows[r]);
+  return fail(t, "%s, %s[b %lld, h %lld, i %lld, %lld] is %.9g instead of %.9g within %.3g", when, what,
+              (long long)at.b, (long long)at.h, (long long)at.i, (long long)e, computed, expected, bound);
+}
+
+static bool is_finite_row(const reference_row *row, int64_t e) { return isfinite(row->output[e]); }
+
+/* Row r of two runs of which each may be off by its own bound. shift: by which the log-sum-exp must differ. */
+static void expect_near_row(measurement *t, int64_t r, const inputs *a, row_place in_a,
+                            const reference_row *of_a, const inputs *b, row_place in_b,
+                            const reference_row *of_b, double shift, const char *when) {
+  for (int64_t e = 0; e < a->problem.value_dim; e++) {
+    if (!is_finite_row(of_a, e) || !is_finite_row(of_b, e)) continue;
+    const double bound = of_a->output_bound_probabilistic[e] + of_b->output_bound_probabilistic[e];
+    if (!expect_near(t, r, "output", e, output_of(b, in_b)[e], output_of(a, in_a)[e], bound, when)) return;
+  }
+  if (!a->problem.wants_lse || !isfinite(of_a->lse) || !isfinite(of_b->lse)) return;
+  expect_near(t, r, "lse", 0, lse_of(b, in_b), lse_of(a, in_a) + shift,
+              of_a->lse_bound_probabilistic + of_b->lse_bound_probabilistic, when);
+}
+
+/* ---- The properties ---- */
+
+static void hold_repeat(measurement *t) {
+  t->compared++;
+  if (run_original(t, t->threads, POISON) && inputs_outputs_checksum(t->all->original) != t->bits)
+    fail(t, "a second run gives other bits");
+}
+
+static void hold_workspace(measurement *t) {
+  static const int fillings[] = {0, 0x3f};
+  if (!t->variant->workspace_size || t->variant->workspace_size(&t->all->original->problem, t->threads) == 0)
+    return;
+  for (size_t n = 0; n < sizeof fillings / sizeof *fillings && !t->verdict->failed && t->had_memory; n++) {
+    t->compared++;
+    if (run_original(t, t->threads, fillings[n]) && inputs_outputs_checksum(t->all->original) != t->bits)
+      fail(t, "other bits with a workspace full of bytes 0x%02x", fillings[n]);
+  }
+}
+
+static void hold_threads(measurement *t) {
+  static const int others[] = {1, 3};
+  for (size_t n = 0; n < sizeof others / sizeof *others && !t->verdict->failed && t->had_memory; n++) {
+    if (others[n] == t->threads) continue;
+    t->compared++;
+    if (run_original(t, others[n], POISON) && inputs_outputs_checksum(t->all->original) != t->bits)
+      fail(t, "gives other bits with %d thread%s than with %d", others[n], others[n] == 1 ? "" : "s",
+           t->threads);
+  }
+}
+
+static void hold_heap(measurement *t) {
+  guarded workspace;
+  inputs *in = t->all->original;
+  if (!heap_calls_are_seen() || !create_workspace(t, &workspace, in, t->threads, POISON)) return;
+  const heap_calls calls =
+      heap_calls_of_run(t->variant, &in->problem, &in->tensors, workspace.data, t->threads);
+  guarded_destroy(&workspace);
+  t->compared++;
+  if (calls.count > 0)
+    fail(t, "calls for memory inside run: %s first, %zu call%s", calls.first, calls.count,
+         calls.count == 1 ? "" : "s");
+}
+
+static row_place row_of(const measurement *t, int64_t r) {
+  return row_place_of(&t->all->original->problem, t->all->rows[r]);
+}
+
+/* Buffers at other addresses may be read in another order, so the bits may differ. */
+static void hold_edges(measurement *t) {
+  const altered *front = altered_for(t, AT_THE_FRONT);
+  if (!front || !run_altered(t, front)) return;
+  for (int64_t r = 0; r < t->all->row_count; r++)
+    expect_near_row(t, r, t->all->original, row_of(t, r), t->all->solved[r], &front->inputs, row_of(t, r),
+                    t->all->solved[r], 0, "with buffers elsewhere");
+}
+
+static void hold_weights(measurement *t, int64_t r) {
+  const inputs *in = t->all->original;
+  const reference_row *row = t->all->solved[r];
+  if (!in->problem.wants_weights || !isfinite(row->lse)) return;
+  const float *weights = weights_of(in, row_of(t, r));
+  double sum = 0, bound = row->weights_bound_probabilistic;
+  for (int64_t j = 0; j < in->problem.key_length; j++) sum += weights[j];
+  bound += (double)in->problem.key_length * (double)FLT_MIN;
+  expect_near(t, r, "the sum of weights", 0, sum, 1, bound, "as written");
+}
+
+static void hold_ones(measurement *t) {
+  const altered *ones = altered_for(t, ONES);
+  for (int64_t r = 0; r < t->all->row_count; r++) hold_weights(t, r);
+  if (!ones || !run_altered(t, ones)) return;
+  for (int64_t r = 0; r < t->all->row_count; r++)
+    for (int64_t e = 0; e < ones->inputs.problem.value_dim; e++) {
+      const reference_row *row = &ones->expected.solved[r];
+      if (row->output[e] != 0) /* of a row that sees no key */
+        expect_near(t, r, "output", e, output_of(&ones->inputs, row_of(t, r))[e],
+                    is_finite_row(row, e) ? 1 : NAN, row->output_bound_probabilistic[e],
+                    "with values of one");
+    }
+}
+
+static void hold_between(measurement *t) {
+  const inputs *in = t->all->original;
+  const int64_t width = in->problem.value_dim;
+  for (int64_t r = 0; r < t->all->row_count; r++)
+    for (int64_t e = 0; e < width; e++) {
+      const reference_row *row = t->all->solved[r];
+      const double bound = row->output_bound_probabilistic[e];
+      const double computed = output_of(in, row_of(t, r))[e];
+      const double least = (double)t->all->least[r * width + e], most = (double)t->all->most[r * width + e];
+      /* An infinite bound: sums on the way may overflow. */
+      if (!isfinite(bound) || !is_finite_row(row, e) || !isfinite(least) || !isfinite(most)) continue;
+      expect_near(t, r, "output", e, computed,
+                  computed < least  ? least
+                  : computed > most ? most
+                                    : computed,
+                  bound, "between the values that the row sees");
+      if (isnan(computed)) fail(t, "an output is NaN");
+    }
+}
+
+static void hold_hidden(measurement *t) {
+  static const char *const when[SETS_OF_HIDDEN_KEYS] = {"with NaN in keys that it cannot see",
+                                                        "with 1e30 in keys that it cannot see",
+                                                        "with infinity in keys that it cannot see"};
+  for (int set = 0; set < SETS_OF_HIDDEN_KEYS && !t->verdict->failed && t->had_memory; set++) {
+    const altered *hidden = altered_for(t, (altered_kind)(HIDDEN_KEYS + set));
+    if (hidden && run_altered(t, hidden))
+      expect_same_rows(t, t->all->original, &hidden->inputs, t->all->untouched[set], when[set]);
+  }
+}
+
+static void hold_pair(measurement *t, altered_kind one, altered_kind other, const char *when) {
+  const altered *a = altered_for(t, one), *b = altered_for(t, other);
+  if (a && b && run_altered(t, a) && run_altered(t, b))
+    expect_same_rows(t, &a->inputs, &b->inputs, NULL, when);
+}
+
+static void hold_wide(measurement *t) { hold_pair(t, FULL, WIDE, "with a band as wide as the sequence"); }
+
+static void hold_layout(measurement *t) { hold_pair(t, BY_HEADS, BY_POSITIONS, "in [B, T, H, D]"); }
+
+static void hold_groups(measurement *t) {
+  const properties *all = t->all;
+  const altered *repeated = altered_for(t, REPEATED), *alone = altered_for(t, ALONE);
+  if (repeated && run_altered(t, repeated))
+    for (int64_t r = 0; r < all->row_count; r++)
+      expect_near_row(t, r, all->original, row_of(t, r), all->solved[r], &repeated->inputs, row_of(t, r),
+                      all->solved[r], 0, "with keys and values repeated for each head");
+  if (t->verdict->failed || !t->had_memory || !alone || !run_altered(t, alone)) return;
+  for (int64_t r = 0; r < all->row_count; r++) {
+    const row_place at = row_of(t, r);
+    if (at.h == all->lone_head)
+      expect_near_row(t, r, all->original, at, all->solved[r], &alone->inputs, (row_place){at.b, 0, at.i},
+                      all->solved[r], 0, "with its head alone");
+  }
+}
+
+static void hold_near_pair(measurement *t, altered_kind one, altered_kind other, const double *shifts,
+                           const char *when) {
+  const altered *a = altered_for(t, one), *b = altered_for(t, other);
+  if (!a || !b || !run_altered(t, a) || !run_altered(t, b)) return;
+  for (int64_t r = 0; r < t->all->row_count; r++)
+    expect_near_row(t, r, &a->inputs, row_of(t, r), &a->expected.solved[r], &b->inputs, row_of(t, r),
+                    &b->expected.solved[r], shifts ? shifts[r] : 0, when);
+}
+
+static void hold_order(measurement *t) {
+  hold_near_pair(t, PLAIN, REORDERED, NULL, "with keys and values in another order");
+}
+
+static void hold_shift(measurement *t) {
+  hold_near_pair(t, LEVEL, SHIFTED, t->all->shifts, "with a constant added to its scores");
+}
+
+/* With a and b the shares of the halves, a + b = 1, errors of their log-sum-exps by d in all change a by less
+ * than a b (exp(d) - 1). */
+static void hold_merged_row(measurement *t, int64_t r, const altered *first, const altered *second) {
+  const inputs *whole = t->all->original;
+  const reference_row *row = t->all->solved[r], *one = &first->expected.solved[r],
+                      *two = &second->expected.solved[r];
+  const row_place at = row_of(t, r);
+  if (!isfinite(row->lse) || isnan(one->lse) || isnan(two->lse)) return;
+  const double lse_one = lse_of(&first->inputs, at), lse_two = lse_of(&second->inputs, at);
+  const double largest = fmax(lse_one, lse_two);
+  const double lse = largest + log(exp(lse_one - largest) + exp(lse_two - largest));
+  const double a = exp(lse_one - lse), b = exp(lse_two - lse);
+  const double off = one->lse_bound_probabilistic + two->lse_bound_probabilistic;
+  for (int64_t e = 0; e < whole->problem.value_dim; e++) {
+    if (!is_finite_row(row, e) || !is_finite_row(one, e) || !is_finite_row(two, e)) continue;
+    const double x = output_of(&first->inputs, at)[e], y = output_of(&second->inputs, at)[e];
+    /* A half that sees no key has no share, and a bound that is infinite is none of it. */
+    double bound = row->output_bound_probabilistic[e] + 1e-12 * fabs(x);
+    bound += a > 0 ? a * one->output_bound_probabilistic[e] : 0;
+    bound += b > 0 ? b * two->output_bound_probabilistic[e] : 0;
+    bound += a > 0 && b > 0 ? a * b * expm1(off) * (fabs(x) + fabs(y)) : 0;
+    if (!expect_near(t, r, "output", e, output_of(whole, at)[e], a * x + b * y, bound,
+                     "against its two halves"))
+      return;
+  }
+  if (whole->problem.wants_lse)
+    expect_near(t, r, "lse", 0, lse_of(whole, at), lse, row->lse_bound_probabilistic + off,
+                "against its two halves");
+}
+
+static void hold_halves(measurement *t) {
+  const altered *first = altered_for(t, FIRST_HALF), *second = altered_for(t, SECOND_HALF);
+  if (!first || !second || !run_altered(t, first) || !run_altered(t, second)) return;
+  for (int64_t r = 0; r < t->all->row_count; r++) hold_merged_row(t, r, first, second);
+}
+
+static const struct {
+  const char *name;
+  void (*hold)(measurement *t);
+} table[PROPERTIES] = {
+    [PROPERTY_REPEAT] = {"same bits again", hold_repeat},
+    [PROPERTY_WORKSPACE] = {"any workspace", hold_workspace},
+    [PROPERTY_THREADS] = {"any number of threads", hold_threads},
+    [PROPERTY_HEAP] = {"no memory of its own", hold_heap},
+    [PROPERTY_EDGES] = {"guard pages in front", hold_edges},
+    [PROPERTY_ONES] = {"weights sum to one", hold_ones},
+    [PROPERTY_BETWEEN] = {"between smallest and largest value", hold_between},
+    [PROPERTY_HIDDEN] = {"hidden keys", hold_hidden},
+    [PROPERTY_WIDE] = {"wide band", hold_wide},
+    [PROPERTY_GROUPS] = {"shared keys", hold_groups},
+    [PROPERTY_ORDER] = {"order of keys", hold_order},
+    [PROPERTY_SHIFT] = {"constant in the scores", hold_shift},
+    [PROPERTY_LAYOUT] = {"layout", hold_layout},
+    [PROPERTY_HALVES] = {"two halves", hold_halves},
+};
+
+const char *property_name(property property) { return table[property].name; }
+
+bool properties_hold(properties *all, const attn_variant *variant, unsigned wanted, int threads,
+                     property_verdict *verdict, char *why, size_t why_size) {
+  *verdict = (property_verdict){0};
+  measurement t = {.all = all,
+                   .variant = variant,
+                   .threads = threads,
+                   .verdict = verdict,
+                   .had_memory = true,
+                   .why = why,
+                   .why_size = why_size};
+  if (all->row_count == 0 || !run_original(&t, threads, POISON)) return t.had_memory;
+  t.bits = inputs_outputs_checksum(all->original);
+  for (int n = 0; n < PROPERTIES && t.had_memory && !verdict->failed; n++) {
+    if (!(wanted >> n & 1)) continue;
+    t.property = (property)n;
+    t.compared = 0;
+    table[n].hold(&t);
+    if (t.compared > 0) verdict->checked |= 1u << n;
+  }
+  return t.had_memory;
+}

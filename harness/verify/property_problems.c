@@ -1,0 +1,47 @@
+/* The problems that variants are held to properties on. */
+#include "properties.h"
+
+#include <assert.h>
+
+#include "problem/random_problem.h"
+
+enum { LARGEST_WORK = 100000000, RANDOM_WORK = 400000 };
+
+static double work_of(const workload *w) {
+  return (double)w->batch * (double)w->query_heads * (double)w->query_length * (double)w->key_length *
+         (double)(w->head_dim + w->value_dim);
+}
+
+bool properties_can_be_held(const workload *w) { return work_of(w) <= LARGEST_WORK; }
+
+/* Few rows, where the order of the keys is not that of memory; more and fewer keys than a tile has. */
+static const char *const decoding[] = {
+    "full/B:1/H:4/Hkv:2/D:64/Dv:79/Tq:1/Tk:300/lse",
+    "causal_bottom_right/B:2/H:4/Hkv:2/D:72/Tq:2/Tk:129",
+    "full/B:1/H:2/D:128/Tq:1/Tk:64/lse",
+};
+
+enum { DECODING = sizeof decoding / sizeof *decoding };
+
+workload properties_problem(uint64_t seed, int64_t n) {
+  workload w;
+  if (n < DECODING) {
+    char why[256] = "";
+    const bool sound = workload_parse(decoding[n], &w, why, sizeof why);
+    assert(sound && "these are written in workload's own words");
+    (void)sound;
+    w.seed = seed;
+    return w;
+  }
+  w = random_problem(seed ^ UINT64_C(0x9a17), n);
+  while (work_of(&w) > RANDOM_WORK) {
+    int64_t *length = w.query_length >= w.key_length ? &w.query_length : &w.key_length;
+    *length = *length * 2 / 3;
+  }
+  for (int64_t b = 0; b < w.batch && w.has_lengths; b++)
+    if (w.lengths[b] > w.key_length) w.lengths[b] = w.key_length;
+  /* What few problems have, for the variants and properties that need it. */
+  if (n % 4 == 0) w.kv_heads = 1;
+  if (n % 4 == 2 && w.function == ATTN_SOFTMAX) w.wants_weights = true;
+  return w;
+}

@@ -1,0 +1,324 @@
+/* See verification.h. */
+#include "verification.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/crash.h"
+#include "base/timer.h"
+
+/* One problem on its way through the variants. */
+typedef struct case_run {
+  inputs inputs;
+  expected expected;
+  char name[WORKLOAD_NAME_BYTES];
+  const char *isa; /* forced at the moment, or NULL */
+  int threads;
+  unsigned wanted;
+  properties *properties; /* NULL: not to be held */
+  int64_t turn;           /* of the instruction set that is held to them; -1: every one */
+} case_run;
+
+static bool is_asked_for(const verify_options *options, const char *name) {
+  for (size_t n = 0; n < options->variant_count; n++)
+    if (strcmp(options->variant_names[n], name) == 0) return true;
+  return !options->variant_names || options->variant_count == 0;
+}
+
+/* The table that a variant came in. */
+static const attn_table *table_of(const variant_list *list, const attn_variant *variant) {
+  for (size_t t = 0; t < list->table_count; t++)
+    for (uint32_t n = 0; n < list->tables[t]->count; n++)
+      if (list->tables[t]->variants[n] == variant) return list->tables[t];
+  return NULL;
+}
+
+static const char *const *instruction_sets_of(const variant_list *list, const attn_variant *variant) {
+  static const char *const none[] = {NULL};
+  const attn_table *table = table_of(list, variant);
+  return table && table->instruction_sets ? table->instruction_sets() : none;
+}
+
+static void count_skip(variant_verdicts *to, const char *reason) {
+  for (int n = 0; n < VERDICT_REASONS; n++) {
+    if (n == VERDICT_REASONS - 1) reason = "other reasons";
+    if (to->reasons[n] && strcmp(to->reasons[n], reason) != 0) continue;
+    to->reasons[n] = reason;
+    to->skipped[n]++;
+    return;
+  }
+}
+
+static void count_worst(worst_case *worst, double share, const char *isa, const char *name) {
+  if (share <= worst->share && worst->workload[0]) return;
+  worst->share = share;
+  snprintf(worst->isa, sizeof worst->isa, "%s", isa ? isa : "");
+  snprintf(worst->workload, sizeof worst->workload, "%s", name);
+}
+
+static void count_failure(variant_verdicts *to, const case_run *at, int threads, const char *problem) {
+  if (to->failed++ >= VERDICT_FAILURES) return;
+  failure *entry = &to->failures[to->failed - 1];
+  snprintf(entry->problem, sizeof entry->problem, "%s", problem);
+  snprintf(entry->isa, sizeof entry->isa, "%s", at->isa ? at->isa : "");
+  snprintf(entry->workload, sizeof entry->workload, "%s", at->name);
+  entry->threads = threads;
+}
+
+/* Runs again with another number of threads, which must give the same bits. */
+static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_t bits, char *why,
+                        size_t why_size) {
+  if (threads == at->threads) return true;
+  verdict result;
+  if (!verify_run_against(to->variant, &at->inputs, &at->expected, threads, &result, why, why_size))
+    return false;
+  char problem[128];
+  snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
+           threads == 1 ? "" : "s", at->threads);
+  if (!result.passed)
+    count_failure(to, at, threads, result.problem);
+  else if (inputs_outputs_checksum(&at->inputs) != bits)
+    count_failure(to, at, at->threads, problem);
+  return true;
+}
+
+static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_t why_size) {
+  property_verdict verdict;
+  if (!properties_hold(at->properties, to->variant, PROPERTIES_ALL, at->threads, &verdict, why, why_size))
+    return false;
+  to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
+  if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
+  return true;
+}
+
+/* Under the instruction set that at->isa names. */
+static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, char *why, size_t why_size) {
+  verdict result;
+  if (at->isa)
+    setenv("ATTN_ISA", at->isa, 1);
+  else
+    unsetenv("ATTN_ISA");
+  crash_context(to->variant->name, at->name, to->origin, at->isa, at->threads);
+  const int64_t failed = to->failed;
+  bool ran = verify_run_against(to->variant, &at->inputs, &at->expected, at->threads, &result, why, why_size);
+  if (ran) {
+    to->cases++;
+    to->rows += result.rows_checked;
+    to->rows_total += result.rows_total;
+    count_worst(&to->bound, result.bound_share, at->isa, at->name);
+    count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
+    if (!tightness_add(&to->tightness, at->inputs.workload.fill, &result)) {
+      snprintf(why, why_size, "no memory for the results");
+      ran = false;
+    }
+    if (!result.passed) count_failure(to, at, at->threads, result.problem);
+  }
+  const uint64_t bits = inputs_outputs_checksum(&at->inputs);
+  if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_1))
+    ran = repeat_case(to, at, 1, bits, why, why_size);
+  if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_3))
+    ran = repeat_case(to, at, 3, bits, why, why_size);
+  if (ran && to->failed == failed && with_properties) ran = hold_properties(to, at, why, why_size);
+  crash_context(NULL, NULL, NULL, NULL, 0);
+  return ran;
+}
+
+static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
+                        size_t why_size) {
+  const char *const *sets = to->instruction_sets;
+  const char *reason = attn_unsupported(to->variant, &at->inputs.problem);
+  bool ran = true, held = false;
+  size_t set_count = 0;
+  while (sets[set_count]) set_count++;
+  if (reason) {
+    count_skip(to, reason);
+    return true;
+  }
+  for (size_t n = 0; ran && sets[n] && !(all->stops && to->failed); n++) {
+    if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
+    held = true;
+    at->isa = sets[n];
+    const bool its_turn = at->turn < 0 || all->options->isa || (size_t)at->turn % set_count == n;
+    ran = run_case(to, at, at->properties && its_turn, why, why_size);
+  }
+  if (held) return ran;
+  /* Nothing to hold it to: as it chooses itself. */
+  at->isa = NULL;
+  return run_case(to, at, at->properties != NULL, why, why_size);
+}
+
+/* How many rows the reference can solve in a few seconds, all of a small problem; 0: all. */
+static int64_t affordable_rows(const workload *w) {
+  const double row = (double)w->key_length * (double)(w->head_dim + w->value_dim) + 1;
+  const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
+  const double affordable = 4e9 / row;
+  return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
+}
+
+/* A problem that no variant can solve is counted as skipped, and not prepared. */
+static bool anyone_solves(const variant_verdicts *verification, size_t count, const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  char reason[8];
+  if (!attn_check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
+  for (size_t n = 0; n < count; n++)
+    if (!attn_unsupported(verification[n].variant, &problem)) return true;
+  return false;
+}
+
+static bool run_variants(verification *all, case_run *at, char *why, size_t why_size) {
+  bool ran = true;
+  for (size_t n = 0; ran && n < all->count && !(all->stops && verification_failed(all)); n++)
+    ran = run_variant(all, &all->of[n], at, why, why_size);
+  return ran;
+}
+
+static bool run_with_properties(verification *all, case_run *at, char *why, size_t why_size) {
+  const double start = wall_seconds();
+  at->turn = at->wanted & HOLD_PROPERTIES ? -1 : all->properties_problems;
+  all->properties_problems++;
+  at->properties = properties_prepare(&at->inputs, &at->expected, why, why_size);
+  const bool ran = at->properties && run_variants(all, at, why, why_size);
+  if (at->properties) properties_destroy(at->properties);
+  all->properties_seconds += wall_seconds() - start;
+  return ran;
+}
+
+static bool prepare_and_run(verification *all, case_run *at, const workload *w, char *why, size_t why_size) {
+  const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
+  const bool held = wanted && properties_can_be_held(w);
+  all->properties_too_large += wanted && !held;
+  if (!inputs_create(&at->inputs, w, false, why, why_size)) return false;
+  bool ran = expected_solve(&at->expected, &at->inputs, affordable_rows(w), why, why_size);
+  if (ran) {
+    ran = (held ? run_with_properties : run_variants)(all, at, why, why_size);
+    expected_destroy(&at->expected);
+  }
+  inputs_destroy(&at->inputs);
+  return ran;
+}
+
+bool verification_run(verification *all, const workload *w, int threads, unsigned wanted, char *why,
+                      size_t why_size) {
+  case_run at = {.threads = threads, .wanted = wanted};
+  workload_name(w, at.name);
+  if (!anyone_solves(all->of, all->count, w)) {
+    const attn_problem problem = workload_problem(w);
+    for (size_t n = 0; n < all->count; n++)
+      count_skip(&all->of[n], attn_unsupported(all->of[n].variant, &problem));
+    return true;
+  }
+  const bool ran = prepare_and_run(all, &at, w, why, why_size);
+  unsetenv("ATTN_ISA");
+  return ran;
+}
+
+/* "; skipped 12: computes softmax attention (9), ..." */
+static void print_skipped(const variant_verdicts *of, FILE *out) {
+  int64_t all = 0;
+  for (int n = 0; n < VERDICT_REASONS; n++) all += of->skipped[n];
+  if (all == 0) return;
+  fprintf(out, "; skipped %" PRId64 ":", all);
+  for (int n = 0; n < VERDICT_REASONS && of->reasons[n]; n++)
+    fprintf(out, "%s %s (%" PRId64 ")", n ? "," : "", of->reasons[n], of->skipped[n]);
+}
+
+void failure_print_command(const failure *entry, const char *variant, const verify_options *options,
+                           FILE *out) {
+  fprintf(out, "attnbench verify --variant %s --problem '%s'", variant, entry->workload);
+  if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
+  fprintf(out, " --threads %d", entry->threads);
+  for (size_t n = 0; n < options->plugin_count; n++) fprintf(out, " --plugin '%s'", options->plugins[n]);
+}
+
+/* One line for a variant, more only where it failed. */
+static void print_verdicts(const variant_verdicts *of, const verify_options *options, FILE *out) {
+  const worst_case *worst = &of->probabilistic;
+  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->variant->name,
+          of->failed  ? "FAILED"
+          : of->cases ? "passed"
+                      : "not run",
+          of->cases, of->bound.share, worst->share);
+  if (worst->share > 0) fprintf(out, " %s%s%s", worst->workload, worst->isa[0] ? " with " : "", worst->isa);
+  if (of->rows < of->rows_total)
+    fprintf(out, "; checked %" PRId64 " of %" PRId64 " rows, a seeded sample", of->rows, of->rows_total);
+  print_skipped(of, out);
+  fputc('\n', out);
+  for (int64_t n = 0; n < of->failed && n < VERDICT_FAILURES; n++) {
+    fprintf(out, "    FAILED: %s\n", of->failures[n].problem);
+    fprintf(out, "      reproduce: ");
+    failure_print_command(&of->failures[n], of->variant->name, options, out);
+    fputc('\n', out);
+  }
+  if (of->failed > VERDICT_FAILURES)
+    fprintf(out, "    and %" PRId64 " more failures\n", of->failed - VERDICT_FAILURES);
+}
+
+static void print_properties(const verification *all, FILE *out) {
+  int64_t checked = 0;
+  for (size_t n = 0; n < all->count; n++) checked += all->of[n].properties_checked;
+  if (all->properties_problems > 0)
+    fprintf(out, "\n%d properties held on %" PRId64 " problem%s: %" PRId64 " checks, %.1f s\n", PROPERTIES,
+            all->properties_problems, all->properties_problems == 1 ? "" : "s", checked,
+            all->properties_seconds);
+  if (all->properties_too_large > 0)
+    fprintf(out, "\nproperties not held on %" PRId64 " problem%s that would take too long\n",
+            all->properties_too_large, all->properties_too_large == 1 ? "" : "s");
+}
+
+void verification_print(const verification *all, FILE *out) {
+  fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
+  fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
+  for (size_t n = 0; n < all->count; n++) print_verdicts(&all->of[n], all->options, out);
+  print_properties(all, out);
+}
+
+void verification_print_tightness(const verification *all, FILE *out) {
+  fprintf(out,
+          "\nHow tight the bounds are: median and largest share of the cases, for uniform and normal inputs "
+          "and for those that hurt.\n");
+  tightness_print_head(out);
+  for (size_t n = 0; n < all->count; n++)
+    if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].variant->name, out);
+}
+
+int64_t verification_cases(const verification *all) {
+  int64_t cases = 0;
+  for (size_t n = 0; n < all->count; n++) cases += all->of[n].cases;
+  return cases;
+}
+
+int64_t verification_failed(const verification *all) {
+  int64_t failed = 0;
+  for (size_t n = 0; n < all->count; n++) failed += all->of[n].failed;
+  return failed;
+}
+
+bool verification_ran(const verification *all, bool each) {
+  for (size_t n = 0; n < all->count; n++) {
+    const variant_verdicts *of = &all->of[n];
+    if (of->cases > 0 || (!each && verification_cases(all) > 0)) continue;
+    fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n",
+            of->variant->name, of->reasons[0] ? of->reasons[0] : "none was posed");
+    return false;
+  }
+  return true;
+}
+
+bool verification_create(verification *all, const variant_list *list, const verify_options *options) {
+  *all = (verification){.of = calloc(list->count + 1, sizeof *all->of), .options = options};
+  for (size_t n = 0; all->of && n < list->count; n++)
+    if (is_asked_for(options, list->variants[n]->name))
+      all->of[all->count++] =
+          (variant_verdicts){.variant = list->variants[n],
+                             .origin = list->origins[n],
+                             .instruction_sets = instruction_sets_of(list, list->variants[n])};
+  return all->of != NULL;
+}
+
+void verification_destroy(verification *all) {
+  for (size_t n = 0; all->of && n < all->count; n++) tightness_destroy(&all->of[n].tightness);
+  free(all->of);
+  *all = (verification){0};
+}

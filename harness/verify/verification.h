@@ -1,0 +1,76 @@
+/* Variants on their way through many problems: each problem is prepared and solved once and then given to
+ * every variant under every instruction set, and a variant_verdicts for each variant keeps what came of it. */
+#ifndef ATTN_HARNESS_VERIFICATION_H
+#define ATTN_HARNESS_VERIFICATION_H
+
+#include "properties.h"
+#include "tightness.h"
+#include "verify.h"
+
+enum { VERDICT_REASONS = 12, VERDICT_FAILURES = 5, VERDICT_ISA_BYTES = 32 };
+
+typedef struct failure {
+  char problem[256], isa[VERDICT_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+  int threads;
+} failure;
+
+/* The case that came nearest to a bound. */
+typedef struct worst_case {
+  double share;
+  char isa[VERDICT_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+} worst_case;
+
+typedef struct variant_verdicts {
+  const attn_variant *variant;
+  const char *origin;                  /* plugin, or NULL */
+  const char *const *instruction_sets; /* NULL-terminated; {NULL} alone: only what it chooses */
+  int64_t cases, failed, rows, rows_total;
+  int64_t skipped[VERDICT_REASONS];
+  const char *reasons[VERDICT_REASONS];
+  worst_case bound, probabilistic;
+  tightness tightness;
+  int64_t properties_checked;         /* each on one problem under one instruction set */
+  failure failures[VERDICT_FAILURES]; /* the first ones */
+} variant_verdicts;
+
+typedef struct verification {
+  variant_verdicts *of;
+  size_t count;
+  const verify_options *options;
+  bool stops; /* at the first failure: what is left of its problem is not run */
+
+  int64_t properties_problems, properties_too_large; /* problems */
+  double properties_seconds;
+} verification;
+
+/* What a problem is run for beside its reference: with which numbers of threads a case is repeated, to see that
+ * it gives the same bits, or all properties, under every instruction set or under one, in turn. */
+enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2, HOLD_PROPERTIES = 4, HOLD_PROPERTIES_IN_TURN = 8 };
+
+/* Of the variants that the options ask for; false when memory is short. */
+bool verification_create(verification *verification, const variant_list *list, const verify_options *options);
+void verification_destroy(verification *verification);
+
+/* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. Sets
+ * ATTN_ISA as it goes, and leaves it unset. */
+bool verification_run(verification *verification, const workload *workload, int threads, unsigned wanted,
+                      char *why, size_t why_size);
+
+int64_t verification_cases(const verification *verification);
+int64_t verification_failed(const verification *verification);
+
+/* False, with a line on stderr that says why, when no variant ran on anything, or one of them did not where
+ * each was to: what ran on nothing has passed nothing. */
+bool verification_ran(const verification *verification, bool each);
+
+/* A table with a line for each variant, and with every failure and the command that repeats it. */
+void verification_print(const verification *verification, FILE *out);
+
+/* A table of how near the cases of each variant came to the bounds. */
+void verification_print_tightness(const verification *verification, FILE *out);
+
+/* The command that repeats a failure alone, without an end of line. */
+void failure_print_command(const failure *failure, const char *variant, const verify_options *options,
+                           FILE *out);
+
+#endif

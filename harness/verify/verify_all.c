@@ -1,0 +1,61 @@
+/* The verify subcommand: problems by name, or the grid and a random sample. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "verification.h"
+#include "base/timer.h"
+#include "grid.h"
+#include "problem/random_problem.h"
+
+/* Nothing that is still to run matters. */
+static bool is_decided(const verification *all) { return all->stops && verification_failed(all) > 0; }
+
+static bool run_named(verification *all, char *why, size_t why_size) {
+  const verify_options *options = all->options;
+  for (size_t n = 0; n < options->problem_count && !is_decided(all); n++) {
+    workload w;
+    if (!workload_parse(options->problems[n], &w, why, why_size)) return false;
+    workload_seed_unnamed(&w, options->seed);
+    if (!verification_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
+                          why_size))
+      return false;
+  }
+  return true;
+}
+
+static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
+  /* Two in three problems run once more. */
+  static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
+  const verify_options *options = all->options;
+  const int64_t grid = verify_grid_count();
+  for (int64_t n = 0; n < grid + options->random_count && !is_decided(all); n++) {
+    const workload w = n < grid ? verify_grid_problem(n) : random_problem(options->seed, n - grid);
+    if (!verification_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
+  }
+  for (int64_t n = 0; n < options->random_count && !is_decided(all); n++) {
+    const workload w = properties_problem(options->seed, n);
+    if (!verification_run(all, &w, options->threads, HOLD_PROPERTIES_IN_TURN, why, why_size)) return false;
+  }
+  return true;
+}
+
+int verify_all(const variant_list *list, const verify_options *options, FILE *out) {
+  char why[512] = "no memory for the results";
+  const double start = wall_seconds();
+  verification all;
+  int status = 2;
+  const bool created = verification_create(&all, list, options);
+  all.stops = options->fail_fast;
+  if (created && (options->problem_count ? run_named : run_grid_and_sample)(&all, why, sizeof why)) {
+    verification_print(&all, out);
+    if (options->problem_count == 0) verification_print_tightness(&all, out);
+    const int64_t failed = verification_failed(&all);
+    fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
+            all.count == 1 ? "" : "s", verification_cases(&all), failed, wall_seconds() - start);
+    status = failed > 0 ? 1 : verification_ran(&all, options->problem_count == 0) ? 0 : 2;
+  } else {
+    fprintf(stderr, "attnbench: %s\n", why);
+  }
+  verification_destroy(&all);
+  return status;
+}

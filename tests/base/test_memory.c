@@ -1,0 +1,135 @@
+/* Guarded buffers: faults beyond the ends, canaries in the slack, exact counts of touched pages. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+static guarded create(size_t bytes, size_t alignment) {
+  guarded buffer;
+  char why[256] = "";
+  if (!guarded_create(&buffer, bytes, alignment, why, sizeof why)) fail_msg("%s", why);
+  return buffer;
+}
+
+/* Whether reading this byte ends a process. */
+static bool faults(const volatile unsigned char *byte) {
+  pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL); /* a sanitizer would write a report */
+    signal(SIGBUS, SIG_DFL);
+    (void)*byte;
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  return WIFSIGNALED(status);
+}
+
+static void the_byte_behind_a_buffer_faults(void **state) {
+  (void)state;
+  const size_t sizes[] = {0, 4, 4096, 10000, 65536};
+  for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+    guarded buffer = create(sizes[n], 4);
+    assert_true(faults(buffer.data + buffer.bytes));
+    assert_true(faults(buffer.mapping));
+    if (sizes[n] > 0) assert_false(faults(buffer.data + buffer.bytes - 1));
+    guarded_destroy(&buffer);
+  }
+}
+
+static void a_write_into_the_slack_breaks_a_canary(void **state) {
+  (void)state;
+  guarded buffer = create(100, 64);
+  assert_int_equal((uintptr_t)buffer.data % 64, 0);
+  memset(buffer.data, 1, 100);
+  assert_true(guarded_intact(&buffer));
+  buffer.data[100]++;
+  assert_false(guarded_intact(&buffer));
+  buffer.data[100]--;
+  buffer.data[-1]++;
+  assert_false(guarded_intact(&buffer));
+  guarded_reset(&buffer);
+  assert_true(guarded_intact(&buffer));
+  guarded_destroy(&buffer);
+}
+
+static void touched_pages_are_counted_exactly(void **state) {
+  (void)state;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  guarded buffer = create(3000 * page, 64);
+  guarded_reset(&buffer);
+  assert_int_equal(guarded_touched_bytes(&buffer), 0);
+  buffer.data[5 * page] = 1;
+  buffer.data[2000 * page + 7] = 1;
+  assert_int_equal(guarded_touched_bytes(&buffer), 2 * page);
+  memset(buffer.data, 1, buffer.bytes);
+  assert_int_equal(guarded_touched_bytes(&buffer), buffer.bytes);
+  guarded_reset(&buffer);
+  assert_int_equal(guarded_touched_bytes(&buffer), 0);
+  assert_int_equal(buffer.data[5 * page], 0);
+  guarded_destroy(&buffer);
+}
+
+static void pages_with_canaries_count_by_their_bytes(void **state) {
+  (void)state;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  guarded buffer = create(2 * page + 100, 64);
+  assert_int_equal(guarded_touched_bytes(&buffer), 0);
+  buffer.data[0] = 1;
+  assert_int_equal(guarded_touched_bytes(&buffer), 128); /* 100 bytes and 28 of slack end the mapping */
+  guarded_destroy(&buffer);
+  buffer = create(0, 64);
+  assert_int_equal(guarded_touched_bytes(&buffer), 0);
+  assert_true(guarded_intact(&buffer));
+  guarded_destroy(&buffer);
+}
+
+static void poison_fills_every_byte_with_signalling_nans(void **state) {
+  (void)state;
+  guarded buffer = create(4 * 10 + 2, 2);
+  const uint32_t pattern = 0x7fa5a5a5;
+  guarded_poison(&buffer);
+  for (size_t n = 0; n < 10; n++) assert_memory_equal(buffer.data + 4 * n, &pattern, 4);
+  assert_memory_equal(buffer.data + 40, &pattern, 2);
+  assert_true(guarded_intact(&buffer));
+  guarded_destroy(&buffer);
+}
+
+static void memory_that_is_not_there_is_refused_in_words(void **state) {
+  (void)state;
+  guarded buffer;
+  char why[256] = "";
+  assert_false(guarded_create(&buffer, memory_available_bytes() + ((size_t)1 << 32), 64, why, sizeof why));
+  assert_non_null(strstr(why, "are available"));
+  assert_null(buffer.data);
+  assert_false(guarded_create(&buffer, SIZE_MAX - 5, 64, why, sizeof why));
+  guarded_destroy(&buffer);
+}
+
+static void the_machine_has_some_memory(void **state) {
+  (void)state;
+  assert_true(memory_available_bytes() > 1 << 20);
+  assert_true(memory_peak_bytes() > 1 << 16);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_byte_behind_a_buffer_faults),
+      cmocka_unit_test(a_write_into_the_slack_breaks_a_canary),
+      cmocka_unit_test(touched_pages_are_counted_exactly),
+      cmocka_unit_test(pages_with_canaries_count_by_their_bytes),
+      cmocka_unit_test(poison_fills_every_byte_with_signalling_nans),
+      cmocka_unit_test(memory_that_is_not_there_is_refused_in_words),
+      cmocka_unit_test(the_machine_has_some_memory),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

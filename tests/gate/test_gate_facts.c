@@ -1,0 +1,292 @@
+/* The deterministic part of the gate: what it makes of facts, of files that cannot be read, and of calls
+ * that cannot be answered. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gate/gate.h"
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench"
+#define HEAD " --head " ATTN_BUILD_DIR "/attnbench_variants.so"
+
+/* ---- comparing ---- */
+
+static const char before[] =
+    "{'schema': 'attnbench-gate-1',"
+    " 'growth': {'fused': {'time': 2, 'workspace': 0}, 'linear': {'time': 1, 'workspace': 0}},"
+    " 'workspace_bytes': {'avx2': {'fused/T:256/threads:1': 1000, 'fused/T:512/threads:1': 1000}},"
+    " 'error_share': {'avx2': {'fused/T:200': 0.01}},"
+    " 'instructions': {'gcc-12/avx2': {'linear/T:256': 1000, 'linear/T:512': 2000}}}";
+
+/* The facts above after some of the text was replaced. */
+static json_t *facts_with(const char *old, const char *new) {
+  char quoted[1024], text[2048], *at = memcpy(quoted, before, sizeof before);
+  for (; (at = strchr(at, '\'')); at++) *at = '"';
+  if (!old) old = new = "";
+  assert_non_null(at = strstr(quoted, old));
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(at - quoted), quoted, new, at + strlen(old));
+  json_error_t error;
+  json_t *facts = json_loads(text, 0, &error);
+  if (!facts) fail_msg("%s: %s", text, error.text);
+  return facts;
+}
+
+typedef struct compared {
+  gate_findings findings;
+  char *said;
+} compared;
+
+static compared compare(const char *old, const char *new, bool with_base, const gate_options *options) {
+  compared result = {.said = NULL};
+  size_t size;
+  FILE *out = open_memstream(&result.said, &size);
+  json_t *head = facts_with(old, new), *earlier = facts_with(NULL, NULL);
+  assert_non_null(out);
+  assert_true(gate_compare(head, with_base ? earlier : NULL, with_base ? NULL : earlier, options,
+                           &result.findings, out));
+  fclose(out);
+  json_decref(head);
+  json_decref(earlier);
+  return result;
+}
+
+static void forget(compared *result) {
+  gate_findings_destroy(&result->findings);
+  free(result->said);
+}
+
+typedef struct change {
+  const char *old, *new;
+  int kind; /* of the finding; -1: none */
+} change;
+
+static const change changes[] = {
+    {NULL, NULL, -1},
+    {"threads:1\": 1000}", "threads:1\": 1001}", GATE_WORKSPACE},
+    {"threads:1\": 1000}", "threads:1\": 999}", -1},
+    {"T:256\": 1000", "T:256\": 1020", -1},
+    {"T:256\": 1000", "T:256\": 1021", GATE_INSTRUCTIONS},
+    {"T:256\": 1000", "T:256\": 990", -1},
+    {"T:200\": 0.01", "T:200\": 0.0199", -1},
+    {"T:200\": 0.01", "T:200\": 0.0201", GATE_ERROR},
+    {"\"linear\": {\"time\": 1", "\"linear\": {\"time\": 2", GATE_GROWTH}, /* declared */
+    {"\"fused\": {\"time\": 2", "\"fused\": {\"time\": 1", -1},
+    /* Another compiler's counts and a new problem's say nothing. */
+    {"gcc-12/avx2\": {\"linear/T:256\": 1000, \"linear/T:512\": 2000",
+     "gcc-13/avx2\": {\"linear/T:512\": 9000", -1},
+    {"\"fused/T:512/threads:1\": 1000", "\"fused/T:513/threads:1\": 9000", -1},
+};
+
+static void what_got_worse_is_found_against_a_base_and_against_the_baseline(void **state) {
+  (void)state;
+  const gate_options options = {.base_name = "main"};
+  for (int with_base = 0; with_base < 2; with_base++)
+    for (size_t n = 0; n < sizeof changes / sizeof *changes; n++) {
+      const change *c = &changes[n];
+      compared result = compare(c->old, c->new, with_base, &options);
+      if (result.findings.count != (c->kind >= 0) ||
+          (c->kind >= 0 && (int)result.findings.items[0].kind != c->kind))
+        fail_msg("%s instead of %s: %zu findings\n%s", c->new, c->old, result.findings.count, result.said);
+      forget(&result);
+    }
+}
+
+static void growth_beyond_what_is_declared_is_found_without_any_base(void **state) {
+  (void)state;
+  const gate_options options = {.base_name = "main"};
+  const change grown[] = {{"\"linear/T:512\": 2000", "\"linear/T:512\": 2100", 0}, /* T^1.07 */
+                          {"\"fused/T:512/threads:1\": 1000", "\"fused/T:512/threads:1\": 1050", 0}};
+  for (size_t n = 0; n < sizeof grown / sizeof *grown; n++) {
+    gate_findings findings = {0};
+    json_t *head = facts_with(grown[n].old, grown[n].new);
+    FILE *out = fopen("/dev/null", "w");
+    assert_non_null(out);
+    assert_true(gate_compare(head, NULL, NULL, &options, &findings, out));
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].kind, GATE_GROWTH);
+    fclose(out);
+    gate_findings_destroy(&findings);
+    json_decref(head);
+  }
+}
+
+static void a_commit_message_accepts_what_it_names_and_nothing_else(void **state) {
+  (void)state;
+  const struct {
+    const char *text;
+    bool accepts;
+  } lines[] = {{"workspace fused a second panel of keys", true},
+               {"workspace all rounding up", true},
+               {"workspace linear a second panel", false},
+               {"instructions fused more", false},
+               {"workspace", false},
+               {"", false}};
+  for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+    const gate_options options = {.base_name = "main", .accepted = {lines[n].text}, .accepted_count = 1};
+    compared result = compare("threads:1\": 1000}", "threads:1\": 1001}", true, &options);
+    const gate_times none = {.measured = false};
+    assert_int_equal(result.findings.count, 1);
+    if (result.findings.items[0].accepted != lines[n].accepts) fail_msg("'%s'", lines[n].text);
+    assert_int_equal(gate_decide(&result.findings, &none, false),
+                     lines[n].accepts ? GATE_PASS : GATE_REGRESSION);
+    forget(&result);
+  }
+}
+
+static void wrong_results_cannot_be_accepted(void **state) {
+  (void)state;
+  const gate_options options = {.accepted = {"wrong all we like it so"}, .accepted_count = 1};
+  gate_findings findings = {0};
+  assert_true(gate_find(&findings, &options, GATE_WRONG, "fused", "fused/T:1", "wrong"));
+  assert_false(findings.items[0].accepted);
+  gate_findings_destroy(&findings);
+}
+
+/* ---- files and calls ---- */
+
+static int set_up(void **state) {
+  char *folder = strdup("/tmp/attnbench-gate-XXXXXX");
+  *state = folder;
+  return folder && mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf '%s'", (char *)*state);
+  free(*state);
+  return chdir("/") == 0 ? system(command) : -1;
+}
+
+static void write_text(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* The command must end with the status and say the words on its outputs. */
+static void expect(const char *command, int status, const char *words) {
+  char line[2048], said[8192];
+  snprintf(line, sizeof line, "(%s) 2>&1", command);
+  FILE *pipe = popen(line, "r");
+  assert_non_null(pipe);
+  said[fread(said, 1, sizeof said - 1, pipe)] = '\0';
+  const int ended = pclose(pipe);
+  if (!WIFEXITED(ended) || WEXITSTATUS(ended) != status || !strstr(said, words))
+    fail_msg("%s: status %d, not %d and '%s':\n%s", command, WEXITSTATUS(ended), status, words, said);
+}
+
+static void facts_survive_their_file(void **state) {
+  (void)state;
+  char why[512];
+  json_t *facts = facts_with(NULL, NULL);
+  assert_true(gate_facts_write(facts, "facts.json", why, sizeof why));
+  json_t *again = gate_facts_read("facts.json", why, sizeof why);
+  assert_true(json_equal(facts, again));
+  assert_int_equal(access("facts.json.new", F_OK), -1);
+  json_decref(again);
+  json_decref(facts);
+}
+
+static void a_file_that_cannot_be_used_is_named_with_the_reason(void **state) {
+  (void)state;
+  char why[512];
+  json_t *facts = facts_with(NULL, NULL);
+  write_text("cut", "{\"schema\": \"attnbench-gate-1\", \"growth\": {\"fus");
+  write_text("other", "{\"schema\": \"attnbench-gate-9\"}");
+  write_text("empty", "");
+  const char *const files[][2] = {
+      {"cut", "cut"}, {"other", "attnbench-gate-9"}, {"empty", "empty"}, {"none", "none"}};
+  for (size_t n = 0; n < 4; n++) {
+    assert_null(gate_facts_read(files[n][0], why, sizeof why));
+    assert_non_null(strstr(why, files[n][1]));
+  }
+  assert_false(gate_facts_write(facts, "no-such-folder/facts.json", why, sizeof why));
+  assert_non_null(strstr(why, "no-such-folder/facts.json cannot be written: No such file"));
+  json_decref(facts);
+}
+
+static void a_full_disk_leaves_the_old_file(void **state) {
+  (void)state;
+  write_text("facts.json", "old");
+  /* LLVM's OpenMP keeps a note of 1024 bytes in shared memory, ThreadSanitizer a file that cannot be had there. */
+  expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD " --write-facts facts.json", 2,
+         "facts.json cannot be written");
+  expect("cat facts.json", 0, "old");
+  assert_int_equal(access("facts.json.new", F_OK), -1);
+}
+
+static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state) {
+  (void)state;
+  expect(PROGRAM " gate", 2, "needs a head");
+  expect(PROGRAM " gate" HEAD, 2, "needs a base");
+  expect(PROGRAM " gate --hed x", 2, "the nearest is --head");
+  expect(PROGRAM " gate" HEAD " --no-base why --budget soon", 2,
+         "--budget takes seconds, 1 or more, not 'soon'");
+  expect(PROGRAM " gate" HEAD " --no-base why --smallest", 2, "--smallest needs a value");
+  expect(PROGRAM " gate" HEAD " --no-base 'it does not build' --times", 2, "it does not build");
+  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/tests/plugins/other_version.so --times", 2,
+         "version");
+  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/attnbench_variants.so --times --benchmark no/such",
+         2, "no benchmark has such a name");
+  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
+                 "/attnbench_variants.so --times --benchmark fused/isa:avx9",
+         2, "no benchmark has such a name");
+  expect(PROGRAM " gate" HEAD " --no-base why --times --out no/folder", 2, "no/folder cannot be made");
+}
+
+static void nothing_is_timed_where_all_code_is_the_bases(void **state) {
+  (void)state;
+  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/attnbench_variants.so --times --benchmark fused/"
+                 " --identical 'naive fused'",
+         0, "every kernel's object code is the base's\n\ngate: pass (no times)");
+}
+
+static void a_measuring_process_takes_numbers_only(void **state) {
+  (void)state;
+  static const char *const numbers[] = {"x 1", "1 x", "1 -1"};
+  char command[1024];
+  for (size_t n = 0; n < 3; n++) {
+    snprintf(command, sizeof command, PROGRAM " gate-measure a b c %s fused full/T:8 1 - 1 0", numbers[n]);
+    expect(command, 2, "seed and quads are numbers");
+  }
+}
+
+/* A folder with these programs and no git. */
+static void the_script_says_what_it_lacks(void **state) {
+  (void)state;
+  char command[1024];
+  expect("cd " ATTN_SOURCE_DIR " && GATE_FOLDER=$OLDPWD/gate scripts/gate.sh no-such-commit", 2,
+         "git knows no commit 'no-such-commit'");
+  snprintf(command, sizeof command,
+           "mkdir bin && for tool in bash dirname nproc mkdir; do ln -s $(command -v $tool) bin/; done && "
+           "cd " ATTN_SOURCE_DIR " && GATE_FOLDER=%s/gate PATH=%s/bin scripts/gate.sh",
+           (char *)*state, (char *)*state);
+  expect(command, 2, "git is not installed");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(what_got_worse_is_found_against_a_base_and_against_the_baseline),
+      cmocka_unit_test(growth_beyond_what_is_declared_is_found_without_any_base),
+      cmocka_unit_test(a_commit_message_accepts_what_it_names_and_nothing_else),
+      cmocka_unit_test(wrong_results_cannot_be_accepted),
+      cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(calls_that_cannot_be_answered_are_status_2_with_a_line, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(nothing_is_timed_where_all_code_is_the_bases, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_measuring_process_takes_numbers_only, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_script_says_what_it_lacks, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* What is said of the machine, and that its peaks are peaks. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/machine.h"
+
+static void the_machine_is_described(void **state) {
+  (void)state;
+  machine machine;
+  machine_describe(&machine);
+  assert_true(machine.cpu[0] && machine.compiler[0] && machine.kernel[0]);
+  assert_true(machine.cores >= 1);
+  assert_true(machine.memory_bytes > (size_t)1 << 20);
+  assert_int_equal(machine.peak_count, 0);
+  if (machine.l1_bytes && machine.l2_bytes) assert_true(machine.l1_bytes < machine.l2_bytes);
+}
+
+static void assert_sound(const machine_rate *rate) {
+  if (!(rate->low > 0 && rate->low <= rate->median && rate->median <= rate->high && rate->high < 1e18))
+    fail_msg("%s: %g [%g, %g]", rate->name, rate->median, rate->low, rate->high);
+}
+
+static void every_rate_lies_within_its_interval(void **state) {
+  (void)state;
+  machine machine;
+  machine_describe(&machine);
+  for (int threads = 1; threads <= 2; threads++) {
+    machine_measure(&machine, threads, 0.3);
+    assert_int_equal(machine.threads, threads);
+    assert_true(machine.peak_count >= 1);
+    assert_string_equal(machine.peaks[0].name, "portable");
+    for (size_t n = 0; n < machine.peak_count; n++) assert_sound(&machine.peaks[n]);
+    for (size_t n = 0; n < machine.read_count; n++) {
+      assert_sound(&machine.reads[n]);
+      assert_true(machine.reads[n].working_set_bytes > 0);
+      if (n > 0) assert_true(machine.reads[n].working_set_bytes > machine.reads[n - 1].working_set_bytes);
+    }
+    if (machine.read_count) assert_string_equal(machine.reads[machine.read_count - 1].name, "read memory");
+    if (machine.sgemm.median > 0) assert_sound(&machine.sgemm);
+  }
+}
+
+/* On rates that are made up, as real ones of a busy machine may come in any order. */
+static void shares_are_taken_of_the_named_peak_or_the_fastest(void **state) {
+  (void)state;
+  machine machine = {.peak_count = 3,
+                     .peaks = {{.name = "portable", .median = 10},
+                               {.name = "avx2", .median = 90},
+                               {.name = "avx512", .median = 80}}};
+  assert_true(machine_peak(&machine, "avx512") == 80);
+  assert_true(machine_peak(&machine, "portable") == 10);
+  assert_true(machine_peak(&machine, "sve") == 90);
+  assert_true(machine_peak(&machine, NULL) == 90);
+  machine.peak_count = 0;
+  assert_true(machine_peak(&machine, "avx2") == 0);
+}
+
+static void the_description_prints_every_rate(void **state) {
+  (void)state;
+  machine machine;
+  machine_describe(&machine);
+  machine_measure(&machine, 1, 0.1);
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  assert_non_null(out);
+  machine_print(&machine, out);
+  fclose(out);
+  for (size_t n = 0; n < machine.peak_count; n++) assert_non_null(strstr(text, machine.peaks[n].name));
+  for (size_t n = 0; n < machine.read_count; n++) assert_non_null(strstr(text, machine.reads[n].name));
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_machine_is_described),
+      cmocka_unit_test(every_rate_lies_within_its_interval),
+      cmocka_unit_test(shares_are_taken_of_the_named_peak_or_the_fastest),
+      cmocka_unit_test(the_description_prints_every_rate),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

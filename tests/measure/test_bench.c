@@ -1,0 +1,431 @@
+/* The sweep, on small variants that do what a test needs: wait, count, fail, press Ctrl-C. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "measure/bench.h"
+#include "run/footprint.h"
+
+static struct {
+  int runs, interrupt_at; /* the run in which Ctrl-C is pressed; 0: never */
+  int64_t longest;        /* T that was run */
+  char order[64];         /* the first letter of each variant that was run */
+} seen;
+
+/* The formula, for one thread; small problems only. */
+static void solve(const attn_problem *p, const attn_tensors *t) {
+  const float *q = t->query, *k = t->key, *v = t->value;
+  float *o = t->output;
+  for (int64_t row = 0; row < p->query_heads * p->query_length; row++) {
+    const int64_t head = row / p->query_length;
+    float sum = 0;
+    memset(o + row * p->value_dim, 0, (size_t)p->value_dim * sizeof *o);
+    for (int64_t j = 0; j < p->key_length; j++) {
+      float score = 0;
+      for (int64_t d = 0; d < p->head_dim; d++)
+        score += q[row * p->head_dim + d] * k[(head * p->key_length + j) * p->head_dim + d];
+      const float weight = expf(score * (float)p->scale);
+      sum += weight;
+      for (int64_t d = 0; d < p->value_dim; d++)
+        o[row * p->value_dim + d] += weight * v[(head * p->key_length + j) * p->value_dim + d];
+    }
+    for (int64_t d = 0; d < p->value_dim; d++) o[row * p->value_dim + d] /= sum;
+  }
+}
+
+static void wait_for(double seconds) {
+  struct timespec now, end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_nsec += (long)(seconds * 1e9);
+  do clock_gettime(CLOCK_MONOTONIC, &now);
+  while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+}
+
+static void note(char letter) {
+  if (seen.runs < (int)sizeof seen.order - 1) seen.order[seen.runs] = letter;
+}
+
+static void run_right(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  (void)workspace, (void)threads;
+  if (!seen.order[seen.runs % (int)sizeof seen.order]) note('r');
+  seen.runs++;
+  if (p->key_length > seen.longest) seen.longest = p->key_length;
+  solve(p, t);
+  if (seen.runs == seen.interrupt_at) raise(SIGINT);
+}
+
+/* 1 ms at T = 32 and then as T^2. */
+static void run_slow(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  note('s');
+  run_right(p, t, workspace, threads);
+  wait_for(1e-3 * pow((double)p->key_length / 32, 2));
+}
+
+static void run_wrong(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  run_right(p, t, workspace, threads);
+  ((float *)t->output)[p->value_dim - 1] += 0.01f;
+}
+
+static const char *refuse_all(const attn_problem *problem) {
+  (void)problem;
+  return "needs the moon to be full";
+}
+
+static size_t ask_for_a_mebibyte(const attn_problem *problem, int threads) {
+  (void)problem, (void)threads;
+  return (size_t)1 << 20;
+}
+
+static size_t ask_for_too_much(const attn_problem *problem, int threads) {
+  (void)problem, (void)threads;
+  return SIZE_MAX / 4;
+}
+
+static void run_touching_a_tenth(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  note('t');
+  run_right(p, t, workspace, threads);
+  memset(workspace, 1, 100000);
+}
+
+static void run_allocating(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  void *volatile own = malloc(100);
+  run_right(p, t, workspace, threads);
+  free(own);
+}
+
+#define VARIANT(called, with, ...)                                                                           \
+  static const attn_variant called = {.name = #called,                                                       \
+                                      .summary = "of a test",                                                \
+                                      .dtypes = 1 << ATTN_FLOAT32,                                           \
+                                      .time_exponent = 2,                                                    \
+                                      .run = with,                                                           \
+                                      __VA_ARGS__}
+VARIANT(right, run_right, .unsupported = NULL);
+VARIANT(slow, run_slow, .unsupported = NULL);
+VARIANT(wrong, run_wrong, .unsupported = NULL);
+VARIANT(refusing, run_right, .unsupported = refuse_all);
+VARIANT(greedy, run_right, .workspace_size = ask_for_too_much);
+VARIANT(allocating, run_allocating, .unsupported = NULL);
+VARIANT(touching, run_touching_a_tenth, .workspace_size = ask_for_a_mebibyte);
+
+static const bench_options quick = {.threads = 1,
+                                    .isa = "portable",
+                                    .min_time = 1e-4,
+                                    .min_warmup_time = 1e-4,
+                                    .repetitions = 5,
+                                    .precision = 0.01,
+                                    .point_limit = 10,
+                                    .point_budget = 0.05,
+                                    .machine_seconds = 0.01,
+                                    .random_interleaving = true,
+                                    .seed = 1,
+                                    .quiet = true};
+
+/* Adds the variant at so many lengths, from 32 in doublings, to the points. */
+static size_t add_points(bench_point *points, size_t count, const attn_variant *variant, int lengths) {
+  for (int n = 0; n < lengths; n++) {
+    bench_point *point = &points[count++];
+    *point = (bench_point){.variant = variant, .workload = workload_default()};
+    point->workload.query_heads = point->workload.kv_heads = 1;
+    point->workload.head_dim = point->workload.value_dim = 4;
+    point->workload.query_length = point->workload.key_length = 32 << n;
+  }
+  return count;
+}
+
+static void run(const bench_point *points, size_t count, bench_options options, int interrupt_at,
+                report *report) {
+  char why[256] = "";
+  memset(&seen, 0, sizeof seen);
+  seen.interrupt_at = interrupt_at;
+  if (!bench_run(points, count, &options, report, why, sizeof why)) fail_msg("nothing was measured: %s", why);
+}
+
+static void every_point_is_verified_timed_and_named(void **state) {
+  (void)state;
+  bench_point points[8];
+  report report;
+  const size_t count = add_points(points, add_points(points, 0, &right, 3), &slow, 3);
+  run(points, count, quick, 0, &report);
+  assert_int_equal(report.result_count, 6);
+  for (size_t n = 0; n < 6; n++) {
+    const result *result = &report.results[n];
+    assert_int_equal(result->state, RESULT_MEASURED);
+    assert_int_equal(result->family_index, n / 3);
+    assert_int_equal(result->instance_index, n % 3);
+    assert_true(result->repetitions >= 1 && result->repetitions <= 5 && result->iterations >= 1);
+    assert_true(result->seconds_median.low > 0 && result->seconds_median.low <= result->seconds_median.high);
+    assert_true(result->flops == 2.0 * 8 * pow((double)result->workload.key_length, 2));
+    assert_true(result->flops_per_second == result->flops / result->seconds_median.estimate);
+    assert_true(result->rows_checked > 0 && result->error_bound_fraction < 1);
+  }
+  assert_string_equal(report.results[1].name, "right/full/B:1/H:1/Hkv:1/D:4/T:64");
+  assert_string_equal(report.results[1].family, "right/full/B:1/H:1/Hkv:1/D:4");
+  assert_true(report.results[5].seconds_median.estimate >= 16e-3);
+  assert_int_equal(report.growth_count, 2);
+  assert_string_equal(report.growths[1].variant, "slow");
+  assert_int_equal(report.growths[1].time_declared, 2);
+  assert_false(report.interrupted);
+  assert_true(report.peak_memory_bytes > 0 && report.machine.peak_count > 0 && report.started[0]);
+  report_destroy(&report);
+}
+
+static void short_runs_are_repeated_within_one_repetition(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = quick;
+  options.min_time = 5e-3;
+  add_points(points, 0, &right, 1);
+  run(points, 1, options, 0, &report);
+  const result *result = &report.results[0];
+  assert_true(result->iterations > 1);
+  assert_true(result->seconds_median.estimate * (double)result->iterations >
+              0.1 * options.min_time); /* on a busy machine */
+  report_destroy(&report);
+}
+
+static void a_point_over_the_limit_is_skipped_with_its_predicted_cost(void **state) {
+  (void)state;
+  bench_point points[4];
+  report report;
+  bench_options options = quick;
+  options.point_limit = 15e-3; /* T = 64 takes 4 ms, and on a busy machine more; 128 would take 16 or more */
+  add_points(points, 0, &slow, 4);
+  run(points, 4, options, 0, &report);
+  assert_int_equal(report.result_count, 4);
+  assert_int_equal(report.results[0].state, RESULT_MEASURED);
+  for (size_t n = 2; n < 4; n++) {
+    assert_int_equal(report.results[n].state, RESULT_SKIPPED);
+    assert_non_null(strstr(report.results[n].reason, "one run would take about"));
+    assert_non_null(strstr(report.results[n].reason, "over the limit of 0.015 s"));
+  }
+  assert_true(seen.longest <= 64);
+  report_destroy(&report);
+}
+
+/* Without a shorter length to judge by, parts of the problem are run, and no more. */
+static void a_first_point_over_the_limit_is_never_run(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = quick;
+  options.point_limit = 0.02;
+  add_points(points, 0, &slow, 1);
+  points[0].workload.query_length = points[0].workload.key_length = 1024; /* 1 s */
+  run(points, 1, options, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_SKIPPED);
+  assert_true(seen.longest > 0 && seen.longest < 1024);
+  report_destroy(&report);
+}
+
+static void a_point_over_the_memory_is_skipped(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &greedy, 1);
+  run(points, 1, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_SKIPPED);
+  assert_non_null(strstr(report.results[0].reason, "of memory"));
+  assert_int_equal(seen.runs, 0);
+  report_destroy(&report);
+}
+
+static void an_unsupported_point_is_skipped_in_the_variants_words(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &refusing, 1);
+  run(points, 1, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_SKIPPED);
+  assert_string_equal(report.results[0].reason, "needs the moon to be full");
+  report_destroy(&report);
+}
+
+static void a_wrong_kernel_is_recorded_and_not_timed(void **state) {
+  (void)state;
+  bench_point points[2];
+  report report;
+  add_points(points, add_points(points, 0, &wrong, 1), &right, 1);
+  run(points, 2, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_FAILED);
+  assert_non_null(strstr(report.results[0].reason, "output"));
+  assert_true(report.results[0].error_bound_fraction > 1);
+  assert_int_equal(report.results[0].repetitions, 0);
+  assert_int_equal(report.results[1].state, RESULT_MEASURED);
+  report_destroy(&report);
+}
+
+static void touched_bytes_are_real_and_not_declared(void **state) {
+  (void)state;
+  if (!footprint_is_measured()) skip();
+  bench_point points[2];
+  report report;
+  add_points(points, add_points(points, 0, &touching, 1), &right, 1);
+  run(points, 2, quick, 0, &report);
+  const result *result = &report.results[0];
+  assert_int_equal(result->workspace_bytes, 1 << 20);
+  assert_int_equal(result->workspace_touched_bytes, 100000);
+  assert_int_equal(report.results[1].workspace_touched_bytes, 0);
+  report_destroy(&report);
+}
+
+static void a_kernel_that_allocates_fails(void **state) {
+  (void)state;
+  if (!footprint_is_measured()) skip();
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &allocating, 1);
+  run(points, 1, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_FAILED);
+  assert_non_null(strstr(report.results[0].reason, "calls malloc inside run, 1 time in all"));
+  report_destroy(&report);
+}
+
+static void memory_is_the_sum_of_its_parts(void **state) {
+  (void)state;
+  if (!footprint_is_measured()) skip();
+  bench_point points[1];
+  report report;
+  add_points(points, 0, &touching, 1);
+  run(points, 1, quick, 0, &report);
+  const result *result = &report.results[0];
+  assert_true(result->stack_bytes > 0 && result->static_bytes > 0);
+  assert_int_equal(result->memory_bytes, 100000 + result->stack_bytes + result->static_bytes);
+  report_destroy(&report);
+}
+
+static void an_interruption_keeps_what_was_measured(void **state) {
+  (void)state;
+  bench_point points[3];
+  report report;
+  bench_options options = quick;
+  options.min_time = options.min_warmup_time =
+      0; /* each point runs once to be verified and 5 times in turns */
+  add_points(points, 0, &right, 3);
+  run(points, 3, options, 3 + 2, &report); /* in the second run of the first pass */
+  assert_true(report.interrupted);
+  assert_int_equal(report.result_count, 2); /* that run was whole, so it counts */
+  for (size_t n = 0; n < report.result_count; n++) {
+    assert_int_equal(report.results[n].state, RESULT_MEASURED);
+    assert_int_equal(report.results[n].repetitions, 1);
+    assert_true(report.results[n].seconds_median.estimate > 0);
+  }
+  report_destroy(&report);
+}
+
+static void an_interruption_before_any_result_says_so(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  char why[256] = "";
+  add_points(points, 0, &right, 1);
+  memset(&seen, 0, sizeof seen);
+  seen.interrupt_at = 1;
+  assert_false(bench_run(points, 1, &quick, &report, why, sizeof why));
+  assert_non_null(strstr(why, "before anything was measured"));
+  report_destroy(&report);
+}
+
+/* Runs three variants five times and tells in which order; the first three runs are the verification. */
+static void order_of_turns(bool interleaved, uint64_t seed, char order[64]) {
+  bench_point points[3];
+  report report;
+  bench_options options = quick;
+  options.min_time = options.min_warmup_time = 0;
+  options.point_budget = 10;
+  options.random_interleaving = interleaved;
+  options.seed = seed;
+  add_points(points, add_points(points, add_points(points, 0, &right, 1), &slow, 1), &touching, 1);
+  run(points, 3, options, 0, &report);
+  memcpy(order, seen.order, sizeof seen.order);
+  report_destroy(&report);
+}
+
+static void turns_are_taken_in_an_order_that_the_seed_decides(void **state) {
+  (void)state;
+  char first[64], again[64], other[64];
+  order_of_turns(false, 1, first);
+  assert_string_equal(first, "rst" /* to be verified */
+                             "rrrrrsssssttttt");
+  order_of_turns(true, 1, first);
+  order_of_turns(true, 1, again);
+  order_of_turns(true, 2, other);
+  assert_string_equal(first, again);
+  assert_string_not_equal(first, other);
+  for (size_t n = 0; n < 18; n += 3) { /* each round has all three */
+    assert_non_null(memchr(first + n, 'r', 3));
+    assert_non_null(memchr(first + n, 's', 3));
+    assert_non_null(memchr(first + n, 't', 3));
+  }
+}
+
+/* What run_looking saw: whether an iteration had the same queries as the one before, or others, and
+ * whether they were equal. */
+static struct {
+  const float *query;
+  int same, others;
+  bool equal;
+} looked;
+
+static void run_looking(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  const float *query = t->query;
+  const bool had_before = seen.runs > 1; /* the first run is the verification, whose inputs are gone then */
+  looked.same += had_before && looked.query == query;
+  if (had_before && looked.query != query) {
+    looked.others++;
+    looked.equal = looked.equal && memcmp(looked.query, query, (size_t)p->query_length * 4 * 4) == 0;
+  }
+  looked.query = query;
+  run_right(p, t, workspace, threads);
+}
+VARIANT(looking, run_looking, .unsupported = NULL);
+
+static void cold_inputs_are_others_each_time_with_the_same_contents(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = quick;
+  options.iterations = 9;
+  options.repetitions = 1;
+  options.min_time = options.min_warmup_time = 0;
+  add_points(points, 0, &looking, 1);
+  for (int cold = 0; cold <= 1; cold++) {
+    memset(&looked, 0, sizeof looked);
+    looked.equal = true;
+    options.cold = cold;
+    run(points, 1, options, 0, &report);
+    assert_int_equal(looked.same, cold ? 0 : 8);
+    assert_int_equal(looked.others, cold ? 8 : 0);
+    assert_true(looked.equal);
+    report_destroy(&report);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_point_is_verified_timed_and_named),
+      cmocka_unit_test(short_runs_are_repeated_within_one_repetition),
+      cmocka_unit_test(a_point_over_the_limit_is_skipped_with_its_predicted_cost),
+      cmocka_unit_test(a_first_point_over_the_limit_is_never_run),
+      cmocka_unit_test(a_point_over_the_memory_is_skipped),
+      cmocka_unit_test(an_unsupported_point_is_skipped_in_the_variants_words),
+      cmocka_unit_test(a_wrong_kernel_is_recorded_and_not_timed),
+      cmocka_unit_test(touched_bytes_are_real_and_not_declared),
+      cmocka_unit_test(a_kernel_that_allocates_fails),
+      cmocka_unit_test(memory_is_the_sum_of_its_parts),
+      cmocka_unit_test(an_interruption_keeps_what_was_measured),
+      cmocka_unit_test(an_interruption_before_any_result_says_so),
+      cmocka_unit_test(cold_inputs_are_others_each_time_with_the_same_contents),
+      cmocka_unit_test(turns_are_taken_in_an_order_that_the_seed_decides),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* attn_check_problem: what is sound passes, what is not is refused with a sentence that has the numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "problem/workload.h"
+
+static attn_problem sound(void) {
+  const workload w = workload_default();
+  return workload_problem(&w);
+}
+
+static void refuses(const attn_problem *problem, const char *words) {
+  char reason[256] = "";
+  assert_false(attn_check_problem(problem, reason, sizeof reason));
+  if (!strstr(reason, words)) fail_msg("'%s' is not in: %s", words, reason);
+}
+
+static void accepts(const attn_problem *problem) {
+  char reason[256] = "";
+  if (!attn_check_problem(problem, reason, sizeof reason)) fail_msg("refused: %s", reason);
+}
+
+static void empty_and_broadcast_problems_are_sound(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  accepts(&p);
+  p.query_length = 0;
+  accepts(&p);
+  p = sound();
+  p.key_length = 0;
+  accepts(&p);
+  p = sound();
+  p.batch = 0;
+  accepts(&p);
+  p = sound();
+  p.right = 0;
+  p.offset = -5000; /* sees nothing anywhere */
+  accepts(&p);
+  p = sound();
+  p.has_mask = true;
+  p.mask = (attn_strides){0, 0, 0};
+  accepts(&p);
+}
+
+static void sizes_that_make_no_sense_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.query_heads = 6;
+  refuses(&p, "query_heads 6 is not a multiple of kv_heads 4");
+  p = sound();
+  p.batch = -1;
+  refuses(&p, "batch is -1");
+  p = sound();
+  p.head_dim = 0;
+  refuses(&p, "head_dim is 0");
+  p = sound();
+  p.kv_heads = 0;
+  refuses(&p, "kv_heads is 0: it must be 1 to");
+  p = sound();
+  p.key_length = INT64_MAX;
+  refuses(&p, "key_length is 9223372036854775807");
+}
+
+static void numbers_that_make_no_sense_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.scale = NAN;
+  refuses(&p, "scale is");
+  p = sound();
+  p.softcap = -1;
+  refuses(&p, "softcap is -1");
+  p = sound();
+  p.epsilon = INFINITY;
+  refuses(&p, "epsilon is inf");
+  p = sound();
+  p.dtype = (attn_dtype)7;
+  refuses(&p, "dtype is 7");
+  p = sound();
+  p.function = (attn_function)9;
+  refuses(&p, "function is 9");
+}
+
+static void bands_and_lengths_out_of_range_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.left = -1;
+  refuses(&p, "left is -1");
+  p = sound();
+  p.right = ATTN_UNLIMITED - 1;
+  refuses(&p, "or ATTN_UNLIMITED");
+  p = sound();
+  p.offset = INT64_MIN;
+  refuses(&p, "offset is");
+  const int64_t offsets[] = {INT64_MAX}, lengths[] = {1025};
+  p = sound();
+  p.offsets = offsets;
+  refuses(&p, "offsets[0] is");
+  p = sound();
+  p.key_lengths = lengths;
+  refuses(&p, "key_lengths[0] is 1025: it must be 0 to key_length 1024");
+}
+
+static void addresses_beyond_int64_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.key.head = INT64_MAX / 2;
+  refuses(&p, "key of");
+  p = sound();
+  p.query.position = INT64_MIN;
+  refuses(&p, "query of");
+  p = sound(); /* every tensor is small, their scores are not */
+  p.query_length = p.key_length = INT64_C(1) << 31;
+  p.query = p.key = p.value = (attn_strides){0, 0, 0};
+  p.output = attn_packed(4, p.query_length, 64);
+  refuses(&p, "the scores of");
+}
+
+static void output_rows_that_overlap_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.output.head = 0;
+  refuses(&p, "output rows overlap");
+  p = sound();
+  p.output.position = 63;
+  refuses(&p, "the position stride of 63 is less than the 64 elements within it");
+  p = sound();
+  p.wants_lse = true;
+  p.lse.position = 0;
+  refuses(&p, "lse rows overlap");
+  p = sound();
+  p.output.batch = 0; /* one entry: never stepped over */
+  accepts(&p);
+  p.output = (attn_strides){INT64_C(4) * 64 * 1024, 64, INT64_C(4) * 64}; /* [B, T, H, D] */
+  accepts(&p);
+}
+
+static void linear_attention_takes_only_its_own_parts(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.function = ATTN_LINEAR;
+  accepts(&p);
+  p.has_mask = true;
+  refuses(&p, "no use for a mask");
+  p.has_mask = false;
+  p.wants_lse = true;
+  refuses(&p, "no use for a log-sum-exp");
+}
+
+static void a_reason_is_cut_to_its_buffer(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.batch = -1;
+  char reason[8] = "-------";
+  assert_false(attn_check_problem(&p, reason, 6));
+  assert_string_equal(reason, "batch");
+  assert_false(attn_check_problem(&p, NULL, 0));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(empty_and_broadcast_problems_are_sound),
+      cmocka_unit_test(sizes_that_make_no_sense_are_refused),
+      cmocka_unit_test(numbers_that_make_no_sense_are_refused),
+      cmocka_unit_test(bands_and_lengths_out_of_range_are_refused),
+      cmocka_unit_test(addresses_beyond_int64_are_refused),
+      cmocka_unit_test(output_rows_that_overlap_are_refused),
+      cmocka_unit_test(linear_attention_takes_only_its_own_parts),
+      cmocka_unit_test(a_reason_is_cut_to_its_buffer),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* Workloads: text to problem and back, sizes and work, and what the fills promise. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verify/grid.h"
+#include "problem/random_problem.h"
+#include "problem/workload.h"
+
+static workload parse(const char *text) {
+  workload w;
+  char why[512] = "";
+  if (!workload_parse(text, &w, why, sizeof why)) fail_msg("'%s': %s", text, why);
+  return w;
+}
+
+static void create(inputs *in, const char *text) {
+  const workload w = parse(text);
+  char why[512] = "";
+  if (!inputs_create(in, &w, false, why, sizeof why)) fail_msg("'%s': %s", text, why);
+}
+
+static void names_are_written_as_documented(void **state) {
+  (void)state;
+  const char *const names[] = {
+      "full/B:1/H:4/Hkv:4/D:64/T:1024",
+      "causal/B:1/H:8/Hkv:8/D:64/T:4096",
+      "linear/causal/B:1/H:8/Hkv:8/D:64/T:4096",
+      "window:4095/B:1/H:32/Hkv:8/D:128/T:8192",
+      "causal_bottom_right/B:1/H:1/Hkv:1/D:64/Tq:1/Tk:9",
+      "band:16,0,31/B:2/H:4/Hkv:2/D:80/Dv:72/Tq:1/Tk:32/lengths:7,32/mask:bq/fill:heavy/seed:7",
+      "band:inf,3,-5/B:2/H:2/Hkv:1/D:8/T:9/offsets:0,3/scale:0.1/softcap:30/bias:1/weights/layout:bthd",
+      "linear/full/B:1/H:1/Hkv:1/D:8/T:9/epsilon:0/layout:bthd/seed:18446744073709551615",
+  };
+  for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+    const workload w = parse(names[n]);
+    char name[WORKLOAD_NAME_BYTES];
+    workload_name(&w, name);
+    assert_string_equal(name, names[n]);
+  }
+}
+
+static void sizes_that_are_not_said_follow_others(void **state) {
+  (void)state;
+  const workload w = parse("causal/H:6/D:32");
+  assert_int_equal(w.kv_heads, 6);
+  assert_int_equal(w.value_dim, 32);
+  assert_int_equal(w.query_length, 1024);
+  assert_int_equal(w.batch, 1);
+}
+
+static bool same_bits(double a, double b) {
+  return (a == b && !signbit(a) == !signbit(b)) || (isnan(a) && isnan(b));
+}
+
+static bool same(const workload *a, const workload *b) {
+  return a->function == b->function && a->batch == b->batch && a->query_heads == b->query_heads &&
+         a->kv_heads == b->kv_heads && a->query_length == b->query_length && a->key_length == b->key_length &&
+         a->head_dim == b->head_dim && a->value_dim == b->value_dim && same_bits(a->scale, b->scale) &&
+         same_bits(a->softcap, b->softcap) && same_bits(a->epsilon, b->epsilon) && a->left == b->left &&
+         a->right == b->right && a->offset == b->offset && a->has_offsets == b->has_offsets &&
+         a->has_lengths == b->has_lengths && memcmp(a->offsets, b->offsets, sizeof a->offsets) == 0 &&
+         memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0 &&
+         memcmp(&a->mask, &b->mask, sizeof a->mask) == 0 && memcmp(&a->bias, &b->bias, sizeof a->bias) == 0 &&
+         a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
+         a->fill == b->fill && a->seed == b->seed;
+}
+
+static void every_name_parses_back_into_its_workload(void **state) {
+  (void)state;
+  const int64_t grid = verify_grid_count();
+  for (int64_t n = 0; n < grid + 5000; n++) {
+    const workload w = n < grid ? verify_grid_problem(n) : random_problem(3, n - grid);
+    char name[WORKLOAD_NAME_BYTES];
+    workload_name(&w, name);
+    const workload back = parse(name);
+    if (!same(&w, &back)) fail_msg("not the same after parsing: %s", name);
+  }
+}
+
+static void the_longest_name_fits(void **state) {
+  (void)state;
+  workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/layout:padded");
+  w.fill = FILL_CANCELLATION;
+  w.batch = 16;
+  w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
+  w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
+  w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
+  w.seed = UINT64_MAX;
+  for (int b = 0; b < 16; b++) w.offsets[b] = w.lengths[b] = INT64_MIN;
+  char name[WORKLOAD_NAME_BYTES];
+  workload_name(&w, name);
+  assert_true(strlen(name) < WORKLOAD_NAME_BYTES - 1);
+  assert_non_null(strstr(name, "/seed:18446744073709551615"));
+}
+
+static void text_that_is_no_workload_is_refused_in_words(void **state) {
+  (void)state;
+  const struct {
+    const char *text, *words;
+  } cases[] = {
+      {"", "unknown part ''"},
+      {"casual", "unknown part 'casual': parts are full, causal"},
+      {"full/X:3", "unknown part 'X:3': parts are"},
+      {"full/B:two", "'two' is not a whole number"},
+      {"full/B:", "'' is not a whole number"},
+      {"full/B:99999999999999999999", "is not a whole number"},
+      {"full/Tq:3", "Tq is given without Tk"},
+      {"full/scale:nan", "'nan' is not a number"},
+      {"full/scale:1x", "'1x' is not a number"},
+      {"window:-3", "not '-3'"},
+      {"band:1,2", "a band is band:LEFT,RIGHT,OFFSET"},
+      {"band:1,2,3,4", "is not a whole number"},
+      {"full/B:2/lengths:3", "lengths lists 1 numbers, but B is 2"},
+      {"full/offsets:1,,2", "'' is not a whole number"},
+      {"full/mask:bb", "axes are each of b, h, q at most once"},
+      {"full/mask:", "axes are"},
+      {"full/fill:furry", "unknown fill 'furry': there are uniform"},
+      {"full/layout:bdth", "unknown layout 'bdth': there are bhtd, bthd, shifted, padded"},
+      {"full/seed:-1", "is not a whole number from 0"},
+      {"full/lengths:1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17", "lists more than 16 numbers"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    workload w;
+    char why[512] = "";
+    if (workload_parse(cases[n].text, &w, why, sizeof why)) fail_msg("parsed: %s", cases[n].text);
+    if (!strstr(why, cases[n].words)) fail_msg("'%s' is not in: %s", cases[n].words, why);
+  }
+}
+
+static void work_is_counted_on_visible_pairs(void **state) {
+  (void)state;
+  const struct {
+    const char *text;
+    double pairs, flops;
+  } cases[] = {
+      {"full/B:2/H:3/D:4/Dv:5/Tq:7/Tk:9", 2 * 3 * 7 * 9, 2 * 9 * 378.0},
+      {"causal/H:1/D:1/T:10", 55, 4 * 55},
+      {"window:1/H:2/D:1/T:10", 38, 4 * 38},
+      {"causal_bottom_right/H:1/D:1/Tq:2/Tk:10", 19, 76},
+      {"full/B:2/H:1/D:1/T:10/lengths:3,0", 30, 120},
+      {"linear/causal/B:2/H:3/D:4/Dv:5/T:10", 2 * 3 * 55, 4 * 4 * 5 * 2 * 3 * 10},
+      {"linear/full/B:2/H:6/Hkv:3/D:4/Dv:5/Tq:1/Tk:10", 2 * 6 * 10, 2 * 4 * 5 * 2 * (6 * 1 + 3 * 10)},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    const workload w = parse(cases[n].text);
+    assert_true(workload_visible_pairs(&w) == cases[n].pairs);
+    assert_true(workload_flops(&w) == cases[n].flops);
+  }
+  const workload w = parse("full/B:2/H:4/Hkv:2/D:8/Dv:4/Tq:3/Tk:5/mask:b/bias:q/lse/weights");
+  const double elements = 2 * 4 * 3 * 8 + 2 * 2 * 5 * 8 + 2 * 2 * 5 * 4 + 2 * 4 * 3 * 4;
+  assert_true(workload_tensor_bytes(&w) == 4 * (elements + 3 * 5 + 2 * 4 * 3 + 2 * 4 * 3 * 5) + 2 * 5);
+}
+
+static void presets_are_sound_and_have_names(void **state) {
+  (void)state;
+  int count = 0;
+  for (const preset *p = preset_list(); p->name; p++, count++) {
+    char why[256] = "", name[WORKLOAD_NAME_BYTES];
+    const attn_problem problem = workload_problem(&p->workload);
+    if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", p->name, why);
+    assert_ptr_equal(preset_find(p->name), p);
+    workload_name(&p->workload, name);
+    const workload back = parse(name);
+    assert_true(same(&p->workload, &back));
+  }
+  assert_int_equal(count, 8);
+  assert_null(preset_find("gpt5"));
+}
+
+static void inputs_do_not_depend_on_threads_or_layout(void **state) {
+  (void)state;
+  const int threads = omp_get_max_threads();
+  for (int fill = FILL_UNIFORM; fill <= FILL_NONFINITE; fill++) {
+    inputs one, three, other_layout;
+    workload w = parse("causal/B:2/H:4/Hkv:2/D:20/Tq:150/Tk:170/mask:bq/bias:h");
+    w.fill = (workload_fill)fill;
+    char why[256];
+    omp_set_num_threads(1);
+    assert_true(inputs_create(&one, &w, false, why, sizeof why));
+    omp_set_num_threads(3);
+    assert_true(inputs_create(&three, &w, true, why, sizeof why));
+    assert_true(inputs_checksum(&one) == inputs_checksum(&three));
+    w.layout = LAYOUT_PADDED;
+    assert_true(inputs_create(&other_layout, &w, false, why, sizeof why));
+    const attn_strides near = one.problem.key, far = other_layout.problem.key;
+    for (int64_t j = 0; j < 170; j++)
+      assert_memory_equal((const float *)one.tensors.key + near.batch + near.head + j * near.position,
+                          (const float *)other_layout.tensors.key + far.batch + far.head + j * far.position,
+                          80);
+    inputs_destroy(&one);
+    inputs_destroy(&three);
+    inputs_destroy(&other_layout);
+  }
+  omp_set_num_threads(threads);
+}
+
+static double score(const inputs *in, int64_t i, int64_t j) {
+  const attn_problem *p = &in->problem;
+  const float *q = (const float *)in->tensors.query + i * p->query.position;
+  const float *k = (const float *)in->tensors.key + j * p->key.position;
+  double dot = 0;
+  for (int64_t d = 0; d < p->head_dim; d++) dot += (double)q[d] * k[d];
+  return p->scale * dot;
+}
+
+static void fills_give_the_scores_that_they_promise(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/H:1/D:64/T:200/fill:rising");
+  for (int64_t j = 1; j < 200; j++) assert_true(score(&in, 7, j) > score(&in, 7, j - 1));
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:falling/scale:-2");
+  for (int64_t j = 1; j < 200; j++) assert_true(score(&in, 7, j) < score(&in, 7, j - 1));
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:equal");
+  for (int64_t j = 1; j < 200; j++) assert_true(score(&in, 7, j) == score(&in, 7, 0));
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:dominant");
+  double first = -INFINITY, second = -INFINITY, largest = 0;
+  for (int64_t j = 0; j < 200; j++) {
+    double s = score(&in, 7, j);
+    if (s > first)
+      second = first, first = s;
+    else if (s > second)
+      second = s;
+  }
+  assert_true(first > second + 20);
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:saturated");
+  for (int64_t i = 0; i < 200; i++)
+    for (int64_t j = 0; j < 200; j++) largest = fmax(largest, fabs(score(&in, i, j)));
+  assert_true(largest > 8e3 && largest < 2e4);
+  inputs_destroy(&in);
+}
+
+static void fills_give_the_values_that_they_promise(void **state) {
+  (void)state;
+  inputs in;
+  int nonfinite = 0;
+  double pair = 0, magnitude = 0, sum = 0, squares = 0, largest = 0;
+  create(&in, "full/B:2/H:1/D:64/T:200/lengths:200,150/fill:nonfinite");
+  const float *v = in.tensors.value;
+  for (int n = 0; n < 200 * 64; n++) nonfinite += !isfinite(v[n]);
+  assert_true(nonfinite == 1 || nonfinite == 2);
+  assert_true(isnan(v[in.problem.value.batch + 150L * 64]) && isfinite(v[in.problem.value.batch + 63]));
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:cancellation");
+  v = in.tensors.value;
+  for (int d = 0; d < 64; d++)
+    pair = fmax(pair, fabs((double)v[d] + v[64 + d])), magnitude += fabsf(v[d]) / 64;
+  assert_true(pair < 3e-3 && magnitude > 0.2);
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:denormal");
+  v = in.tensors.value;
+  for (int n = 0; n < 200 * 64; n++) assert_true(fpclassify(v[n]) == FP_SUBNORMAL || v[n] == 0);
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:1000/fill:normal");
+  v = in.tensors.value;
+  for (int n = 0; n < 64000; n++) sum += v[n], squares += (double)v[n] * v[n];
+  assert_true(fabs(sum / 64000) < 0.02 && fabs(squares / 64000 - 1) < 0.03);
+  inputs_destroy(&in);
+  create(&in, "full/H:1/D:64/T:200/fill:huge");
+  v = in.tensors.value;
+  for (int n = 0; n < 64; n++) largest = fmax(largest, fabsf(v[n]));
+  assert_true(largest > 1e35);
+  inputs_destroy(&in);
+}
+
+static void some_rows_are_zero_and_some_elements_the_largest(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/H:1/D:8/T:300/fill:zeros");
+  const float *v = in.tensors.value;
+  int zero = 0, negative = 0, largest = 0;
+  for (int64_t j = 0; j < 300; j++) {
+    int zeros = 0;
+    for (int64_t d = 0; d < 8; d++) zeros += v[8 * j + d] == 0;
+    assert_true(zeros == 0 || zeros == 8);
+    zero += zeros == 8;
+    negative += zeros == 8 && signbit(v[8 * j]);
+  }
+  assert_in_range(zero, 70, 130);
+  assert_in_range(negative, 30, 90);
+  inputs_destroy(&in);
+  create(&in, "full/B:2/H:1/D:8/T:300/lengths:300,200/fill:largest");
+  v = in.tensors.value;
+  for (int n = 0; n < 300 * 8; n++) largest += fabsf(v[n]) == FLT_MAX;
+  assert_true(largest == 1 || largest == 2);
+  for (int n = (300 + 200) * 8; n < 600 * 8; n++) assert_true(v[n] == FLT_MAX);
+  inputs_destroy(&in);
+}
+
+static void shifted_tensors_are_aligned_to_no_more_than_an_element(void **state) {
+  (void)state;
+  workload w = parse("full/B:2/H:2/D:64/T:32/mask:bhq/bias:bhq/lse/layout:shifted");
+  for (int aligned = 0; aligned < 2; aligned++) {
+    inputs in;
+    char why[256];
+    assert_true(inputs_create(&in, &w, aligned, why, sizeof why));
+    const void *const tensors[] = {in.tensors.query,  in.tensors.key,  in.tensors.value,
+                                   in.tensors.output, in.tensors.bias, in.tensors.lse};
+    for (size_t n = 0; n < sizeof tensors / sizeof *tensors; n++)
+      assert_int_equal((uintptr_t)tensors[n] % 8, 4);
+    assert_int_equal((uintptr_t)in.tensors.mask % 2, 1);
+    inputs_destroy(&in);
+  }
+}
+
+static void masks_hide_about_a_third_and_some_rows_wholly(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/B:2/H:2/D:8/T:200/mask:bq");
+  int64_t seen = 0, empty = 0;
+  for (int64_t row = 0; row < 400; row++) {
+    int64_t in_row = 0;
+    for (int64_t j = 0; j < 200; j++) in_row += in.tensors.mask[row * 200 + j];
+    seen += in_row;
+    empty += in_row == 0;
+  }
+  assert_in_range(empty, 5, 60);
+  assert_in_range(seen * 100 / ((400 - empty) * 200), 65, 75);
+  inputs_destroy(&in);
+}
+
+static void impossible_inputs_are_refused_in_words(void **state) {
+  (void)state;
+  inputs in;
+  char why[256] = "";
+  workload w = parse("full/B:1/H:6/Hkv:4");
+  assert_false(inputs_create(&in, &w, false, why, sizeof why));
+  assert_non_null(strstr(why, "not a multiple"));
+  w = parse("full/B:1000/H:1000/T:1000000/D:128");
+  assert_false(inputs_create(&in, &w, false, why, sizeof why));
+  assert_non_null(strstr(why, "of memory are available"));
+  w = parse("full/B:1000000000000/H:1000000000000/T:1000000/D:128");
+  assert_false(inputs_create(&in, &w, false, why, sizeof why));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(names_are_written_as_documented),
+      cmocka_unit_test(sizes_that_are_not_said_follow_others),
+      cmocka_unit_test(every_name_parses_back_into_its_workload),
+      cmocka_unit_test(the_longest_name_fits),
+      cmocka_unit_test(text_that_is_no_workload_is_refused_in_words),
+      cmocka_unit_test(work_is_counted_on_visible_pairs),
+      cmocka_unit_test(presets_are_sound_and_have_names),
+      cmocka_unit_test(inputs_do_not_depend_on_threads_or_layout),
+      cmocka_unit_test(fills_give_the_scores_that_they_promise),
+      cmocka_unit_test(fills_give_the_values_that_they_promise),
+      cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
+      cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
+      cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
+      cmocka_unit_test(impossible_inputs_are_refused_in_words),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,321 @@
+/* The reference's own proof: quadruple precision on random small problems, answers of 60 digits from an
+ * independent program, and what its header says of rows that see nothing, of NaN and of infinities. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem/cases.h"
+#include "reference/reference.h"
+#include "tests/reference/oracle.h"
+
+enum { MAX_KEYS = 96, MAX_DIM = 24, MAX_BATCH = 2, MAX_HEADS = 4 };
+
+static uint64_t state;
+
+static uint64_t next(void) { /* xorshift64*, Vigna 2016 */
+  state ^= state >> 12;
+  state ^= state << 25;
+  state ^= state >> 27;
+  return state * UINT64_C(2685821657736338717);
+}
+
+static int64_t between(int64_t low, int64_t high) {
+  return low + (int64_t)(next() % (uint64_t)(high - low + 1));
+}
+
+static float uniform(void) { return (float)((double)(next() >> 11) * 0x1p-52 - 1); }
+
+typedef struct arena {
+  attn_problem problem;
+  attn_tensors tensors;
+  int64_t offsets[MAX_BATCH], lengths[MAX_BATCH];
+  float query[MAX_BATCH * MAX_HEADS * 24 * MAX_DIM];
+  float key[MAX_BATCH * MAX_HEADS * MAX_KEYS * MAX_DIM];
+  float value[MAX_BATCH * MAX_HEADS * MAX_KEYS * MAX_DIM];
+  float bias[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
+  uint8_t mask[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
+  double weights[MAX_KEYS], scores[MAX_KEYS];
+  double output[MAX_DIM], bound[MAX_DIM], probabilistic[MAX_DIM];
+  bool visible[MAX_KEYS];
+  reference_row row;
+} arena;
+
+static arena a;
+
+static void fill(float *data, size_t count, double size) {
+  for (size_t n = 0; n < count; n++) data[n] = (float)(uniform() * size);
+}
+
+static void use_arena(void) {
+  attn_problem *p = &a.problem;
+  p->query = attn_packed(p->query_heads, p->query_length, p->head_dim);
+  p->key = attn_packed(p->kv_heads, p->key_length, p->head_dim);
+  p->value = attn_packed(p->kv_heads, p->key_length, p->value_dim);
+  p->mask = p->bias = attn_packed(p->query_heads, p->query_length, p->key_length);
+  a.tensors =
+      (attn_tensors){.query = a.query, .key = a.key, .value = a.value, .mask = a.mask, .bias = a.bias};
+  a.row = (reference_row){.weights = a.weights,
+                          .scores = a.scores,
+                          .visible = a.visible,
+                          .output = a.output,
+                          .output_bound = a.bound,
+                          .output_bound_probabilistic = a.probabilistic};
+}
+
+static void draw_problem(attn_function function) {
+  attn_problem *p = &a.problem;
+  *p = (attn_problem){.function = function, .batch = between(1, MAX_BATCH), .kv_heads = between(1, 2)};
+  p->query_heads = p->kv_heads * between(1, 2);
+  p->query_length = between(1, 24);
+  p->key_length = between(0, MAX_KEYS);
+  p->head_dim = between(1, MAX_DIM);
+  p->value_dim = between(1, MAX_DIM);
+  p->scale = uniform() * 4;
+  p->epsilon = between(0, 1) ? 1e-6 : 0;
+  p->left = between(0, 1) ? between(0, 40) : ATTN_UNLIMITED;
+  p->right = between(0, 1) ? between(0, 40) : ATTN_UNLIMITED;
+  p->offset = between(-20, 80);
+  for (int64_t b = 0; b < p->batch; b++) {
+    a.offsets[b] = between(-20, 80);
+    a.lengths[b] = between(0, p->key_length);
+  }
+  p->offsets = between(0, 1) ? a.offsets : NULL;
+  p->key_lengths = between(0, 1) ? a.lengths : NULL;
+  if (function == ATTN_SOFTMAX) {
+    p->softcap = between(0, 2) ? 0 : 5;
+    p->has_mask = between(0, 1);
+    p->has_bias = between(0, 1);
+  }
+  use_arena();
+  const double size = between(0, 2) ? 1 : 8;
+  fill(a.query, sizeof a.query / sizeof *a.query, size);
+  fill(a.key, sizeof a.key / sizeof *a.key, size);
+  fill(a.value, sizeof a.value / sizeof *a.value, 1);
+  fill(a.bias, sizeof a.bias / sizeof *a.bias, 2);
+  for (size_t n = 0; n < sizeof a.mask; n++) a.mask[n] = between(0, 3) > 0;
+}
+
+/* The bound of float32 arithmetic, at the precision of double: 2^29 times finer. Underflow has another
+ * threshold there, so what it adds to the bound is left as it is. */
+static double double_bound(double bound) { return bound * 0x1p-29; }
+
+static void check_against_oracle(attn_function function, int problems) {
+  double worst = 0;
+  for (int n = 0; n < problems; n++) {
+    draw_problem(function);
+    const attn_problem *p = &a.problem;
+    const int64_t rows = p->batch * p->query_heads * p->query_length;
+    for (int64_t r = 0; r < rows; r++) {
+      const int64_t head = r / p->query_length, b = head / p->query_heads, h = head % p->query_heads;
+      double output[MAX_DIM], lse = 0;
+      reference_solve(p, &a.tensors, b, h, r % p->query_length, &a.row);
+      oracle_row(p, &a.tensors, b, h, r % p->query_length, output, &lse);
+      for (int64_t e = 0; e < p->value_dim; e++)
+        worst = fmax(worst, reference_error_share(a.output[e], output[e], double_bound(a.bound[e])));
+      if (function == ATTN_SOFTMAX)
+        worst = fmax(worst, reference_error_share(a.row.lse, lse, double_bound(a.row.lse_bound)));
+      if (!(worst <= 1)) fail_msg("problem %d, row %lld: %g times the bound", n, (long long)r, worst);
+    }
+  }
+  print_message("worst share of the bound at double precision: %.3g\n", worst);
+}
+
+static void softmax_agrees_with_quadruple_precision(void **unused) {
+  (void)unused;
+  state = 1;
+  check_against_oracle(ATTN_SOFTMAX, 60);
+}
+
+static void linear_agrees_with_quadruple_precision(void **unused) {
+  (void)unused;
+  state = 2;
+  check_against_oracle(ATTN_LINEAR, 40);
+}
+
+/* ---- The independent cases ---- */
+
+/* Error in units of the last place of double, of a quantity of so large terms. */
+static double ulps(double computed, double expected, double size) {
+  if (computed == expected) return 0;
+  return fabs(computed - expected) / (DBL_EPSILON * size);
+}
+
+/* Scores of size s carry errors of s units in the last place into the exponent. */
+static double check_case(const golden_case *given) {
+  const attn_problem *p = &given->problem;
+  const int64_t rows = p->batch * p->query_heads * p->query_length;
+  double worst = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t head = r / p->query_length;
+    reference_solve(p, &given->tensors, head / p->query_heads, head % p->query_heads, r % p->query_length,
+                    &a.row);
+    double largest_score = 0;
+    for (int64_t j = 0; p->function == ATTN_SOFTMAX && j < p->key_length; j++)
+      if (a.visible[j]) largest_score = fmax(largest_score, fabs(a.scores[j]));
+    if (given->expected_lse) worst = fmax(worst, ulps(a.row.lse, given->expected_lse[r], 1 + largest_score));
+    for (int64_t e = 0; e < p->value_dim; e++) {
+      double size = 0; /* sum_j p_j |v_j| is at most the largest |v| */
+      for (int64_t j = 0; j < p->key_length; j++) {
+        const int64_t kv_head = head % p->query_heads / (p->query_heads / p->kv_heads);
+        const float *value = (const float *)given->tensors.value + (head / p->query_heads) * p->value.batch +
+                             kv_head * p->value.head + j * p->value.position;
+        if (a.visible[j]) size = fmax(size, fabs((double)value[e]));
+      }
+      worst = fmax(
+          worst, ulps(a.output[e], given->expected_output[r * p->value_dim + e], size * (1 + largest_score)));
+    }
+  }
+  return worst;
+}
+
+static void every_independent_case_is_met_within_four_units_in_the_last_place(void **unused) {
+  (void)unused;
+  DIR *folder = opendir(ATTN_SOURCE_DIR "/tests/cases");
+  assert_non_null(folder);
+  use_arena();
+  int cases = 0;
+  double worst = 0;
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char path[1024], why[2048];
+    if (strchr(entry->d_name, '.')) continue; /* README.md and the folder itself */
+    snprintf(path, sizeof path, ATTN_SOURCE_DIR "/tests/cases/%s", entry->d_name);
+    golden_case given;
+    if (!case_load(&given, path, why, sizeof why)) fail_msg("%s", why);
+    if (given.problem.key_length > MAX_KEYS || given.problem.value_dim > MAX_DIM)
+      fail_msg("%s is larger than this test's arrays", entry->d_name);
+    const double share = check_case(&given);
+    if (!(share <= 4)) fail_msg("%s: %g units in the last place", entry->d_name, share);
+    worst = fmax(worst, share);
+    case_destroy(&given);
+    cases++;
+  }
+  closedir(folder);
+  print_message("%d cases, worst %.3g units in the last place\n", cases, worst);
+  assert_int_equal(cases, 41);
+}
+
+/* ---- Rows that see nothing, NaN and infinities ---- */
+
+/* One row of four keys, D = Dv = 1. */
+static void small_row(attn_function function) {
+  a.problem = (attn_problem){.function = function,
+                             .batch = 1,
+                             .query_heads = 1,
+                             .kv_heads = 1,
+                             .query_length = 1,
+                             .key_length = 4,
+                             .head_dim = 1,
+                             .value_dim = 1,
+                             .scale = 1,
+                             .left = ATTN_UNLIMITED,
+                             .right = ATTN_UNLIMITED};
+  use_arena();
+  state = 3;
+  fill(a.query, 1, 1);
+  fill(a.key, 4, 1);
+  fill(a.value, 4, 1);
+  memset(a.bias, 0, sizeof a.bias);
+  memset(a.mask, 1, sizeof a.mask);
+}
+
+static void solve_small_row(void) { reference_solve(&a.problem, &a.tensors, 0, 0, 0, &a.row); }
+
+static void a_row_that_sees_no_key_is_zero(void **unused) {
+  (void)unused;
+  const attn_function functions[] = {ATTN_SOFTMAX, ATTN_LINEAR};
+  for (int n = 0; n < 2; n++) {
+    small_row(functions[n]);
+    a.problem.offset = -1;
+    a.problem.right = 0;
+    a.value[0] = NAN;
+    solve_small_row();
+    assert_true(a.output[0] == 0 && a.bound[0] == 0);
+    if (functions[n] == ATTN_SOFTMAX) assert_true(a.row.lse == -INFINITY);
+  }
+}
+
+static void a_row_whose_bias_is_all_minus_infinity_is_zero(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.problem.has_bias = true;
+  for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
+  solve_small_row();
+  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.weights[0] == 0);
+}
+
+static void hidden_keys_hide_their_nan(void **unused) {
+  (void)unused;
+  const attn_function functions[] = {ATTN_SOFTMAX, ATTN_LINEAR};
+  for (int n = 0; n < 2; n++) {
+    small_row(functions[n]);
+    a.problem.right = 1; /* keys 0 and 1 */
+    solve_small_row();
+    const double before = a.output[0];
+    a.key[2] = a.value[2] = NAN;
+    a.key[3] = a.value[3] = INFINITY;
+    solve_small_row();
+    assert_true(isfinite(before) && a.output[0] == before);
+    a.problem.right = 2;
+    solve_small_row();
+    assert_true(isnan(a.output[0]) && a.bound[0] == 0);
+  }
+}
+
+static void a_score_of_plus_infinity_makes_the_row_nan(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.problem.has_bias = true;
+  a.bias[1] = INFINITY;
+  solve_small_row();
+  assert_true(isnan(a.output[0]) && isnan(a.row.lse));
+}
+
+static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.problem.right = 2; /* keys 0 to 2 */
+  a.query[0] = a.key[1] = FLT_MAX;
+  solve_small_row();
+  assert_true(isinf(a.row.weights_bound) && isinf(a.bound[0]));
+  assert_true(a.weights[0] > 0 && a.weights[2] > 0 && a.weights[3] == 0);
+}
+
+static void shares_tell_nan_infinity_and_error_apart(void **unused) {
+  (void)unused;
+  assert_true(reference_error_share(NAN, NAN, 0) == 0);
+  assert_true(reference_error_share(1, NAN, 0) == INFINITY);
+  assert_true(reference_error_share(NAN, 1, 1) == INFINITY);
+  assert_true(reference_error_share(INFINITY, 1, 1) == INFINITY);
+  assert_true(reference_error_share(INFINITY, INFINITY, 0) == 0);
+  assert_true(reference_error_share(NAN, INFINITY, 0) == 0);
+  assert_true(reference_error_share(-INFINITY, INFINITY, 0) == INFINITY);
+  assert_true(reference_error_share(1, INFINITY, 0) == INFINITY);
+  assert_true(reference_error_share(NAN, 1, INFINITY) == 0);
+  assert_true(reference_error_share(2, 2, 0) == 0);
+  assert_true(reference_error_share(2, 1, 0) == INFINITY);
+  assert_true(reference_error_share(1.5, 1, 2) == 0.25);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(softmax_agrees_with_quadruple_precision),
+      cmocka_unit_test(linear_agrees_with_quadruple_precision),
+      cmocka_unit_test(every_independent_case_is_met_within_four_units_in_the_last_place),
+      cmocka_unit_test(a_row_that_sees_no_key_is_zero),
+      cmocka_unit_test(a_row_whose_bias_is_all_minus_infinity_is_zero),
+      cmocka_unit_test(hidden_keys_hide_their_nan),
+      cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
+      cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
+      cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

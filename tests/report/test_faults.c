@@ -1,0 +1,185 @@
+/* What is in a results folder stays whole, whatever happens to the program, the disk or the folder. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/report/sample_report.h"
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench"
+#define BENCH PROGRAM " bench --variant fused --lengths 16,32 --benchmark_dry_run --quiet --out results"
+
+static const report_options all_rows = {.repetitions = true, .aggregates = true};
+
+typedef struct fixture {
+  char folder[40], json[80];
+} fixture;
+
+static int set_up(void **state) {
+  fixture *fixture = calloc(1, sizeof *fixture);
+  *state = fixture;
+  if (!fixture) return -1;
+  strcpy(fixture->folder, "/tmp/attnbench-faults-XXXXXX");
+  if (!mkdtemp(fixture->folder) || chdir(fixture->folder) != 0) return -1;
+  snprintf(fixture->json, sizeof fixture->json, "%s/results/results.json", fixture->folder);
+  return mkdir("results", 0777);
+}
+
+static int tear_down(void **state) {
+  fixture *fixture = *state;
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf '%s'", fixture->folder);
+  free(fixture);
+  return chdir("/") == 0 ? system(command) : -1;
+}
+
+static void write_report(const char *path, uint64_t seed, int shortest) {
+  report report;
+  char why[512];
+  sample_report(&report, sample_variants, SAMPLE_VARIANTS, shortest);
+  report.seed = seed;
+  const bool written = report_write(&report, &all_rows, "json", path, why, sizeof why);
+  report_destroy(&report);
+  if (!written) fail_msg("%s", why);
+}
+
+/* The seed tells which of the reports it is. */
+static uint64_t seed_of(const char *path) {
+  report report;
+  char why[512];
+  if (!report_read(&report, path, why, sizeof why)) fail_msg("%s", why);
+  const uint64_t seed = report.seed;
+  report_destroy(&report);
+  return seed;
+}
+
+/* The exit status; what was said goes to the files out and err. */
+static int run(const char *command) {
+  char line[1024];
+  snprintf(line, sizeof line, "(%s) >out 2>err", command);
+  const int status = system(line);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void assert_says(const char *words) {
+  char text[4096];
+  FILE *file = fopen("err", "r");
+  assert_non_null(file);
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  const char *end = strchr(text, '\n');
+  if (strncmp(text, "attnbench: ", 11) != 0 || !strstr(text, words) || !end || end[1] != '\0')
+    fail_msg("'%s' is not in one line: %s", words, text);
+}
+
+/* A child writes report after report over each other, each of another length, until it is killed. */
+static void a_writer_that_is_killed_leaves_the_old_file_or_the_new(void **state) {
+  const fixture *fixture = *state;
+  write_report(fixture->json, 0, 1024);
+  unsigned int random = 1;
+  for (int killed = 0; killed < 40; killed++) {
+    const pid_t child = fork();
+    if (child == 0)
+      for (uint64_t seed = 1;; seed++) write_report(fixture->json, seed, seed % 2 ? 512 : 1024);
+    random = random * 1103515245 + 12345;
+    usleep(random / 65536 % 20000);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    (void)seed_of(fixture->json);
+  }
+}
+
+static void a_run_that_is_killed_leaves_the_old_file_or_the_new(void **state) {
+  const fixture *fixture = *state;
+  write_report(fixture->json, 77, 1024);
+  for (int killed = 0; killed < 4; killed++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/sh", "sh", "-c", "exec " BENCH " >out 2>err", (char *)NULL);
+      _exit(127);
+    }
+    usleep(200000 + 300000 * (unsigned)killed);
+    kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    const uint64_t seed = seed_of(fixture->json);
+    assert_true(seed == 77 || seed == 1);
+  }
+}
+
+static void a_full_disk_is_said_and_costs_no_old_file(void **state) {
+  const fixture *fixture = *state;
+  write_report(fixture->json, 77, 1024);
+  /* ThreadSanitizer's runtime writes a file of its own first, and crashes on a full disk; there it cannot. */
+  assert_int_equal(run("ulimit -f 2; TMPDIR=/none " BENCH), 2);
+  assert_says("cannot write 'results/results.json': File too large");
+  assert_int_equal(seed_of(fixture->json), 77);
+  assert_int_equal(run("test $(ls -A results) = results.json"), 0); /* nothing half-written beside it */
+}
+
+static void a_full_standard_output_is_said(void **state) {
+  (void)state;
+  assert_int_equal(run(PROGRAM " list >/dev/full"), 2);
+  assert_says("the standard output cannot be written");
+}
+
+/* What was measured is not lost with it. */
+static void a_folder_that_is_removed_meanwhile_is_made_again(void **state) {
+  const fixture *fixture = *state;
+  assert_int_equal(run("(sleep 0.1; rmdir results) & " BENCH), 0);
+  assert_int_equal(seed_of(fixture->json), 1);
+}
+
+static void a_folder_that_becomes_a_file_is_said(void **state) {
+  (void)state;
+  assert_int_equal(run("(sleep 0.1; rmdir results; echo kept >results) & " BENCH), 2);
+  assert_says("--out results: Not a directory");
+  assert_int_equal(run("grep -q kept results"), 0);
+}
+
+static void files_that_cannot_be_read_are_said_and_kept(void **state) {
+  const fixture *fixture = *state;
+  static const struct {
+    const char *change, *words;
+  } cases[] = {
+      {"sed -i 's/\"attnbench_schema_version\": [0-9]*/\"attnbench_schema_version\": 99/' "
+       "results/results.json",
+       "was written in schema version 99"},
+      {"truncate -s 5000 results/results.json", "is not sound JSON"},
+      {": >results/results.json", "is not sound JSON"},
+      {"rm results/results.json", "No such file or directory"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    write_report(fixture->json, 77, 1024);
+    assert_int_equal(run(cases[n].change), 0);
+    assert_int_equal(run("cp results/results.json before || :"), 0);
+    assert_int_equal(run(PROGRAM " plots results/results.json"), 2);
+    assert_says(cases[n].words);
+    assert_int_equal(run("ls -A results | grep -v '^results.json$'"), 1);
+    if (n < 3) assert_int_equal(run("cmp before results/results.json"), 0);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(a_writer_that_is_killed_leaves_the_old_file_or_the_new, set_up,
+                                      tear_down),
+      cmocka_unit_test_setup_teardown(a_run_that_is_killed_leaves_the_old_file_or_the_new, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_full_disk_is_said_and_costs_no_old_file, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_full_standard_output_is_said, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_folder_that_is_removed_meanwhile_is_made_again, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_folder_that_becomes_a_file_is_said, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_said_and_kept, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* Labels find their places, and every kind of report can be drawn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "report/plots.h"
+#include "tests/report/sample_report.h"
+
+#define SCRIPTS ATTN_SOURCE_DIR "/scripts/plots"
+
+static const char *const pictures[] = {"time.png",  "time.svg",  "workspace.png", "workspace.svg",
+                                       "flops.png", "flops.svg", "error.png",     "error.svg"};
+enum { PICTURE_FILES = sizeof pictures / sizeof pictures[0] };
+
+static plot_line line_between(double x0, double y0, double x1, double y1, const char *label) {
+  plot_line line = {.style = 1, .count = 2, .x = {x0, x1}, .y = {y0, y1}};
+  snprintf(line.label, sizeof line.label, "%s", label);
+  return line;
+}
+
+static const plot_axes axes = {100, 10000, 1, 10000, true, 0.7};
+
+static void labels_that_have_room_stand_at_the_ends_of_their_lines(void **state) {
+  (void)state;
+  plot_line lines[] = {line_between(100, 1, 1000, 10, "low"), line_between(100, 10, 1000, 1000, "high")};
+  plot_place_labels(lines, 2, &axes);
+  for (size_t i = 0; i < 2; i++) {
+    assert_true(fabs(lines[i].end_x - 0.5) < 1e-12);
+    assert_true(fabs(lines[i].label_y - lines[i].end_y) < 1e-12);
+    assert_true(lines[i].label_x > 0.5 && lines[i].label_x < 0.55);
+  }
+}
+
+static void labels_never_stand_on_one_another_and_keep_their_order(void **state) {
+  (void)state;
+  plot_line lines[PLOT_MAX_LINES];
+  for (size_t i = 0; i < PLOT_MAX_LINES - 4; i++)
+    lines[i] = line_between(100, 5, 10000, 9000 - 2 * (double)i, "crowded at the top");
+  plot_place_labels(lines, PLOT_MAX_LINES - 4, &axes);
+  for (size_t i = 0; i < PLOT_MAX_LINES - 4; i++) {
+    assert_true(lines[i].label_y > 0 && lines[i].label_y < 1);
+    if (i > 0) assert_true(lines[i - 1].label_y - lines[i].label_y > 0.04);
+  }
+}
+
+static void a_label_that_a_line_would_cross_moves_to_the_right(void **state) {
+  (void)state;
+  plot_line lines[] = {line_between(100, 1, 1000, 100, "short"),
+                       line_between(100, 100, 10000, 100, "crosses")};
+  plot_place_labels(lines, 2, &axes);
+  assert_true(lines[0].label_x > 1);
+  assert_true(fabs(lines[0].label_y - lines[1].label_y) > 0.04);
+}
+
+static void families_are_told_apart_by_what_differs(void **state) {
+  (void)state;
+  const char *const families[] = {"fused/full/B:1/H:8/D:64", "fused/causal/B:1/H:8/D:64",
+                                  "blas/full/B:1/H:8/D:64"};
+  char names[3][PLOT_LABEL_BYTES], text[256];
+  plot_name_families(families, 3, names);
+  assert_string_equal(names[0], "fused full");
+  assert_string_equal(names[1], "fused causal");
+  assert_string_equal(names[2], "blas");
+  plot_common_parts(families, 3, text, sizeof text);
+  assert_string_equal(text, "full, B 1, H 8, D 64");
+  plot_special_parts(families, names, 3, text, sizeof text);
+  assert_string_equal(text, "");
+}
+
+/* ---- with gnuplot ---- */
+
+static bool has_gnuplot(void) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s", getenv("PATH") ? getenv("PATH") : "");
+  for (char *save = NULL, *folder = strtok_r(path, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+    char program[4200];
+    snprintf(program, sizeof program, "%s/gnuplot", folder);
+    if (access(program, X_OK) == 0) return true;
+  }
+  return false;
+}
+
+static void make_folder(char folder[32]) {
+  snprintf(folder, 32, "/tmp/attnbench-XXXXXX");
+  assert_non_null(mkdtemp(folder));
+}
+
+/* Draws, then removes the pictures and the folder, in which nothing else may be left. */
+static void assert_draws(const report *report, size_t expected) {
+  char folder[32], path[64], why[512] = "";
+  size_t drawn = 0;
+  if (!has_gnuplot()) skip();
+  make_folder(folder);
+  if (!report_plot(report, SCRIPTS, folder, why, sizeof why)) fail_msg("%s", why);
+  for (size_t i = 0; i < PICTURE_FILES; i++) {
+    struct stat status;
+    snprintf(path, sizeof path, "%s/%s", folder, pictures[i]);
+    if (stat(path, &status) == 0 && status.st_size > 1000) drawn++;
+    unlink(path);
+  }
+  assert_int_equal(rmdir(folder), 0);
+  assert_int_equal(drawn, expected);
+}
+
+static void a_sweep_is_drawn(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, sample_variants, SAMPLE_VARIANTS, 128);
+  assert_draws(&report, PICTURE_FILES);
+  report_destroy(&report);
+}
+
+static void a_single_length_and_a_single_family_are_drawn(void **state) {
+  (void)state;
+  report report;
+  sample_variant one = sample_variants[3];
+  one.longest = 1024;
+  sample_report(&report, &one, 1, 1024);
+  assert_draws(&report, PICTURE_FILES);
+  report_destroy(&report);
+}
+
+/* No memory, no verified errors and no peaks: what is left is drawn. */
+static void pictures_without_data_are_left_out(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, sample_variants, SAMPLE_VARIANTS, 1024);
+  report.machine.peak_count = 0;
+  report.machine.sgemm.median = 0;
+  for (size_t i = 0; i < report.result_count; i++) {
+    report.results[i].memory_bytes = 0;
+    report.results[i].error_bound_fraction = NAN;
+  }
+  assert_draws(&report, 4);
+  report_destroy(&report);
+}
+
+static void odd_characters_reach_the_picture_as_text(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, sample_variants, 1, 1024);
+  snprintf(report.machine.cpu, sizeof report.machine.cpu, "it's a \"cpu\" {x^2} `date` $(date) %%s \\n");
+  assert_draws(&report, PICTURE_FILES);
+  report_destroy(&report);
+}
+
+static void what_keeps_pictures_from_being_drawn_is_said(void **state) {
+  (void)state;
+  report report, empty;
+  char why[512] = "", folder[32];
+  sample_report(&report, sample_variants, 1, 1024);
+  memset(&empty, 0, sizeof empty);
+  make_folder(folder);
+  assert_false(report_plot(&empty, SCRIPTS, folder, why, sizeof why));
+  assert_string_equal(why, "nothing was measured, so there is nothing to draw");
+  assert_false(report_plot(&report, SCRIPTS, "/nowhere", why, sizeof why));
+  assert_string_equal(why, "cannot write pictures into '/nowhere': No such file or directory");
+  assert_false(report_plot(&report, "/nowhere", folder, why, sizeof why));
+  assert_non_null(strstr(why, "/nowhere/time.gp"));
+  const char *was = getenv("PATH");
+  char *path = strdup(was ? was : "");
+  setenv("PATH", folder, 1);
+  assert_false(report_plot(&report, SCRIPTS, folder, why, sizeof why));
+  assert_string_equal(why, "gnuplot was not found; apt-get install gnuplot-nox");
+  setenv("PATH", path, 1);
+  free(path);
+  assert_int_equal(rmdir(folder), 0); /* nothing was left behind */
+  report_destroy(&report);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(labels_that_have_room_stand_at_the_ends_of_their_lines),
+      cmocka_unit_test(labels_never_stand_on_one_another_and_keep_their_order),
+      cmocka_unit_test(a_label_that_a_line_would_cross_moves_to_the_right),
+      cmocka_unit_test(families_are_told_apart_by_what_differs),
+      cmocka_unit_test(a_sweep_is_drawn),
+      cmocka_unit_test(a_single_length_and_a_single_family_are_drawn),
+      cmocka_unit_test(pictures_without_data_are_left_out),
+      cmocka_unit_test(odd_characters_reach_the_picture_as_text),
+      cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,425 @@
+/* The tile kernels of every instruction set that this processor has, each against a plain loop in double
+ * precision. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "variants/tile/tile.h"
+
+enum { LARGEST = 1 << 15 };
+
+static float a[LARGEST], b[LARGEST], c[LARGEST];
+
+static void fill(float *x, uint32_t seed) {
+  for (int n = 0; n < LARGEST; n++) {
+    seed = seed * 1664525u + 1013904223u;
+    x[n] = (float)(int32_t)seed * 0x1p-31f;
+  }
+}
+
+/* Runs a check with the kernels of each instruction set in turn. */
+static void with_each(void (*check)(const tile_kernels *)) {
+  for (const char *const *name = tile_instruction_sets(); *name; name++) {
+    setenv("ATTN_ISA", *name, 1);
+    const tile_kernels *kernels = tile_select();
+    assert_string_equal(kernels->name, *name);
+    check(kernels);
+  }
+  unsetenv("ATTN_ISA");
+}
+
+static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
+                        double allowed) {
+  if (!(fabs(computed - expected) <= allowed))
+    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
+             allowed);
+}
+
+static void the_fastest_instruction_set_is_the_default(void **state) {
+  (void)state;
+  const char *const *names = tile_instruction_sets();
+  unsetenv("ATTN_ISA");
+  size_t count = 0;
+  while (names[count]) count++;
+  assert_string_equal(tile_select()->name, names[count - 1]);
+  assert_string_equal(names[0], "portable");
+}
+
+static double ulps_between(float computed, double expected) {
+  int exponent;
+  frexp(expected, &exponent);
+  return fabs((double)computed - expected) / ldexp(1, exponent - 24);
+}
+
+static void check_exp2(const tile_kernels *kernels) {
+  /* Every float from -126 to 127, or every 997th of them. */
+  const uint32_t step = getenv("ATTN_TEST_FULL") ? 1 : 997;
+  double worst = 0;
+  float worst_at = 0;
+  for (int sign = 0; sign < 2; sign++) {
+    const float limit = sign ? 126.0f : 127.0f;
+    uint32_t bits = 0, last;
+    memcpy(&last, &limit, sizeof last);
+    while (bits <= last) {
+      int count = 0;
+      for (; count < 1024 && bits <= last; count++, bits += step) {
+        const uint32_t pattern = bits | (uint32_t)sign << 31;
+        memcpy(&a[count], &pattern, sizeof pattern);
+        b[count] = a[count];
+      }
+      for (; count % 16; count++) a[count] = b[count] = 0;
+      kernels->exp2(count, a);
+      for (int n = 0; n < count; n++) {
+        const double ulps = ulps_between(a[n], exp2((double)b[n]));
+        if (!(ulps <= worst)) worst = ulps, worst_at = b[n];
+      }
+    }
+  }
+  if (!(worst < 2)) fail_msg("%s exp2(%.9g) is %.3f ulp off", kernels->name, (double)worst_at, worst);
+}
+
+static void exp2_is_within_2_ulp_of_the_truth(void **state) {
+  (void)state;
+  with_each(check_exp2);
+}
+
+static void check_exp2_ends(const tile_kernels *kernels) {
+  const float x[16] = {-INFINITY, -FLT_MAX, -1000, -150, -127.5f, NAN, 0, -0.0f, 1, -1};
+  memcpy(a, x, sizeof x);
+  kernels->exp2(16, a);
+  for (int n = 0; n < 5; n++)
+    if (a[n] != 0) fail_msg("%s exp2(%g) is %g, not 0", kernels->name, (double)x[n], (double)a[n]);
+  assert_true(isnan(a[5]));
+  assert_true(a[6] == 1 && a[7] == 1 && a[8] == 2 && a[9] == 0.5f);
+}
+
+static void exp2_is_exact_at_its_ends(void **state) {
+  (void)state;
+  with_each(check_exp2_ends);
+}
+
+static void check_scores(const tile_kernels *kernels) {
+  static const int64_t depths[] = {1, 2, 63, 64, 65, 130};
+  fill(a, 1), fill(b, 2);
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
+    for (size_t n = 0; n < sizeof depths / sizeof *depths; n++)
+      for (int64_t keys = 0; keys < 20; keys++) {
+        const int64_t depth = depths[n], stride = depth + 3;
+        fill(c, 3);
+        kernels->scores(rows, keys, depth, a, rows, b, stride, NULL, c, rows);
+        for (int64_t j = 0; j < keys; j++)
+          for (int64_t r = 0; r < rows; r++) {
+            double expected = 0;
+            for (int64_t d = 0; d < depth; d++)
+              expected += (double)b[j * stride + d] * (double)a[d * rows + r];
+            assert_near(kernels, "scores", (double)c[j * rows + r], expected, 1e-7 * (double)(depth + 2));
+          }
+      }
+}
+
+static void scores_are_the_products_of_keys_and_queries(void **state) {
+  (void)state;
+  with_each(check_scores);
+}
+
+static void check_accumulate(const tile_kernels *kernels) {
+  static const int64_t counts[] = {0, 1, 7, 64};
+  static float rescale[TILE_MAX_ROWS], old[LARGEST];
+  fill(a, 4), fill(b, 5), fill(old, 6);
+  for (int r = 0; r < TILE_MAX_ROWS; r++) rescale[r] = (float)r / 64;
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
+    for (size_t n = 0; n < sizeof counts / sizeof *counts; n++)
+      for (int64_t width = 1; width < 30; width++) {
+        const int64_t keys = counts[n], stride = width + 5, pitch = rows + 16;
+        memcpy(c, old, sizeof c);
+        kernels->accumulate(rows, keys, width, a, pitch, b, stride, rescale, NULL, c, pitch);
+        for (int64_t e = 0; e < width; e++)
+          for (int64_t r = 0; r < rows; r++) {
+            double expected = (double)old[e * pitch + r] * (double)rescale[r];
+            for (int64_t j = 0; j < keys; j++)
+              expected += (double)a[j * pitch + r] * (double)b[j * stride + e];
+            assert_near(kernels, "accumulate", (double)c[e * pitch + r], expected, 1e-7 * (double)(keys + 2));
+          }
+        for (int64_t e = 0; e < width; e++)
+          for (int64_t r = rows; r < pitch; r++) assert_true(c[e * pitch + r] == old[e * pitch + r]);
+      }
+}
+
+static void accumulate_adds_the_weighted_values_to_the_rescaled_output(void **state) {
+  (void)state;
+  with_each(check_accumulate);
+}
+
+static void check_softmax(const tile_kernels *kernels) {
+  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS];
+  const int64_t keys = 37;
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes) {
+    fill(a, 7);
+    for (int n = 0; n < LARGEST; n++) b[n] = a[n] *= 30;
+    for (int64_t r = 0; r < rows; r++)
+      max[r] = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40.0f : 40.0f, sum[r] = 2;
+    kernels->softmax(rows, keys, a, max, sum, rescale);
+    for (int64_t r = 0; r < rows; r++) {
+      const double old = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40 : 40;
+      double largest = old, total = 0;
+      for (int64_t j = 0; j < keys; j++) largest = fmax(largest, (double)b[j * rows + r]);
+      for (int64_t j = 0; j < keys; j++) {
+        const double weight = exp2((double)b[j * rows + r] - largest);
+        assert_near(kernels, "weight", (double)a[j * rows + r], weight, 1e-5 * weight + 1e-37);
+        total += weight;
+      }
+      assert_near(kernels, "max", (double)max[r], largest, 0);
+      assert_near(kernels, "rescale", (double)rescale[r], exp2(old - largest), 1e-5 * exp2(old - largest));
+      assert_near(kernels, "sum", (double)sum[r], 2 * exp2(old - largest) + total, 1e-5 * (2 + total));
+    }
+  }
+}
+
+static void softmax_moves_one_step_of_the_online_recurrence(void **state) {
+  (void)state;
+  with_each(check_softmax);
+}
+
+static void check_nothing_visible(const tile_kernels *kernels) {
+  float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS] = {0}, rescale[TILE_MAX_ROWS];
+  for (int n = 0; n < LARGEST; n++) a[n] = -INFINITY;
+  for (int r = 0; r < TILE_MAX_ROWS; r++) max[r] = -INFINITY;
+  kernels->softmax(kernels->max_rows, 5, a, max, sum, rescale);
+  for (int64_t r = 0; r < kernels->max_rows; r++)
+    assert_true(sum[r] == 0 && max[r] == -INFINITY && rescale[r] == 0 && a[4 * kernels->max_rows + r] == 0);
+}
+
+static void rows_that_have_seen_nothing_keep_weights_of_zero(void **state) {
+  (void)state;
+  with_each(check_nothing_visible);
+}
+
+static void check_softmax_row(const tile_kernels *kernels) {
+  for (int64_t count = kernels->lanes; count < 40 * kernels->lanes; count += kernels->lanes) {
+    const float before = count % 3 ? -INFINITY : 0.4f;
+    float max = before, sum;
+    double largest = (double)before, total = 0;
+    fill(a, (uint32_t)count);
+    memcpy(b, a, sizeof b);
+    kernels->softmax_row(count, a, &max, &sum);
+    for (int64_t n = 0; n < count; n++) largest = fmax(largest, (double)b[n]);
+    for (int64_t n = 0; n < count; n++) {
+      total += exp2((double)b[n] - largest);
+      assert_near(kernels, "row weight", (double)a[n], exp2((double)b[n] - largest), 1e-6);
+    }
+    assert_near(kernels, "row max", (double)max, largest, 0);
+    assert_near(kernels, "row sum", (double)sum, total, 1e-6 * total);
+  }
+}
+
+static void softmax_row_gives_weights_relative_to_the_maximum(void **state) {
+  (void)state;
+  with_each(check_softmax_row);
+}
+
+static void check_hide(const tile_kernels *kernels) {
+  const int64_t rows = kernels->max_rows, keys = 9;
+  float first[TILE_MAX_ROWS], end[TILE_MAX_ROWS];
+  for (int r = 0; r < TILE_MAX_ROWS; r++) first[r] = (float)(r % 4), end[r] = (float)(r % 11);
+  fill(a, 8);
+  memcpy(b, a, sizeof b);
+  kernels->hide(rows, keys, first, end, -7, a);
+  for (int64_t j = 0; j < keys; j++)
+    for (int64_t r = 0; r < rows; r++)
+      assert_true(a[j * rows + r] == ((float)j >= first[r] && (float)j < end[r] ? b[j * rows + r] : -7));
+}
+
+static void hide_leaves_only_scores_inside_the_range(void **state) {
+  (void)state;
+  with_each(check_hide);
+}
+
+static void check_all_finite(const tile_kernels *kernels) {
+  const float bad[] = {NAN, INFINITY, -INFINITY};
+  const int64_t rows = 3, stride = 40;
+  fill(a, 18);
+  a[5] = FLT_MAX, a[6] = -FLT_MAX, a[7] = FLT_TRUE_MIN;
+  for (int64_t width = 1; width < stride; width++) {
+    assert_true(kernels->all_finite(rows, width, a, stride));
+    for (int64_t n = 0; n < rows * stride; n++) {
+      const float good = a[n];
+      a[n] = bad[n % 3];
+      assert_int_equal(kernels->all_finite(rows, width, a, stride), n % stride >= width);
+      a[n] = good;
+    }
+  }
+}
+
+static void all_finite_sees_every_element_of_its_rows_and_no_other(void **state) {
+  (void)state;
+  with_each(check_all_finite);
+}
+
+/* The inputs of a function of one number: both signs of many sizes. */
+static int numbers(void) {
+  int count = 0;
+  for (float x = 1e-6f; x < 90 && count < LARGEST - 32; x *= 1.003f) a[count++] = x, a[count++] = -x;
+  while (count % 16) a[count++] = 0;
+  memcpy(b, a, sizeof b);
+  return count;
+}
+
+static void check_softcap(const tile_kernels *kernels) {
+  const int count = numbers();
+  kernels->softcap(count, 30, a);
+  for (int n = 0; n < count; n++) {
+    const double expected = 30 * tanh((double)b[n]);
+    assert_near(kernels, "softcap", (double)a[n], expected, 4e-7 * fabs(expected));
+  }
+}
+
+static void softcap_is_the_cap_times_tanh(void **state) {
+  (void)state;
+  with_each(check_softcap);
+}
+
+static void check_elu1(const tile_kernels *kernels) {
+  const int count = numbers();
+  kernels->elu1(1, count, b, 0, a, count);
+  for (int n = 0; n < count; n++) {
+    const double expected = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
+    assert_near(kernels, "elu1", (double)a[n], expected, 3e-7 * expected + 2e-38);
+  }
+}
+
+static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
+  (void)state;
+  with_each(check_elu1);
+}
+
+static void check_elu1_rows(const tile_kernels *kernels) {
+  const int64_t rows = 5, stride = 70, pitch = 64;
+  for (int64_t count = 1; count <= pitch; count++) {
+    fill(a, 11), fill(c, 12);
+    kernels->elu1(rows, count, a, stride, c, pitch);
+    kernels->elu1(1, LARGEST, a, 0, b, 0);
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t n = 0; n < pitch; n++)
+        assert_true(c[r * pitch + n] == (n < count ? b[r * stride + n] : 0));
+  }
+}
+
+static void elu1_fills_rows_up_with_zeros(void **state) {
+  (void)state;
+  with_each(check_elu1_rows);
+}
+
+static void check_dot_rows(const tile_kernels *kernels) {
+  for (int64_t rows = kernels->lanes; rows <= TILE_MAX_ROWS; rows += kernels->lanes)
+    for (int64_t width = 0; width <= 128; width += kernels->lanes) {
+      const int64_t pitch = width + 3;
+      fill(a, 16), fill(b, 17);
+      kernels->dot_rows(rows, width, a, pitch, b, c);
+      for (int64_t r = 0; r < rows; r++) {
+        double dot = 0, terms = 0;
+        for (int64_t n = 0; n < width; n++) {
+          dot += (double)a[r * pitch + n] * (double)b[n];
+          terms += fabs((double)a[r * pitch + n] * (double)b[n]);
+        }
+        assert_near(kernels, "dot", (double)c[r], dot, 1e-6 * terms);
+      }
+    }
+}
+
+static void dot_rows_are_those_with_the_vector(void **state) {
+  (void)state;
+  with_each(check_dot_rows);
+}
+
+/* Few rows: b holds the keys or values, a the queries or weights. */
+static void check_few(const tile_kernels *kernels) {
+  static const int64_t widths[] = {1, 5, 16, 33, 64, 130};
+  static const float rescale[TILE_FEW_ROWS] = {1, 0.5f, 0, 0.25f};
+  enum { PITCH = 144 };
+  for (int64_t rows = 1; rows <= TILE_FEW_ROWS; rows++)
+    for (size_t n = 0; n < sizeof widths / sizeof *widths; n++)
+      for (int64_t keys = 1; keys <= TILE_KEYS; keys += keys < 18 ? 1 : 23) {
+        const int64_t width = widths[n], stride = width + 3;
+        fill(a, 13), fill(b, 14), fill(c, 15);
+        for (int64_t r = 0; r < rows; r++)
+          for (int64_t d = width; d < PITCH; d++) a[r * PITCH + d] = 0;
+        kernels->few_scores(rows, keys, width, a, PITCH, b, stride, b, stride, c, TILE_KEYS);
+        for (int64_t r = 0; r < rows; r++)
+          for (int64_t j = 0; j < keys; j++) {
+            double expected = 0;
+            for (int64_t d = 0; d < width; d++)
+              expected += (double)a[r * PITCH + d] * (double)b[j * stride + d];
+            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], expected,
+                        1e-7 * (double)(width + 2));
+          }
+        fill(a, 16), fill(c, 17);
+        kernels->few_accumulate(rows, keys, width, a, TILE_KEYS, b, stride, rescale, b, stride, c, PITCH);
+        const int64_t last = rows - 1; /* old output: as fill left it */
+        static float old[LARGEST];
+        fill(old, 17);
+        for (int64_t e = 0; e < width; e++) {
+          double expected = (double)old[last * PITCH + e] * (double)rescale[last];
+          for (int64_t j = 0; j < keys; j++)
+            expected += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
+          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], expected,
+                      1e-7 * (double)(keys + 2));
+        }
+      }
+}
+
+static void few_rows_have_the_same_products(void **state) {
+  (void)state;
+  with_each(check_few);
+}
+
+static void check_pack(const tile_kernels *kernels) {
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
+    for (int64_t depth = 1; depth < 70; depth += 17) {
+      const int64_t count = rows - 1;
+      const float *from[TILE_MAX_ROWS];
+      float *to[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
+      static float columns[LARGEST];
+      fill(a, 9), fill(columns, 10), memset(b, 0, sizeof b);
+      for (int64_t r = 0; r < count; r++) from[r] = a + r * depth, to[r] = b + r * depth, factor[r] = 0.5f;
+      kernels->pack(rows, count, depth, from, 2, columns);
+      for (int64_t d = 0; d < depth; d++) assert_true(columns[d * rows + count] == 0);
+      kernels->unpack(rows, count, depth, columns, factor, to);
+      assert_memory_equal(a, b, (size_t)(count * depth) * sizeof *a);
+      kernels->scale_rows(count, depth, a, depth, factor, to);
+      for (int64_t x = 0; x < count * depth; x++) assert_true(b[x] == 0.5f * a[x]);
+    }
+}
+
+static void unpack_undoes_pack(void **state) {
+  (void)state;
+  with_each(check_pack);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_fastest_instruction_set_is_the_default),
+      cmocka_unit_test(exp2_is_within_2_ulp_of_the_truth),
+      cmocka_unit_test(exp2_is_exact_at_its_ends),
+      cmocka_unit_test(scores_are_the_products_of_keys_and_queries),
+      cmocka_unit_test(accumulate_adds_the_weighted_values_to_the_rescaled_output),
+      cmocka_unit_test(softmax_moves_one_step_of_the_online_recurrence),
+      cmocka_unit_test(rows_that_have_seen_nothing_keep_weights_of_zero),
+      cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),
+      cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
+      cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),
+      cmocka_unit_test(softcap_is_the_cap_times_tanh),
+      cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
+      cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(dot_rows_are_those_with_the_vector),
+      cmocka_unit_test(few_rows_have_the_same_products),
+      cmocka_unit_test(unpack_undoes_pack),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

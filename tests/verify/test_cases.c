@@ -1,0 +1,211 @@
+/* Cases from outside: sound folders load and hold variants to their answers; damaged ones are refused
+ * with the name of the file that is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "problem/cases.h"
+#include "verify/golden.h"
+
+static char folder[] = "/tmp/attnbench_cases_XXXXXX";
+static const char one[] = ATTN_SOURCE_DIR "/tests/cases/bias_and_mask_causal";
+
+static void shell(const char *format, ...) {
+  char command[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(command, sizeof command, format, arguments);
+  va_end(arguments);
+  assert_int_equal(system(command), 0);
+}
+
+static int make_folder(void **unused) {
+  (void)unused;
+  return mkdtemp(folder) ? 0 : 1;
+}
+
+static int remove_folder(void **unused) {
+  (void)unused;
+  shell("rm -rf '%s'", folder);
+  return 0;
+}
+
+static void a_case_loads_with_its_shapes(void **unused) {
+  (void)unused;
+  golden_case given;
+  char why[512] = "";
+  if (!case_load(&given, one, why, sizeof why)) fail_msg("%s", why);
+  assert_int_equal(given.problem.query_heads, 2);
+  assert_true(given.problem.left == ATTN_UNLIMITED && given.problem.right == 0);
+  assert_true(given.problem.has_mask && given.problem.has_bias && given.problem.wants_lse);
+  assert_int_equal(given.mask.bytes, 7 * 7);
+  assert_int_equal(given.bias.bytes, 2 * 7 * 7 * 4);
+  assert_true(given.problem.mask.head == 0 && given.problem.bias.batch == 0);
+  case_destroy(&given);
+}
+
+static void a_damaged_case_is_refused_by_the_name_of_its_file(void **unused) {
+  (void)unused;
+  const struct {
+    const char *damage, *complaint;
+  } table[] = {
+      {"rm case.txt", "case.txt: No such file"},
+      {"rm k.f32", "k.f32: No such file"},
+      {"truncate -s 100 v.f32", "v.f32 is too short"},
+      {"echo x >> output.f64", "output.f64 is longer"},
+      {"rm lse.f64", "lse.f64: No such file"},
+      {"truncate -s 3 mask.u8", "mask.u8 is too short"},
+      {"echo colour red >> case.txt", "case.txt: unknown key 'colour'"},
+      {"echo scale 1 >> case.txt", "case.txt: 'scale' is given twice"},
+      {"sed -i /softcap/d case.txt", "case.txt: the key 'softcap' is missing"},
+      {"sed -i 's/^batch.*/batch one/' case.txt", "'batch one' should be a whole number"},
+      {"sed -i 's/^batch.*/batch/' case.txt", "'batch' is not 'key value'"},
+      {"sed -i 's/^batch.*/batch -1/' case.txt", "a size of -1"},
+      {"sed -i 's/^scale.*/scale nan/' case.txt", "'scale nan' should be a finite number"},
+      {"sed -i 's/^has_bias.*/has_bias 2/' case.txt", "'has_bias 2' should be 0 or 1"},
+      {"sed -i 's/^function.*/function relu/' case.txt", "should be softmax or linear"},
+      {"sed -i 's/^has_lengths.*/has_lengths 1/' case.txt", "lengths.i32: No such file"},
+      {"sed -i 's/^left.*/left -2/' case.txt", "left and right"},
+  };
+  for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
+    char why[512] = "", path[256];
+    golden_case given;
+    shell("rm -rf '%s'/* && cp -r %s '%s/damaged' && chmod -R u+w '%s' && cd '%s/damaged' && %s", folder, one,
+          folder, folder, folder, table[n].damage);
+    snprintf(path, sizeof path, "%s/damaged", folder);
+    assert_false(case_load(&given, path, why, sizeof why));
+    if (!strstr(why, table[n].complaint)) fail_msg("%s: '%s'", table[n].damage, why);
+  }
+}
+
+/* ---- Variants to hold to the cases: the formula, with the scale that the caller gives ---- */
+
+static void solve(const attn_problem *p, const attn_tensors *x, double scale) {
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const int64_t i = n % p->query_length, h = n / p->query_length % p->query_heads;
+    const int64_t b = n / p->query_length / p->query_heads;
+    const float *q = (const float *)x->query + n * p->head_dim;
+    float *o = (float *)x->output + n * p->value_dim;
+    const attn_range seen = attn_visible_keys(p, b, i);
+    double sum = 0;
+    for (int64_t e = 0; e < p->value_dim; e++) o[e] = 0;
+    for (int64_t j = seen.first; j < seen.end; j++) {
+      const int64_t row = (b * p->kv_heads + h / (p->query_heads / p->kv_heads)) * p->key_length + j;
+      double dot = 0;
+      for (int64_t d = 0; d < p->head_dim; d++)
+        dot += (double)q[d] * ((const float *)x->key)[row * p->head_dim + d];
+      sum += exp(scale * dot);
+      for (int64_t e = 0; e < p->value_dim; e++)
+        o[e] += (float)exp(scale * dot) * ((const float *)x->value)[row * p->value_dim + e];
+    }
+    for (int64_t e = 0; e < p->value_dim && sum > 0; e++) o[e] = (float)(o[e] / sum);
+    if (p->wants_lse) x->lse[n] = (float)log(sum);
+  }
+}
+
+static void solve_right(const attn_problem *p, const attn_tensors *x, void *workspace, int threads) {
+  (void)workspace, (void)threads;
+  solve(p, x, p->scale);
+}
+
+static void solve_with_half_the_scale(const attn_problem *p, const attn_tensors *x, void *workspace,
+                                      int threads) {
+  (void)workspace, (void)threads;
+  solve(p, x, p->scale / 2);
+}
+
+static void write_too_far(const attn_problem *p, const attn_tensors *x, void *workspace, int threads) {
+  (void)workspace, (void)threads;
+  solve(p, x, p->scale);
+  ((unsigned char *)x->output)[-1] = 0;
+}
+
+static const char *only_plain(const attn_problem *p) {
+  return p->has_mask || p->has_bias || p->softcap > 0 ? "takes no mask, bias or softcap" : NULL;
+}
+
+#define VARIANT(text, solver)                                                                                \
+  {                                                                                                          \
+    .name = (text), .summary = (text), .dtypes = 1 << ATTN_FLOAT32, .unsupported = only_plain,               \
+    .run = (solver)                                                                                          \
+  }
+static const attn_variant right = VARIANT("right", solve_right);
+static const attn_variant half_scale = VARIANT("half_scale", solve_with_half_the_scale);
+static const attn_variant too_far = VARIANT("too_far", write_too_far);
+
+/* Runs one variant over three cases, the last of which it does not support. */
+static int verify(const attn_variant *variant, char *said, size_t said_size) {
+  const attn_variant *variants[] = {variant};
+  const char *origins[] = {NULL};
+  const variant_list list = {.variants = variants, .origins = origins, .count = 1};
+  shell("rm -rf '%s'/* && cp -r '%s/../causal_top_left' '%s/../grouped' %s '%s'", folder, one, one, one,
+        folder);
+  FILE *out = tmpfile();
+  assert_non_null(out);
+  const int status = cases_verify(&list, NULL, 0, folder, 1, out);
+  rewind(out);
+  said[fread(said, 1, said_size - 1, out)] = '\0';
+  fclose(out);
+  return status;
+}
+
+static void a_right_variant_passes_and_says_what_it_skipped(void **unused) {
+  (void)unused;
+  char said[4096];
+  assert_int_equal(setenv("ATTN_ISA", "before", 1), 0);
+  const int status = verify(&right, said, sizeof said);
+  if (status != 0 || !strstr(said, "2 cases run, 0 failed") ||
+      !strstr(said, "1 skipped: takes no mask, bias or softcap"))
+    fail_msg("%s", said);
+  assert_string_equal(getenv("ATTN_ISA"), "before");
+  unsetenv("ATTN_ISA");
+}
+
+static void a_wrong_variant_fails_by_the_name_of_each_case(void **unused) {
+  (void)unused;
+  char said[4096];
+  const int status = verify(&half_scale, said, sizeof said);
+  if (status != 1 || !strstr(said, "on case causal_top_left: ") || !strstr(said, "on case grouped: ") ||
+      !strstr(said, "2 cases run, 2 failed"))
+    fail_msg("%s", said);
+}
+
+static void a_write_outside_the_output_fails(void **unused) {
+  (void)unused;
+  char said[4096];
+  const int status = verify(&too_far, said, sizeof said);
+  if (status != 1 || !strstr(said, "wrote outside its buffers")) fail_msg("%s", said);
+}
+
+static void what_cannot_run_is_status_2(void **unused) {
+  (void)unused;
+  const char *names[] = {"unheard_of"};
+  const variant_list list = {.count = 0};
+  assert_int_equal(cases_verify(&list, names, 1, folder, 1, stdout), 2);
+  assert_int_equal(cases_verify(&list, NULL, 0, "/nowhere", 1, stdout), 2);
+  shell("rm -rf '%s'/*", folder);
+  assert_int_equal(cases_verify(&list, NULL, 0, folder, 1, stdout), 2);
+  shell("cp -r %s '%s/short' && chmod -R u+w '%s' && truncate -s 5 '%s/short/q.f32'", one, folder, folder,
+        folder);
+  assert_int_equal(cases_verify(&list, NULL, 0, folder, 1, stdout), 2);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_case_loads_with_its_shapes),
+      cmocka_unit_test(a_damaged_case_is_refused_by_the_name_of_its_file),
+      cmocka_unit_test(a_right_variant_passes_and_says_what_it_skipped),
+      cmocka_unit_test(a_wrong_variant_fails_by_the_name_of_each_case),
+      cmocka_unit_test(a_write_outside_the_output_fails),
+      cmocka_unit_test(what_cannot_run_is_status_2),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,323 @@
+/* Each property can fail: for each there is a fault here that this property sees, and a right kernel passes all.
+ * The kernel is one loop with a fault that is switched on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/heap_calls.h"
+#include "verify/properties.h"
+#include "verify/verify.h"
+
+typedef enum fault {
+  NO_FAULT,
+  OTHER_BITS_EACH_TIME,
+  WORKSPACE_READ,
+  THREAD_DEPENDENT,
+  ALLOCATES,
+  WRONG_WHERE_ALIGNED,
+  READS_BEFORE_ITS_QUERY,
+  LAST_VALUE_LEFT_OUT,
+  WEIGHTS_ALL_OF_ONE,
+  BEYOND_ITS_VALUES,
+  HIDDEN_VALUE_TIMES_ZERO,
+  HIDDEN_KEY_READ,
+  LEFT_BY_ONE,
+  RIGHT_BY_ONE,
+  WRONG_KV_HEAD,
+  FIRST_KEY_TWICE,
+  CLAMPED_SCORES,
+  LSE_WITHOUT_MAXIMUM,
+  LAYOUT_DEPENDENT,
+  LSE_BASE_2,
+  OFFSET_IGNORED,
+  INPUT_CHANGED,
+  OUTPUT_OVERRUN,
+} fault;
+
+static fault planted;
+
+static size_t workspace_size(const attn_problem *p, int threads) {
+  (void)threads;
+  return (size_t)(p->key_length + 1) * sizeof(float);
+}
+
+static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
+  attn_problem changed = *p;
+  if (planted == OFFSET_IGNORED) changed.offset = 0;
+  if (planted == LEFT_BY_ONE && p->left != ATTN_UNLIMITED && p->left > 0) changed.left--;
+  if (planted == RIGHT_BY_ONE && p->right != ATTN_UNLIMITED && p->right > 0) changed.right--;
+  return attn_visible_keys(&changed, b, i);
+}
+
+static const float *vector(const void *data, attn_strides s, int64_t b, int64_t h, int64_t i) {
+  return (const float *)data + b * s.batch + h * s.head + i * s.position;
+}
+
+static float score(const attn_problem *p, const float *q, const float *k, const float *bias, int64_t j) {
+  float dot = 0;
+  for (int64_t d = 0; d < p->head_dim; d++) dot += q[d] * k[d];
+  return dot * (float)p->scale + (bias ? bias[j] : 0);
+}
+
+static float changed_weight(float weight, int64_t j) {
+  if (planted == FIRST_KEY_TWICE && j == 0) return weight * 2;
+  return weight;
+}
+
+static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t i,
+                      float *w) {
+  const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
+  const attn_range keys = visible(p, b, i);
+  const float *q = vector(t->query, p->query, b, h, i);
+  const float *bias = p->has_bias ? vector(t->bias, p->bias, b, h, i) : NULL;
+  float *out = (float *)(uintptr_t)vector(t->output, p->output, b, h, i), max = -INFINITY, sum = 0;
+  for (int64_t j = keys.first; j < keys.end; j++) {
+    w[j] = score(p, q, vector(t->key, p->key, b, kv, j), bias, j);
+    max = fmaxf(max, w[j]);
+  }
+  if (planted == CLAMPED_SCORES)
+    for (int64_t j = keys.first; j < keys.end; j++) w[j] = fminf(w[j], 4);
+  for (int64_t j = keys.first; j < keys.end; j++) sum += w[j] = changed_weight(expf(w[j] - max), j);
+  const float hidden = planted == HIDDEN_KEY_READ ? *vector(t->key, p->key, b, kv, p->key_length - 1) : 0;
+  for (int64_t d = 0; d < p->value_dim; d++) out[d] = isfinite(hidden) ? 0.0f : 1.0f;
+  for (int64_t j = 0; j < p->key_length; j++) {
+    const bool seen = j >= keys.first && j < keys.end;
+    const float weight = seen ? w[j] / sum : 0;
+    if (p->wants_weights)
+      ((float *)(uintptr_t)vector(t->weights, p->weights, b, h, i))[j] =
+          planted == WEIGHTS_ALL_OF_ONE && seen ? 1 : weight;
+    if ((!seen && planted != HIDDEN_VALUE_TIMES_ZERO) ||
+        (planted == LAST_VALUE_LEFT_OUT && j == keys.end - 1))
+      continue;
+    const float *v = vector(t->value, p->value, b, kv, j);
+    for (int64_t d = 0; d < p->value_dim; d++) out[d] += weight * v[d];
+  }
+  if (planted == BEYOND_ITS_VALUES)
+    for (int64_t d = 0; d < p->value_dim; d++) out[d] *= 4;
+  if (planted == READS_BEFORE_ITS_QUERY) out[0] += 0 * ((const volatile float *)t->query)[-1];
+  if (!p->wants_lse) return;
+  float lse = max + logf(sum);
+  if (planted == LSE_WITHOUT_MAXIMUM) lse = logf(sum);
+  if (planted == LSE_BASE_2) lse *= 1.442695f;
+  t->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = sum > 0 ? lse : -INFINITY;
+}
+
+static void *volatile taken;
+
+/* Faults that change one bit. */
+static bool changes_a_bit(const attn_problem *p, const float *workspace, int threads) {
+  static int runs;
+  switch (planted) {
+    case OTHER_BITS_EACH_TIME: return runs++ % 2;
+    case WORKSPACE_READ: return workspace[p->key_length] == 0;
+    case THREAD_DEPENDENT: return threads == 1;
+    case LAYOUT_DEPENDENT: return p->query.position != p->head_dim;
+    default: return false;
+  }
+}
+
+static void run(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
+  const bool changed = changes_a_bit(p, workspace, threads);
+  const int64_t rows = p->batch * p->query_heads * p->query_length;
+  if (planted == ALLOCATES) {
+    taken = malloc(100);
+    free(taken);
+  }
+  for (int64_t n = 0; n < rows; n++)
+    solve_row(p, t, n / p->query_length / p->query_heads, n / p->query_length % p->query_heads,
+              n % p->query_length, workspace);
+  float *out = t->output;
+  if (changed) out[0] = nextafterf(out[0], INFINITY);
+  if (planted == WRONG_WHERE_ALIGNED && (uintptr_t)t->query % 4096 == 0) out[0] += 1;
+  if (planted == INPUT_CHANGED) ((float *)(uintptr_t)t->key)[0] += 1;
+  if (planted == OUTPUT_OVERRUN) out[-1] = 0;
+}
+
+static const char *unsupported(const attn_problem *p) {
+  return p->has_mask || p->softcap > 0 ? "takes no mask and no softcap" : NULL;
+}
+
+static const attn_variant kernel = {.name = "kernel",
+                                    .summary = "three loops",
+                                    .function = ATTN_SOFTMAX,
+                                    .dtypes = 1u << ATTN_FLOAT32,
+                                    .time_exponent = 2,
+                                    .workspace_exponent = 1,
+                                    .unsupported = unsupported,
+                                    .workspace_size = workspace_size,
+                                    .run = run};
+
+static property_verdict verdict_of(const char *text, fault fault, unsigned wanted) {
+  workload w;
+  inputs in;
+  expected known;
+  property_verdict verdict = {0};
+  char why[512] = "";
+  planted = NO_FAULT;
+  if (!workload_parse(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why) ||
+      !expected_solve(&known, &in, 0, why, sizeof why))
+    fail_msg("%s: %s", text, why);
+  properties *posed = properties_prepare(&in, &known, why, sizeof why);
+  planted = fault;
+  if (!posed || !properties_hold(posed, &kernel, wanted, 2, &verdict, why, sizeof why))
+    fail_msg("%s: %s", text, why);
+  planted = NO_FAULT;
+  properties_destroy(posed);
+  expected_destroy(&known);
+  inputs_destroy(&in);
+  return verdict;
+}
+
+static const struct {
+  fault fault;
+  property property;
+  const char *problem, *words;
+} faults[] = {
+    {OTHER_BITS_EACH_TIME, PROPERTY_REPEAT, "full/B:1/H:1/D:8/T:20", "other bits"},
+    {WORKSPACE_READ, PROPERTY_WORKSPACE, "full/B:1/H:1/D:8/T:20", "a workspace full of bytes 0x00"},
+    {THREAD_DEPENDENT, PROPERTY_THREADS, "full/B:1/H:1/D:8/T:20", "with 1 thread than with 2"},
+    {ALLOCATES, PROPERTY_HEAP, "full/B:1/H:1/D:8/T:20", "malloc first, 1 call"},
+    {OUTPUT_OVERRUN, PROPERTY_REPEAT, "full/B:1/H:1/D:8/T:20", "writes beyond"},
+    {WRONG_WHERE_ALIGNED, PROPERTY_EDGES, "full/B:1/H:1/D:8/T:20", "with buffers elsewhere, output["},
+    {INPUT_CHANGED, PROPERTY_REPEAT, "full/B:1/H:1/D:8/T:20", "changes its inputs"},
+    {LAST_VALUE_LEFT_OUT, PROPERTY_ONES, "full/B:1/H:2/D:8/T:20", "with values of one, output["},
+    {WEIGHTS_ALL_OF_ONE, PROPERTY_ONES, "full/B:1/H:2/D:8/T:20/weights", "the sum of weights["},
+    {BEYOND_ITS_VALUES, PROPERTY_BETWEEN, "causal/B:1/H:2/D:8/T:20", "between the values"},
+    {HIDDEN_VALUE_TIMES_ZERO, PROPERTY_HIDDEN, "causal/B:1/H:2/D:8/T:20", "with NaN in keys"},
+    {HIDDEN_KEY_READ, PROPERTY_HIDDEN, "full/B:1/H:2/D:8/T:20/lengths:10", "has other bits"},
+    {WRONG_KV_HEAD, PROPERTY_HIDDEN, "full/B:1/H:4/Hkv:2/D:8/T:20", "in keys that it cannot see"},
+    {LEFT_BY_ONE, PROPERTY_WIDE, "full/B:1/H:2/D:8/T:20/seed:2", "a band as wide"},
+    {RIGHT_BY_ONE, PROPERTY_WIDE, "full/B:1/H:2/D:8/T:20/seed:2", "a band as wide"},
+    {WRONG_KV_HEAD, PROPERTY_GROUPS, "full/B:2/H:4/Hkv:2/D:8/T:20", "repeated for each head"},
+    {FIRST_KEY_TWICE, PROPERTY_ORDER, "causal/B:1/H:2/D:8/T:20", "in another order"},
+    {CLAMPED_SCORES, PROPERTY_SHIFT, "full/B:1/H:2/D:8/T:200/scale:4/bias:hq", "a constant added"},
+    {LSE_WITHOUT_MAXIMUM, PROPERTY_SHIFT, "full/B:1/H:2/D:8/T:20/bias:hq/lse",
+     "a constant added to its scores, lse["},
+    {LSE_WITHOUT_MAXIMUM, PROPERTY_SHIFT, "full/B:1/H:2/D:8/T:20/lse",
+     "a constant added to its scores, lse["},
+    {LAYOUT_DEPENDENT, PROPERTY_LAYOUT, "full/B:1/H:2/D:8/T:20", "in [B, T, H, D]"},
+    {LSE_BASE_2, PROPERTY_HALVES, "full/B:1/H:2/D:8/T:20/lse", "against its two halves"},
+    {OFFSET_IGNORED, PROPERTY_HALVES, "causal/B:1/H:2/D:8/T:20", "against its two halves"},
+};
+
+static void each_fault_is_seen_by_its_property(void **state) {
+  (void)state;
+  unsigned seen = 0;
+  for (size_t n = 0; n < sizeof faults / sizeof *faults; n++) {
+    const unsigned bit = 1u << faults[n].property;
+    const char *name = property_name(faults[n].property);
+    seen |= bit;
+    if (faults[n].property == PROPERTY_HEAP && !heap_calls_are_seen()) continue;
+    const property_verdict right = verdict_of(faults[n].problem, NO_FAULT, bit);
+    if (right.failed || right.checked != bit)
+      fail_msg("'%s' without a fault on %s: checked %u, %s", name, faults[n].problem, right.checked,
+               right.failed ? right.problem : "passed");
+    const property_verdict wrong = verdict_of(faults[n].problem, faults[n].fault, bit);
+    if (!wrong.failed) fail_msg("'%s' does not see fault %d", name, (int)faults[n].fault);
+    if (!strstr(wrong.problem, faults[n].words) || strncmp(wrong.problem, name, strlen(name)) != 0)
+      fail_msg("'%s' is not in: %s", faults[n].words, wrong.problem);
+  }
+  assert_int_equal(seen, PROPERTIES_ALL);
+}
+
+/* A guard page stands before each buffer, so the kernel crashes; with the buffers at the back it does not. */
+static void a_read_before_a_buffer_faults(void **state) {
+  (void)state;
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGSEGV, SIG_DFL); /* cmocka would go on with the next test */
+    if (!freopen("/dev/null", "w", stderr)) _exit(2);
+    verdict_of("full/B:1/H:1/D:8/T:20", READS_BEFORE_ITS_QUERY, 1u << PROPERTY_REPEAT);
+    verdict_of("full/B:1/H:1/D:8/T:20", READS_BEFORE_ITS_QUERY, 1u << PROPERTY_EDGES);
+    _exit(0);
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void a_right_kernel_keeps_every_property(void **state) {
+  (void)state;
+  unsigned checked = 0;
+  for (int64_t n = 0; n < 60; n++) {
+    const workload w = properties_problem(3, n);
+    const attn_problem problem = workload_problem(&w);
+    char name[WORKLOAD_NAME_BYTES];
+    workload_name(&w, name);
+    if (attn_unsupported(&kernel, &problem)) continue;
+    const property_verdict verdict = verdict_of(name, NO_FAULT, PROPERTIES_ALL);
+    if (verdict.failed) fail_msg("%s: %s", name, verdict.problem);
+    checked |= verdict.checked;
+  }
+  assert_int_equal(checked | (heap_calls_are_seen() ? 0 : 1u << PROPERTY_HEAP), PROPERTIES_ALL);
+}
+
+static void problems_without_rows_or_keys_say_nothing(void **state) {
+  (void)state;
+  assert_int_equal(verdict_of("full/B:2/H:2/D:8/Tq:0/Tk:7", NO_FAULT, PROPERTIES_ALL).checked, 0);
+  assert_int_equal(verdict_of("full/B:0/H:2/D:8/T:7", NO_FAULT, PROPERTIES_ALL).failed, 0);
+  assert_int_equal(verdict_of("full/B:2/H:2/D:8/Tq:5/Tk:0/lse", NO_FAULT, PROPERTIES_ALL).failed, 0);
+  assert_int_equal(verdict_of("full/B:2/H:2/D:8/Dv:0/T:5/lse", NO_FAULT, PROPERTIES_ALL).failed, 0);
+}
+
+static void random_problems_are_sound_and_small(void **state) {
+  (void)state;
+  for (int64_t n = 0; n < 2000; n++) {
+    const workload w = properties_problem(9, n);
+    const attn_problem problem = workload_problem(&w);
+    char why[256] = "", name[WORKLOAD_NAME_BYTES];
+    workload_name(&w, name);
+    if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
+    assert_true(properties_can_be_held(&w));
+  }
+}
+
+/* The subcommand on this one kernel, with a fault that nothing but a property can see. */
+static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) {
+  (void)state;
+  const attn_variant *variants[] = {&kernel};
+  const char *origins[] = {"./mine.so"}, *problem = "full/B:1/H:2/D:16/T:20";
+  const variant_list list = {.variants = variants, .origins = origins, .count = 1};
+  verify_options options = {.problems = &problem,
+                            .problem_count = 1,
+                            .threads = 2,
+                            .seed = 1,
+                            .plugins = origins,
+                            .plugin_count = 1};
+  char *text;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  planted = LAYOUT_DEPENDENT;
+  assert_int_equal(verify_all(&list, &options, out), 1);
+  planted = NO_FAULT;
+  fclose(out);
+  if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
+      !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
+                    "--threads 2 --plugin './mine.so'\n") ||
+      !strstr(text, "14 properties held on 1 problem: "))
+    fail_msg("%s", text);
+  free(text);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_read_before_a_buffer_faults), /* first: OpenMP's threads do not survive a fork */
+      cmocka_unit_test(each_fault_is_seen_by_its_property),
+      cmocka_unit_test(a_right_kernel_keeps_every_property),
+      cmocka_unit_test(problems_without_rows_or_keys_say_nothing),
+      cmocka_unit_test(random_problems_are_sound_and_small),
+      cmocka_unit_test(a_failure_is_printed_with_the_command_that_repeats_it),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
