@@ -65,6 +65,14 @@ static bool has_isa(const variant_list *list, const char *isa) {
   return set && *set;
 }
 
+/* True when a list with spaces between its words, or NULL, has this one. */
+static bool has_word(const char *list, const char *word) {
+  const size_t length = strlen(word);
+  for (const char *at = list; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+    if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
+  return false;
+}
+
 static void add(gate_set *set, const attn_variant *variant, const workload *w, int threads,
                 bool against_itself, const gate_options *options) {
   if (set->count == GATE_MAX_BENCHMARKS) return;
@@ -81,10 +89,7 @@ static void add(gate_set *set, const attn_variant *variant, const workload *w, i
   if (length >= (int)sizeof benchmark->name) return;
   if (asked_isa(options) && !against_itself && !hold_to_isa(benchmark, asked_isa(options))) return;
   if (options->only && !against_itself && !strstr(benchmark->name, options->only)) return;
-  char word[GATE_WORD_BYTES + 2], words[2048];
-  snprintf(word, sizeof word, " %s ", variant->name);
-  snprintf(words, sizeof words, " %s ", options->identical ? options->identical : "");
-  benchmark->identical = strstr(words, word) != NULL;
+  benchmark->identical = has_word(options->identical, variant->name);
   set->count++;
 }
 

@@ -150,6 +150,23 @@ static void wrong_results_cannot_be_accepted(void **state) {
   gate_findings_destroy(&findings);
 }
 
+/* Longer than a buffer for all names could be. */
+static void a_variant_is_identical_wherever_its_name_stands(void **state) {
+  (void)state;
+  static char names[8192];
+  static gate_set set;
+  char why[512];
+  variant_list variants = {0};
+  assert_true(variant_list_add(&variants, ATTN_BUILD_DIR "/attnbench_variants.so", why, sizeof why));
+  snprintf(names, sizeof names, "%*sfused", (int)sizeof names - 8, "some_variant ");
+  const gate_options options = {.identical = names};
+  gate_set_fill(&set, &variants, &variants, &options);
+  assert_true(set.count > 0);
+  for (size_t n = 0; n < set.count; n++)
+    assert_int_equal(set.benchmarks[n].identical, strcmp(set.benchmarks[n].variant, "fused") == 0);
+  variant_list_destroy(&variants);
+}
+
 /* ---- files and calls ---- */
 
 static int set_up(void **state) {
@@ -279,6 +296,7 @@ int main(void) {
       cmocka_unit_test(growth_beyond_what_is_declared_is_found_without_any_base),
       cmocka_unit_test(a_commit_message_accepts_what_it_names_and_nothing_else),
       cmocka_unit_test(wrong_results_cannot_be_accepted),
+      cmocka_unit_test(a_variant_is_identical_wherever_its_name_stands),
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
