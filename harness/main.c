@@ -377,11 +377,12 @@ static int run_machine(const options *options) {
 static int run_plots(const options *options) {
   char why[WHY_BYTES];
   report report = {0};
-  char *path = strdup(options->file);
+  const char *file = options->words.items[0];
+  char *path = strdup(file);
   if (!path) return complain("out of memory");
   const char *folder = options->out ? options->out : dirname(path);
   const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
-  bool drawn = report_read(&report, options->file, why, sizeof why) &&
+  bool drawn = report_read(&report, file, why, sizeof why) &&
                (!options->out || make_folder(options->out, why, sizeof why)) &&
                report_plot(&report, scripts, folder, why, sizeof why);
   if (drawn) printf("The pictures lie in %s\n", folder);
@@ -390,13 +391,47 @@ static int run_plots(const options *options) {
   return drawn ? STATUS_GOOD : complain(why);
 }
 
+/* ---- the gate ---- */
+
+static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
+
+static int run_gate(const options *options) {
+  const gate_options how = {
+      .heads = texts(&options->gate.heads),
+      .head_count = options->gate.heads.count,
+      .bases = texts(&options->gate.bases),
+      .base_count = options->gate.bases.count,
+      .why_no_base = options->gate.why_no_base,
+      .base_name = options->gate.base_name,
+      .identical = options->gate.identical,
+      .accepted = texts(&options->gate.accepted),
+      .accepted_count = options->gate.accepted.count,
+      .write_facts = options->gate.write_facts,
+      .head_facts = options->gate.head_facts,
+      .base_facts = options->gate.base_facts,
+      .baseline = options->gate.baseline,
+      .out = options->out,
+      .scripts = options->scripts,
+      .only = options->gate.only,
+      .shadow = options->gate.shadow,
+      .facts = options->gate.facts || !options->gate.times,
+      .times = options->gate.times || !options->gate.facts,
+      .budget = options->gate.budget,
+      .smallest = options->gate.smallest / 100,
+      .cases = options->gate.cases,
+      .seed = options->seed,
+  };
+  return gate_run(&how);
+}
+
 static int run(const options *options) {
-  if (options->command == COMMAND_HELP) options_help(stdout);
+  if (options->command == COMMAND_HELP) options_help(options->about, stdout);
   if (options->command == COMMAND_VERSION)
     printf("attnbench %s, interface %d\n", ATTNBENCH_VERSION, ATTN_INTERFACE_VERSION);
   if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);
+  if (options->command == COMMAND_GATE) return run_gate(options);
 
   char why[WHY_BYTES];
   variant_list list = {0};
@@ -416,7 +451,6 @@ static int run(const options *options) {
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
-  if (argc > 1 && strcmp(argv[1], "gate") == 0) return gate_main(argc - 1, argv + 1);
   /* What the program runs of itself, with its own few arguments. */
   if (argc > 1 && strcmp(argv[1], "gate-measure") == 0) return gate_measure_main(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);

@@ -89,6 +89,9 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"list --plugin " PLUGINS "other_version.so", "version"},
       {"list --plugin " PLUGINS "taken_name.so", "naive"},
       {"verify --cases nowhere", "nowhere"},
+      {"gate --head x.so --base y.so --base z.so --times", "2 --base and 1 --head"},
+      {"gate --cases folder", "--cases takes a whole number"},
+      {"help frobnicate", "the commands are"},
       {"plots nowhere.json", "nowhere.json"},
       {"plots broken.json", "broken.json"},
       {"plots other.json", "other.json"},
@@ -150,6 +153,20 @@ static void the_help_names_every_option(void **state) {
                                         "--benchmark_color",
                                         "--benchmark_counters_tabular"};
   for (size_t i = 0; i < sizeof options / sizeof *options; i++) expect("--help", 0, options[i], NULL);
+}
+
+static void the_help_of_one_command_is_its_own(void **state) {
+  (void)state;
+  static outcome outcome;
+  static const char *const lines[] = {"gate --help", "help gate", "gate --budget -h --accept --help -h"};
+  for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+    run_program(lines[n], &outcome);
+    if (outcome.status != 0 || !strstr(outcome.out, "holds a head to a base") ||
+        !strstr(outcome.out, "3 the controls moved") || !strstr(outcome.out, "  --identical NAMES ") ||
+        strstr(outcome.out, "--variant"))
+      fail_msg("attnbench %s: status %d:\n%s%s", lines[n], outcome.status, outcome.out, outcome.err);
+  }
+  expect("verify --help", 0, "attnbench verify [options]: ", NULL);
 }
 
 static void list_names_every_variant_and_those_of_a_plugin(void **state) {
@@ -234,6 +251,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bad_input_gives_status_2_one_line_and_nothing_on_stdout),
       cmocka_unit_test(the_help_names_every_option),
+      cmocka_unit_test(the_help_of_one_command_is_its_own),
       cmocka_unit_test(list_names_every_variant_and_those_of_a_plugin),
       cmocka_unit_test(points_are_named_without_being_measured),
       cmocka_unit_test(a_crash_names_the_variant_and_the_problem),

@@ -15,9 +15,7 @@
 #include "problem/workload.h"
 
 enum {
-  GATE_MAX_LINKS = 8,
   GATE_MAX_BENCHMARKS = 128,
-  GATE_MAX_ACCEPTED = 64,
   GATE_MAX_SCREENS = 32,
   GATE_CONFIRMATIONS = 16, /* processes: 2^-16 is below 0.01 / 650, so that Holm leaves room for them all */
   GATE_NAME_BYTES = 256,
@@ -32,14 +30,15 @@ typedef enum gate_status {
 } gate_status;
 
 typedef struct gate_options {
-  const char *program; /* this program, which measures in processes of its own */
-  const char *bases[GATE_MAX_LINKS], *heads[GATE_MAX_LINKS]; /* the links; no base: no timing verdict */
-  size_t base_count, head_count;
+  const char *program; /* this program, which measures in processes of its own; gate_run finds it */
+  const char *const *bases, *const *heads; /* the links; no base: no timing verdict */
+  size_t base_count, head_count;           /* the same where there are bases */
   const char *why_no_base;                 /* in words */
   const char *base_name;                   /* as people know it, for the report and for commands */
   const char *identical;                   /* variants whose object code is the base's, separated by spaces */
-  const char *accepted[GATE_MAX_ACCEPTED]; /* "KIND VARIANT reason" */
+  const char *const *accepted;             /* "KIND VARIANT reason" */
   size_t accepted_count;
+  const char *write_facts;             /* only write the head's facts to this file; NULL: hold head to base */
   const char *head_facts, *base_facts; /* files, or NULL */
   const char *baseline;                /* the committed file, or NULL */
   const char *out;                     /* a folder */
@@ -222,6 +221,6 @@ json_t *gate_report_json(const gate_findings *findings, const gate_times *times,
                          gate_status status);
 
 /* The program's `gate` command; an exit status. */
-int gate_main(int argc, char **argv);
+int gate_run(const gate_options *options);
 
 #endif

@@ -130,7 +130,7 @@ static void a_commit_message_accepts_what_it_names_and_nothing_else(void **state
                {"workspace", false},
                {"", false}};
   for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
-    const gate_options options = {.base_name = "main", .accepted = {lines[n].text}, .accepted_count = 1};
+    const gate_options options = {.base_name = "main", .accepted = &lines[n].text, .accepted_count = 1};
     compared result = compare("threads:1\": 1000}", "threads:1\": 1001}", true, &options);
     const gate_times none = {.measured = false};
     assert_int_equal(result.findings.count, 1);
@@ -143,10 +143,25 @@ static void a_commit_message_accepts_what_it_names_and_nothing_else(void **state
 
 static void wrong_results_cannot_be_accepted(void **state) {
   (void)state;
-  const gate_options options = {.accepted = {"wrong all we like it so"}, .accepted_count = 1};
+  const char *const accepted = "wrong all we like it so";
+  const gate_options options = {.accepted = &accepted, .accepted_count = 1};
   gate_findings findings = {0};
   assert_true(gate_find(&findings, &options, GATE_WRONG, "fused", "fused/T:1", "wrong"));
   assert_false(findings.items[0].accepted);
+  gate_findings_destroy(&findings);
+}
+
+/* 64 was once the limit, and what came after was dropped without a word. */
+static void the_last_of_many_trailers_counts(void **state) {
+  (void)state;
+  enum { TRAILERS = 1000 };
+  const char *accepted[TRAILERS];
+  for (size_t n = 0; n < TRAILERS; n++) accepted[n] = "workspace linear a second panel";
+  accepted[TRAILERS - 1] = "workspace fused a second panel";
+  const gate_options options = {.accepted = accepted, .accepted_count = TRAILERS};
+  gate_findings findings = {0};
+  assert_true(gate_find(&findings, &options, GATE_WORKSPACE, "fused", "fused/T:1", "1001 after 1000"));
+  assert_true(findings.items[0].accepted);
   gate_findings_destroy(&findings);
 }
 
@@ -249,6 +264,10 @@ static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state)
   expect(PROGRAM " gate" HEAD " --no-base why --budget soon", 2,
          "--budget takes seconds, 1 or more, not 'soon'");
   expect(PROGRAM " gate" HEAD " --no-base why --smallest", 2, "--smallest needs a value");
+  expect(PROGRAM " gate" HEAD HEAD " --base base.so --times", 2, "there are 1 --base and 2 --head");
+  expect(PROGRAM " gate" HEAD " --no-base why --identical '' --accept --help --budget 0.5", 2,
+         "--budget takes seconds, 1 or more");
+  expect(PROGRAM " gate" HEAD HEAD " --write-facts facts.json", 2, "one --head; there are 2");
   expect(PROGRAM " gate" HEAD " --no-base 'it does not build' --times", 2, "it does not build");
   expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/tests/plugins/other_version.so --times", 2,
          "version");
@@ -296,6 +315,7 @@ int main(void) {
       cmocka_unit_test(growth_beyond_what_is_declared_is_found_without_any_base),
       cmocka_unit_test(a_commit_message_accepts_what_it_names_and_nothing_else),
       cmocka_unit_test(wrong_results_cannot_be_accepted),
+      cmocka_unit_test(the_last_of_many_trailers_counts),
       cmocka_unit_test(a_variant_is_identical_wherever_its_name_stands),
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),

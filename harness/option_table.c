@@ -1,0 +1,190 @@
+/* See option_table.h. */
+#include "option_table.h"
+
+#include <stdio.h>
+
+/* In the order in which the help lists them. */
+static const command_row commands[COMMAND_COUNT] = {
+    [COMMAND_BENCH] = {"bench", SHOWN, 0, "[bench] [options]",
+                       "measure a sweep of T for each variant, each point verified first", NULL, NULL},
+    [COMMAND_VERIFY] = {"verify", SHOWN, 0, "verify [options]",
+                        "hold variants to the reference over a grid and random problems", NULL, NULL},
+    [COMMAND_FUZZ] = {"fuzz", SHOWN, 0, "fuzz [options]", "random problems without end; shrink what fails",
+                      NULL, NULL},
+    [COMMAND_LIST] = {"list", SHOWN, 0, "list", "variants, instruction sets and presets", NULL, NULL},
+    [COMMAND_MACHINE] = {"machine", SHOWN, 0, "machine", "what this machine is and what it can do at best",
+                         NULL, NULL},
+    [COMMAND_PLOTS] = {"plots", SHOWN, 1, "plots RESULTS.json", "draw the pictures of a run again", NULL,
+                       NULL},
+    [COMMAND_GATE] =
+        {"gate", SHOWN_APART, 0, "gate [options]", "what scripts/gate.sh runs; gate --help lists its options",
+         "attnbench gate holds a head to a base; scripts/gate.sh, or `make gate`, builds both and "
+         "calls it.",
+         "0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved."},
+    [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND]", "this text, or what one command takes", NULL, NULL},
+    [COMMAND_VERSION] = {"version", SHOWN, 0, "version", "the version", NULL, NULL},
+};
+
+enum {
+  IN_BENCH = 1 << COMMAND_BENCH,
+  IN_VERIFY = 1 << COMMAND_VERIFY,
+  IN_FUZZ = 1 << COMMAND_FUZZ,
+  IN_LIST = 1 << COMMAND_LIST,
+  IN_MACHINE = 1 << COMMAND_MACHINE,
+  IN_PLOTS = 1 << COMMAND_PLOTS,
+  IN_GATE = 1 << COMMAND_GATE
+};
+
+/* Far beyond any memory, and small enough that sums of two sizes cannot overflow. */
+#define LARGEST_SIZE (INT64_C(1) << 40)
+
+#define AT(field) offsetof(options, field)
+#define NO_LIMITS 0, 0, NULL
+#define SIZES_FROM(minimum) minimum, LARGEST_SIZE, NULL
+#define PATH 0, 4000, NULL /* so that a path of a file beside it fits into Linux's 4096 bytes */
+
+static const option_row rows[] = {
+    {"--variant", "NAME,...", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_WORDS, AT(variants), NO_LIMITS,
+     "only these variants; repeatable (all)"},
+    {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
+     "add the variants of a shared object; repeatable"},
+    {"--problem", "TEXT", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_ITEM, AT(problems), NO_LIMITS,
+     "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench, verify;\n"
+     "fuzz: shrink it, for the one variant named, which fails it"},
+    {"--preset", "NAME,...", IN_BENCH, KIND_WORDS, AT(presets), NO_LIMITS,
+     "attention shapes of real models; 'list' names them; repeatable"},
+    {"--batch", "B", IN_BENCH, KIND_INTEGER, AT(batch), SIZES_FROM(1), "batch entries (1)"},
+    {"--heads", "H", IN_BENCH, KIND_INTEGER, AT(heads), SIZES_FROM(1), "query heads (4)"},
+    {"--kv-heads", "HKV", IN_BENCH, KIND_INTEGER, AT(kv_heads), SIZES_FROM(1),
+     "key/value heads, a divisor of H (H; multi_query 1, grouped_query 2)"},
+    {"--head-dim", "D", IN_BENCH, KIND_INTEGER, AT(head_dim), SIZES_FROM(1),
+     "width of queries and keys (64)"},
+    {"--value-dim", "DV", IN_BENCH, KIND_INTEGER, AT(value_dim), SIZES_FROM(1), "width of values (D)"},
+    {"--lengths", "T,...", IN_BENCH, KIND_LENGTHS, AT(lengths), SIZES_FROM(1),
+     "sequence lengths: numbers or ranges, A:B in doublings, A:B:xN, A:B:+N\n"
+     "(128:8192; 128:65536 where time grows as T)"},
+    {"--causal", NULL, IN_BENCH, KIND_FLAG, AT(causal), NO_LIMITS, "a query sees no later key"},
+    {"--window", "W", IN_BENCH, KIND_INTEGER, AT(window), SIZES_FROM(0),
+     "a query sees itself and the W keys before it (sliding_window 512, others all)"},
+    {"--threads", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096, NULL,
+     "threads that a kernel may use (the processors this process may use; fuzz: 1 to 8 in turn)"},
+    {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
+     "hold our variants to this instruction set (bench: the fastest; verify, fuzz: each in turn)"},
+    {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SEED, AT(seed), NO_LIMITS,
+     "of all random input, but where a problem names its own (1)"},
+    {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), PATH,
+     "write results.json, results.csv, console.txt, summary.txt and the plots there"},
+    {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
+     "the same as --benchmark_min_time"},
+    {"--repetitions", "N", IN_BENCH, KIND_INTEGER, AT(repetitions), 1, 1000000, NULL,
+     "the same as --benchmark_repetitions"},
+    {"--precision", "PERCENT", IN_BENCH, KIND_PERCENT, AT(precision), NO_LIMITS,
+     "repeat a point until its median is known to so much either way (1%)"},
+    {"--point-budget", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_budget), NO_LIMITS,
+     "or until its repetitions have taken so long; six are always made (1)"},
+    {"--point-limit", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_limit), NO_LIMITS,
+     "skip a point when a single run would take longer (8)"},
+    {"--cold", NULL, IN_BENCH, KIND_FLAG, AT(cold), NO_LIMITS,
+     "rotate inputs, so that each iteration finds its own in no cache (false)"},
+    {"--instructions", NULL, IN_BENCH, KIND_FLAG, AT(instructions), NO_LIMITS,
+     "count the instructions of kernels, where valgrind is installed (true)"},
+    {"--brief", NULL, IN_BENCH, KIND_FLAG, AT(brief), NO_LIMITS,
+     "one row a point on the console, its median; =false: every repetition and aggregate (true)"},
+    {"--quiet", NULL, IN_BENCH, KIND_FLAG, AT(quiet), NO_LIMITS, "no progress, no notes"},
+    {"--count", "N", IN_VERIFY, KIND_INTEGER, AT(count), 0, 1000000000, NULL,
+     "random problems for each variant, after the fixed grid (100)"},
+    {"--fail-fast", NULL, IN_VERIFY, KIND_FLAG, AT(fail_fast), NO_LIMITS, "stop at the first failure"},
+    {"--seconds", "SECONDS", IN_FUZZ, KIND_SECONDS, AT(seconds), NO_LIMITS,
+     "how long to search, and then to shrink a failure at most (60)"},
+    {"--cases", "FOLDER", IN_VERIFY, KIND_TEXT, AT(cases), PATH,
+     "hold the variants to a folder of given answers instead"},
+    {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(scripts), PATH,
+     "where the gnuplot files lie (those of the source tree)"},
+    {"--benchmark_filter", "REGEX", IN_BENCH, KIND_TEXT, AT(filter), NO_LIMITS,
+     "only points whose name matches; with a '-' in front, all others"},
+    {"--benchmark_list_tests", NULL, IN_BENCH, KIND_FLAG, AT(list_tests), NO_LIMITS,
+     "print the names of the points and stop"},
+    {"--benchmark_min_time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
+     "shortest time of one repetition, or N iterations exactly; without a number of\n"
+     "repetitions: of all together, each a tenth of it (0.5s)"},
+    {"--benchmark_min_warmup_time", "SECONDS", IN_BENCH, KIND_SECONDS, AT(min_warmup_time), NO_LIMITS,
+     "unmeasured running before a point, beyond what it takes to settle (0)"},
+    {"--benchmark_repetitions", "N", IN_BENCH, KIND_INTEGER, AT(repetitions), 1, 1000000, NULL,
+     "exactly so many of each point (as --precision takes)"},
+    {"--benchmark_report_aggregates_only", NULL, IN_BENCH, KIND_FLAG, AT(report_aggregates_only), NO_LIMITS,
+     "no single repetitions in the files"},
+    {"--benchmark_display_aggregates_only", NULL, IN_BENCH, KIND_FLAG, AT(display_aggregates_only), NO_LIMITS,
+     "no single repetitions on the console"},
+    {"--benchmark_enable_random_interleaving", NULL, IN_BENCH, KIND_FLAG, AT(random_interleaving), NO_LIMITS,
+     "repetitions of different points in random order (true)"},
+    {"--benchmark_format", "FORMAT", IN_BENCH, KIND_TEXT, AT(format), 0, 0, "console|json|csv",
+     "what is printed (console)"},
+    {"--benchmark_out", "FILE", IN_BENCH, KIND_TEXT, AT(out_file), PATH, "write the report there too"},
+    {"--benchmark_out_format", "FORMAT", IN_BENCH, KIND_TEXT, AT(out_format), 0, 0, "json|console|csv",
+     "of that file (json)"},
+    {"--benchmark_time_unit", "UNIT", IN_BENCH, KIND_TEXT, AT(time_unit), 0, 0, "ns|us|ms|s",
+     "of all times (what suits each)"},
+    {"--benchmark_dry_run", NULL, IN_BENCH, KIND_FLAG, AT(dry_run), NO_LIMITS,
+     "run each point once, to see that it runs"},
+    {"--benchmark_color", "WHEN", IN_BENCH, KIND_TEXT, AT(color), 0, 0, "auto|true|yes|1|false|no|0",
+     "colours on the console (auto: on a terminal)"},
+    {"--benchmark_context", "KEY=VALUE,...", IN_BENCH, KIND_PAIRS, AT(context), NO_LIMITS,
+     "more context for the record; repeatable"},
+    {"--benchmark_counters_tabular", NULL, IN_BENCH, KIND_FLAG, AT(counters_tabular), NO_LIMITS,
+     "accepted: counters always stand in columns"},
+
+    {"--head", "FILE.so", IN_GATE, KIND_ITEM, AT(gate.heads), NO_LIMITS, "a link of the head; repeatable"},
+    {"--base", "FILE.so", IN_GATE, KIND_ITEM, AT(gate.bases), NO_LIMITS,
+     "a link of the base; repeatable, as often as --head"},
+    {"--no-base", "REASON", IN_GATE, KIND_TEXT, AT(gate.why_no_base), NO_LIMITS,
+     "why there is no base; then there is no verdict on times"},
+    {"--base-name", "TEXT", IN_GATE, KIND_TEXT, AT(gate.base_name), NO_LIMITS, "what people call the base"},
+    {"--identical", "NAMES", IN_GATE, KIND_NOTE, AT(gate.identical), NO_LIMITS,
+     "variants whose object code is the base's, with spaces between"},
+    {"--accept", "TEXT", IN_GATE, KIND_ITEM, AT(gate.accepted), NO_LIMITS,
+     "what a commit message accepts, 'KIND VARIANT reason'; repeatable"},
+    {"--baseline", "FILE", IN_GATE, KIND_TEXT, AT(gate.baseline), PATH, "the committed facts"},
+    {"--write-facts", "FILE", IN_GATE, KIND_TEXT, AT(gate.write_facts), PATH,
+     "write the head's facts there and end; with --baseline, its facts of other compilers\n"
+     "and instruction sets are kept"},
+    {"--head-facts", "FILE", IN_GATE, KIND_TEXT, AT(gate.head_facts), PATH,
+     "what --write-facts wrote for the head"},
+    {"--base-facts", "FILE", IN_GATE, KIND_TEXT, AT(gate.base_facts), PATH, "and for the base"},
+    {"--out", "FOLDER", IN_GATE, KIND_TEXT, AT(out), PATH, "where the report and the pictures go"},
+    {"--scripts", "FOLDER", IN_GATE, KIND_TEXT, AT(scripts), PATH,
+     "the folder of the gnuplot files; without it no pictures"},
+    {"--facts", NULL, IN_GATE, KIND_FLAG, AT(gate.facts), NO_LIMITS, "only the deterministic part"},
+    {"--times", NULL, IN_GATE, KIND_FLAG, AT(gate.times), NO_LIMITS, "only the timing part"},
+    {"--benchmark", "TEXT", IN_GATE, KIND_TEXT, AT(gate.only), NO_LIMITS,
+     "only benchmarks with this in their names, confirmed straight away"},
+    {"--budget", "SECONDS", IN_GATE, KIND_SECONDS, AT(gate.budget), 1, 0, NULL, "for times (120)"},
+    {"--smallest", "PERCENT", IN_GATE, KIND_PERCENT, AT(gate.smallest), 0, 100, NULL,
+     "the smallest slowdown that is called (2)"},
+    {"--shadow", NULL, IN_GATE, KIND_FLAG, AT(gate.shadow), NO_LIMITS, "times are reported and fail nothing"},
+    {"--cases", "N", IN_GATE, KIND_INTEGER, AT(gate.cases), 0, 1000000, NULL,
+     "random problems of the verification (5)"},
+    {"--seed", "N", IN_GATE, KIND_SEED, AT(seed), NO_LIMITS, "of the order of everything (the time)"},
+};
+
+const option_row *option_rows(size_t *count) {
+  *count = sizeof rows / sizeof *rows;
+  return rows;
+}
+
+const command_row *option_command(command command) { return &commands[command]; }
+
+unsigned option_public_commands(void) {
+  unsigned public = 0;
+  for (unsigned n = 0; n < COMMAND_COUNT; n++) public |= (unsigned)(commands[n].visibility != HIDDEN) << n;
+  return public;
+}
+
+void option_name_commands(unsigned wanted, char *text, size_t size) {
+  size_t used = 0;
+  *text = '\0';
+  for (unsigned n = 0; n < COMMAND_COUNT && used < size; n++) {
+    if (!(wanted >> n & 1)) continue;
+    const char *before = used == 0 ? "" : wanted >> n == 1 ? " and " : ", ";
+    used += (size_t)snprintf(text + used, size - used, "%s%s", before, commands[n].name);
+  }
+}
