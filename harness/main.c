@@ -424,6 +424,19 @@ static int run_gate(const options *options) {
   return gate_run(&how);
 }
 
+static int run_gate_measure(const options *options) {
+  const gate_measurement what = {
+      .base = options->gate.bases.items[0],
+      .head = options->gate.heads.items[0],
+      .itself = options->gate.itself,
+      .seed = options->seed,
+      .quads = (size_t)options->gate.quads,
+      .words = texts(&options->words),
+      .word_count = options->words.count,
+  };
+  return gate_measure(&what);
+}
+
 static int run(const options *options) {
   if (options->command == COMMAND_HELP) options_help(options->about, stdout);
   if (options->command == COMMAND_VERSION)
@@ -432,6 +445,10 @@ static int run(const options *options) {
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);
   if (options->command == COMMAND_GATE) return run_gate(options);
+  if (options->command == COMMAND_GATE_MEASURE) return run_gate_measure(options);
+  if (options->command == COMMAND_COUNT_INSTRUCTIONS)
+    return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,
+                              texts(&options->words), options->words.count);
 
   char why[WHY_BYTES];
   variant_list list = {0};
@@ -451,9 +468,6 @@ static int run(const options *options) {
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
-  /* What the program runs of itself, with its own few arguments. */
-  if (argc > 1 && strcmp(argv[1], "gate-measure") == 0) return gate_measure_main(argc - 1, argv + 1);
-  if (argc > 1 && strcmp(argv[1], "count-instructions") == 0) return instructions_main(argc - 1, argv + 1);
   options options;
   int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
   options_destroy(&options);

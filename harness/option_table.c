@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#define NO_LIMIT_OF_WORDS SIZE_MAX
+
 /* In the order in which the help lists them. */
 static const command_row commands[COMMAND_COUNT] = {
     [COMMAND_BENCH] = {"bench", SHOWN, 0, "[bench] [options]",
@@ -23,6 +25,13 @@ static const command_row commands[COMMAND_COUNT] = {
          "0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved."},
     [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND]", "this text, or what one command takes", NULL, NULL},
     [COMMAND_VERSION] = {"version", SHOWN, 0, "version", "the version", NULL, NULL},
+    [COMMAND_GATE_MEASURE] =
+        {"gate-measure", HIDDEN, NO_LIMIT_OF_WORDS,
+         "gate-measure [options] VARIANT PROBLEM THREADS ISA ITERATIONS AGAINST_ITSELF ...",
+         "one measuring process of the gate", NULL, NULL},
+    [COMMAND_COUNT_INSTRUCTIONS] = {"count-instructions", HIDDEN, NO_LIMIT_OF_WORDS,
+                                    "count-instructions [options] VARIANT PROBLEM ...",
+                                    "what is run under valgrind to count instructions", NULL, NULL},
 };
 
 enum {
@@ -32,7 +41,9 @@ enum {
   IN_LIST = 1 << COMMAND_LIST,
   IN_MACHINE = 1 << COMMAND_MACHINE,
   IN_PLOTS = 1 << COMMAND_PLOTS,
-  IN_GATE = 1 << COMMAND_GATE
+  IN_GATE = 1 << COMMAND_GATE,
+  IN_GATE_MEASURE = 1 << COMMAND_GATE_MEASURE,
+  IN_COUNT_INSTRUCTIONS = 1 << COMMAND_COUNT_INSTRUCTIONS
 };
 
 /* Far beyond any memory, and small enough that sums of two sizes cannot overflow. */
@@ -133,8 +144,9 @@ static const option_row rows[] = {
     {"--benchmark_counters_tabular", NULL, IN_BENCH, KIND_FLAG, AT(counters_tabular), NO_LIMITS,
      "accepted: counters always stand in columns"},
 
-    {"--head", "FILE.so", IN_GATE, KIND_ITEM, AT(gate.heads), NO_LIMITS, "a link of the head; repeatable"},
-    {"--base", "FILE.so", IN_GATE, KIND_ITEM, AT(gate.bases), NO_LIMITS,
+    {"--head", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.heads), NO_LIMITS,
+     "a link of the head; repeatable"},
+    {"--base", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.bases), NO_LIMITS,
      "a link of the base; repeatable, as often as --head"},
     {"--no-base", "REASON", IN_GATE, KIND_TEXT, AT(gate.why_no_base), NO_LIMITS,
      "why there is no base; then there is no verdict on times"},
@@ -163,7 +175,15 @@ static const option_row rows[] = {
     {"--shadow", NULL, IN_GATE, KIND_FLAG, AT(gate.shadow), NO_LIMITS, "times are reported and fail nothing"},
     {"--cases", "N", IN_GATE, KIND_INTEGER, AT(gate.cases), 0, 1000000, NULL,
      "random problems of the verification (5)"},
-    {"--seed", "N", IN_GATE, KIND_SEED, AT(seed), NO_LIMITS, "of the order of everything (the time)"},
+    {"--seed", "N", IN_GATE | IN_GATE_MEASURE, KIND_SEED, AT(seed), NO_LIMITS,
+     "of the order of everything (the time)"},
+
+    {"--itself", "FILE.so", IN_GATE_MEASURE, KIND_TEXT, AT(gate.itself), NO_LIMITS,
+     "another link of the base, which controls hold to it"},
+    {"--quads", "N", IN_GATE_MEASURE, KIND_INTEGER, AT(gate.quads), 0, INT32_MAX, NULL,
+     "rounds of four samples for each benchmark; 0: only calibrate (0)"},
+    {"--plugin", "FILE.so", IN_COUNT_INSTRUCTIONS, KIND_ITEM, AT(plugins), NO_LIMITS,
+     "take all variants from this shared object (the program's own)"},
 };
 
 const option_row *option_rows(size_t *count) {

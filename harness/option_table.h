@@ -21,6 +21,8 @@ typedef enum command {
   COMMAND_GATE,
   COMMAND_HELP,
   COMMAND_VERSION,
+  COMMAND_GATE_MEASURE,
+  COMMAND_COUNT_INSTRUCTIONS,
   COMMAND_COUNT
 } command;
 
@@ -31,7 +33,7 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 typedef struct options {
   command command;
   command about;   /* whose options help prints; COMMAND_HELP: everyone's */
-  text_list words; /* what stands beside options: the file of plots */
+  text_list words; /* what stands beside options: the file of plots, benchmarks of gate-measure */
 
   text_list variants; /* empty: all */
   text_list plugins, presets, problems;
@@ -71,14 +73,15 @@ typedef struct options {
   const char *time_unit; /* or NULL */
   const char *color;     /* auto, true, false */
 
-  /* gate; gate.h says what they mean. Texts are NULL where nothing is said. */
+  /* gate and gate-measure; gate.h says what they mean. Texts are NULL where nothing is said. */
   struct {
     text_list heads, bases, accepted;
     const char *why_no_base, *base_name, *identical, *only;
     const char *baseline, *write_facts, *head_facts, *base_facts;
+    const char *itself;
     bool facts, times, shadow; /* as they were said: neither of the first two means both */
     double budget, smallest;   /* seconds; percent */
-    int64_t cases;
+    int64_t cases, quads;
   } gate;
 } options;
 

@@ -359,6 +359,15 @@ static bool check_together(const options *options, char *why, size_t why_size) {
     snprintf(why, why_size, "plots needs a file: attnbench plots results/latest/results.json");
     return false;
   }
+  if (options->command == COMMAND_GATE_MEASURE &&
+      (options->gate.bases.count != 1 || options->gate.heads.count != 1 || !options->gate.itself)) {
+    snprintf(why, why_size, "gate-measure needs one --base, one --head and --itself");
+    return false;
+  }
+  if (options->command == COMMAND_COUNT_INSTRUCTIONS && options->plugins.count > 1) {
+    snprintf(why, why_size, "count-instructions takes all variants from one --plugin");
+    return false;
+  }
   return options->command != COMMAND_GATE || check_gate(options, why, why_size);
 }
 

@@ -91,6 +91,7 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"verify --cases nowhere", "nowhere"},
       {"gate --head x.so --base y.so --base z.so --times", "2 --base and 1 --head"},
       {"gate --cases folder", "--cases takes a whole number"},
+      {"gate-measure --quads", "--quads needs a value"},
       {"help frobnicate", "the commands are"},
       {"plots nowhere.json", "nowhere.json"},
       {"plots broken.json", "broken.json"},

@@ -239,6 +239,9 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"gate --cases folder", "--cases takes a whole number from 0 to 1000000, not 'folder'"},
       {"gate --seed -1", "--seed takes a whole number from 0 to 2^64 - 1, not '-1'"},
       {"gate --shadow=maybe", "--shadow takes true or false, not 'maybe'"},
+      {"gate-measure --base a --head b", "needs one --base, one --head and --itself"},
+      {"gate-measure --quads x", "--quads takes a whole number"},
+      {"count-instructions --plugin a.so --plugin b.so", "from one --plugin"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     options options;
@@ -351,6 +354,14 @@ static const taken all_taken[] = {
     {COMMAND_GATE, "--cases 0", KIND_INTEGER, AT(gate.cases), "0"},
     {COMMAND_GATE, "--seed 11", KIND_SEED, AT(seed), "11"},
 
+    {COMMAND_GATE_MEASURE, "--head a.so --base b.so --itself c.so", KIND_ITEM, AT(gate.heads), "a.so"},
+    {COMMAND_GATE_MEASURE, "--base b.so --head a.so --itself c.so", KIND_ITEM, AT(gate.bases), "b.so"},
+    {COMMAND_GATE_MEASURE, "--itself c.so --base b --head a", KIND_TEXT, AT(gate.itself), "c.so"},
+    {COMMAND_GATE_MEASURE, "--seed 3 --itself c --base b --head a", KIND_SEED, AT(seed), "3"},
+    {COMMAND_GATE_MEASURE, "--quads 4 --itself c --base b --head a", KIND_INTEGER, AT(gate.quads), "4"},
+    {COMMAND_GATE_MEASURE, "--itself c --base b --head a fused T:8 -", KIND_ITEM, AT(words), "fused T:8 -"},
+    {COMMAND_COUNT_INSTRUCTIONS, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
+    {COMMAND_COUNT_INSTRUCTIONS, "fused full/T:8", KIND_ITEM, AT(words), "fused full/T:8"},
 };
 
 /* What the gate needs with each of its options. */
@@ -494,6 +505,7 @@ static void help_is_about_the_command_that_is_named(void **state) {
                {"bench --help", COMMAND_BENCH},
                {"verify --frobnicate -h", COMMAND_VERIFY},
                {"gate --head a.so --help", COMMAND_GATE},
+               {"gate-measure --help", COMMAND_GATE_MEASURE},
                {"help gate", COMMAND_GATE},
                {"help help", COMMAND_HELP}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {

@@ -197,9 +197,20 @@ void gate_excuse(const gate_times *times, gate_findings *findings);
 /* What is certain decides first; times fail nothing in shadow mode, and say nothing when controls moved. */
 gate_status gate_decide(const gate_findings *findings, const gate_times *times, bool shadow);
 
-/* One process: `attnbench gate-measure BASE HEAD ITSELF SEED QUADS [VARIANT PROBLEM THREADS ISA ITERATIONS
- * AGAINST_ITSELF ...]`. Prints for each benchmark a line "INDEX ITERATIONS SECONDS MEDIAN". */
-int gate_measure_main(int argc, char **argv);
+/* What one process measures. Six words say what a benchmark is: VARIANT PROBLEM THREADS ISA ITERATIONS
+ * AGAINST_ITSELF, where an ISA of - is the fastest, 0 iterations are to be found, and 1 at the end holds the base to
+ * itself. */
+typedef struct gate_measurement {
+  const char *base, *head, *itself; /* links; itself: another one of the base */
+  uint64_t seed;
+  size_t quads; /* 0: only calibrate */
+  const char *const *words;
+  size_t word_count;
+} gate_measurement;
+
+/* The command gate-measure, which the gate starts. Prints for each benchmark a line "INDEX ITERATIONS SECONDS
+ * MEDIAN". An exit status. */
+int gate_measure(const gate_measurement *what);
 
 /* ---- the report ---- */
 

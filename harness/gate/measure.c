@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "base/timer.h"
 
-enum { BASE, HEAD, ITSELF, ARMS, FIELDS = 6, FIRST_FIELD = 6, QUAD = 4 };
+enum { BASE, HEAD, ITSELF, ARMS, FIELDS = 6, QUAD = 4 };
 
 /* Long against the clock, short against the drift; a team's long against waking its threads too. */
 static const double sample_seconds = 0.002, team_sample_seconds = 0.004;
@@ -56,8 +56,9 @@ static uint64_t draw(process *process) { return random_bits(process->seed, proce
 
 /* ---- setting up ---- */
 
-static bool load(process *process, char **paths) {
+static bool load(process *process, const gate_measurement *what) {
   char why[512];
+  const char *const paths[ARMS] = {what->base, what->head, what->itself};
   for (int arm = 0; arm < ARMS; arm++)
     if (!variant_list_add(&process->lists[arm], paths[arm], why, sizeof why)) {
       complain("gate-measure", why);
@@ -71,7 +72,7 @@ static bool read_count(const char *text, int64_t minimum, int64_t maximum, int64
   return text_integer(text, minimum, maximum, &end, count) && *end == '\0';
 }
 
-static bool read_benchmark(process *process, measured *benchmark, char **fields) {
+static bool read_benchmark(process *process, measured *benchmark, const char *const *fields) {
   char why[512];
   int64_t threads;
   const bool against_itself = strcmp(fields[5], "0") != 0;
@@ -137,23 +138,24 @@ static bool make_workspace(process *process) {
   return true;
 }
 
-static bool set_up(process *process, int argc, char **argv) {
-  if (argc < FIRST_FIELD + FIELDS || (argc - FIRST_FIELD) % FIELDS != 0)
-    return complain("gate-measure", "needs base, head, itself, seed, quads and six words for each benchmark"),
-           false;
-  int64_t quads;
-  if (!text_seed(argv[4], &process->seed) || !read_count(argv[5], 0, INT32_MAX, &quads))
-    return complain("gate-measure", "seed and quads are numbers"), false;
-  process->quads = (size_t)quads;
-  process->count = (size_t)(argc - FIRST_FIELD) / FIELDS;
-  process->benchmarks = calloc(process->count, sizeof *process->benchmarks);
+static bool set_up(process *process, const gate_measurement *what) {
+  const size_t count = what->word_count / FIELDS;
+  if (count == 0 || count > GATE_MAX_BENCHMARKS || what->word_count % FIELDS != 0) {
+    char why[80];
+    snprintf(why, sizeof why, "takes six words for each of 1 to %d benchmarks", GATE_MAX_BENCHMARKS);
+    return complain("gate-measure", why), false;
+  }
+  process->benchmarks = calloc(count, sizeof *process->benchmarks);
   if (!process->benchmarks) return complain("gate-measure", "out of memory"), false;
-  if (!load(process, argv + 1)) return false;
+  process->count = count;
+  process->quads = what->quads;
+  process->seed = what->seed;
+  if (!load(process, what)) return false;
   for (size_t n = 0; n < process->count; n++) {
     measured *benchmark = &process->benchmarks[n];
     benchmark->ratios = calloc(process->quads + 1, sizeof *benchmark->ratios);
     if (!benchmark->ratios) return complain("gate-measure", "out of memory"), false;
-    if (!read_benchmark(process, benchmark, argv + FIRST_FIELD + FIELDS * n) || !find_inputs(process, n))
+    if (!read_benchmark(process, benchmark, what->words + FIELDS * n) || !find_inputs(process, n))
       return false;
   }
   return make_workspace(process);
@@ -255,9 +257,9 @@ static void tear_down(process *process) {
   for (int arm = 0; arm < ARMS; arm++) variant_list_destroy(&process->lists[arm]);
 }
 
-int gate_measure_main(int argc, char **argv) {
+int gate_measure(const gate_measurement *what) {
   process process = {.count = 0};
-  const bool ready = argc <= FIRST_FIELD + FIELDS * GATE_MAX_BENCHMARKS && set_up(&process, argc, argv);
+  const bool ready = set_up(&process, what);
   if (ready) {
     crash_install();
     choose_processors(&process);

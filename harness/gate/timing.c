@@ -21,7 +21,7 @@ enum {
   LEAST_CONFIRMED = 10,
   MOST_QUADS = 32,
   FIELDS = 6,
-  FIXED = 7,
+  FIXED = 12,
   NUMBER_BYTES = 24
 };
 
@@ -92,7 +92,7 @@ static bool take_results(const char *said, gate_benchmark **chosen, size_t count
 static bool run_process(session *session, gate_benchmark **chosen, size_t count, size_t quads,
                         take_result *take) {
   const gate_options *options = session->options;
-  char *argv[2 + FIXED + FIELDS * GATE_MAX_BENCHMARKS + 1];
+  char *argv[FIXED + FIELDS * GATE_MAX_BENCHMARKS + 1];
   char seed[NUMBER_BYTES], quads_text[NUMBER_BYTES],
       (*numbers)[2][NUMBER_BYTES] = calloc(count + 1, sizeof *numbers);
   if (!numbers) return fail(session, "out of memory");
@@ -101,10 +101,15 @@ static bool run_process(session *session, gate_benchmark **chosen, size_t count,
   snprintf(quads_text, sizeof quads_text, "%zu", quads);
   char *const fixed[] = {(char *)options->program,
                          "gate-measure",
+                         "--base",
                          (char *)options->bases[link],
+                         "--head",
                          (char *)options->heads[link],
+                         "--itself",
                          (char *)options->bases[(link + 1) % session->times->links],
+                         "--seed",
                          seed,
+                         "--quads",
                          quads_text};
   memcpy(argv, fixed, sizeof fixed);
   size_t used = FIXED;

@@ -76,22 +76,22 @@ static void say_isa(const variant_list *list) {
   fflush(stdout);
 }
 
-int instructions_main(int argc, char **argv) {
+int instructions_child(const char *plugin, const char *const *words, size_t count) {
   variant_list list = {0};
   char why[512];
-  if (argc < 2) return complain("count-instructions", "needs a plugin, then variants and problems");
-  const bool loaded = strcmp(argv[1], "own") == 0 ? variant_list_add_own(&list, why, sizeof why)
-                                                  : variant_list_add(&list, argv[1], why, sizeof why);
+  if (count % 2 != 0) return complain("count-instructions", "needs variants, each with a problem");
+  const bool loaded = plugin ? variant_list_add(&list, plugin, why, sizeof why)
+                             : variant_list_add_own(&list, why, sizeof why);
   if (!loaded) return complain("count-instructions", why);
   say_isa(&list);
   int status = 0;
-  for (int i = 2; i + 1 < argc && status == 0; i += 2) {
+  for (size_t i = 0; i < count && status == 0; i += 2) {
     workload workload;
-    const attn_variant *variant = variant_list_find(&list, argv[i]);
+    const attn_variant *variant = variant_list_find(&list, words[i]);
     if (!variant)
-      status = complain(argv[i], "there is no such variant");
-    else if (!workload_parse_sound(argv[i + 1], &workload, why, sizeof why))
-      status = complain(argv[i], why);
+      status = complain(words[i], "there is no such variant");
+    else if (!workload_parse_sound(words[i + 1], &workload, why, sizeof why))
+      status = complain(words[i], why);
     else
       status = count_one(variant, &workload);
   }
@@ -174,10 +174,13 @@ static bool run_valgrind(const char *program, const char *plugin, const char *is
                          ("--dump-after=" COUNTED),
                          out_option,
                          (char *)program,
-                         "count-instructions",
-                         (char *)(plugin ? plugin : "own")};
+                         "count-instructions"};
   size_t used = sizeof fixed / sizeof *fixed;
   memcpy(argv, fixed, sizeof fixed);
+  if (plugin) {
+    argv[used++] = "--plugin";
+    argv[used++] = (char *)plugin;
+  }
   for (size_t n = 0; n < count; n++) {
     argv[used++] = (char *)points[n].variant;
     argv[used++] = (char *)points[n].problem;

@@ -27,8 +27,8 @@ const char *instructions_unavailable(void);
 bool instructions_count(const char *program, const char *plugin, const char *isa, instruction_point *points,
                         size_t count, char used_isa[INSTRUCTIONS_ISA_BYTES], char *why, size_t why_size);
 
-/* What runs under valgrind: `attnbench count-instructions PLUGIN VARIANT PROBLEM [VARIANT PROBLEM ...]`,
- * where PLUGIN "own" stands for the program's own. An exit status. */
-int instructions_main(int argc, char **argv);
+/* The command count-instructions, which runs under valgrind: words are variants, each with a problem; plugin as
+ * above. An exit status. */
+int instructions_child(const char *plugin, const char *const *words, size_t count);
 
 #endif

@@ -286,13 +286,23 @@ static void nothing_is_timed_where_all_code_is_the_bases(void **state) {
          0, "every kernel's object code is the base's\n\ngate: pass (no times)");
 }
 
-static void a_measuring_process_takes_numbers_only(void **state) {
+static void a_measuring_process_says_what_it_cannot_take(void **state) {
   (void)state;
-  static const char *const numbers[] = {"x 1", "1 x", "1 -1"};
-  char command[1024];
-  for (size_t n = 0; n < 3; n++) {
-    snprintf(command, sizeof command, PROGRAM " gate-measure a b c %s fused full/T:8 1 - 1 0", numbers[n]);
-    expect(command, 2, "seed and quads are numbers");
+  static const char *const calls[][2] = {
+      {"--base a --head b --itself c --seed x fused full/T:8 1 - 1 0", "--seed takes a whole number"},
+      {"--base a --head b --itself c --quads x fused full/T:8 1 - 1 0", "--quads takes a whole number"},
+      {"--base a --head b --itself c --quads -1 fused full/T:8 1 - 1 0", "--quads takes a whole number"},
+      {"--base a --head b fused full/T:8 1 - 1 0", "needs one --base, one --head and --itself"},
+      {"--base a --base b --head b --itself c fused full/T:8 1 - 1 0", "needs one --base"},
+      {"--base a --head b --itself c fused full/T:8 1 -", "six words for each of 1 to 128 benchmarks"},
+      {"--base a --head b --itself c", "six words for each of 1 to 128 benchmarks"},
+      {"--base a --head b --itself c $(seq 774)", "six words for each of 1 to 128 benchmarks"},
+      {"--base a --head b --itself c fused full/T:8 1 - 1 0", "cannot load plugin a"},
+  };
+  for (size_t n = 0; n < sizeof calls / sizeof *calls; n++) {
+    char command[1024];
+    snprintf(command, sizeof command, PROGRAM " gate-measure %s", calls[n][0]);
+    expect(command, 2, calls[n][1]);
   }
 }
 
@@ -323,7 +333,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(calls_that_cannot_be_answered_are_status_2_with_a_line, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(nothing_is_timed_where_all_code_is_the_bases, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(a_measuring_process_takes_numbers_only, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_measuring_process_says_what_it_cannot_take, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_script_says_what_it_lacks, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
