@@ -27,12 +27,10 @@ static void fill(float *x, uint32_t seed) {
 /* Runs a check with the kernels of each instruction set in turn. */
 static void with_each(void (*check)(const tile_kernels *)) {
   for (const char *const *name = tile_instruction_sets(); *name; name++) {
-    setenv("ATTN_ISA", *name, 1);
-    const tile_kernels *kernels = tile_select();
+    const tile_kernels *kernels = tile_select(*name);
     assert_string_equal(kernels->name, *name);
     check(kernels);
   }
-  unsetenv("ATTN_ISA");
 }
 
 static void assert_near(const tile_kernels *kernels, const char *what, double computed, double truth,
@@ -45,11 +43,21 @@ static void assert_near(const tile_kernels *kernels, const char *what, double co
 static void the_fastest_instruction_set_is_the_default(void **state) {
   (void)state;
   const char *const *names = tile_instruction_sets();
-  unsetenv("ATTN_ISA");
   size_t count = 0;
   while (names[count]) count++;
-  assert_string_equal(tile_select()->name, names[count - 1]);
+  assert_string_equal(tile_select(NULL)->name, names[count - 1]);
+  assert_string_equal(tile_select("none")->name, names[count - 1]);
   assert_string_equal(names[0], "portable");
+}
+
+static void the_environment_names_the_instruction_set_in_force(void **state) {
+  (void)state;
+  for (const char *const *name = tile_instruction_sets(); *name; name++) {
+    setenv("ATTN_ISA", *name, 1);
+    assert_ptr_equal(tile_in_force(), tile_select(*name));
+  }
+  unsetenv("ATTN_ISA");
+  assert_ptr_equal(tile_in_force(), tile_select(NULL));
 }
 
 static double ulps_between(float computed, double truth) {
@@ -402,6 +410,7 @@ static void unpack_undoes_pack(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fastest_instruction_set_is_the_default),
+      cmocka_unit_test(the_environment_names_the_instruction_set_in_force),
       cmocka_unit_test(exp2_is_within_2_ulp_of_the_truth),
       cmocka_unit_test(exp2_is_exact_at_its_ends),
       cmocka_unit_test(scores_are_the_products_of_keys_and_queries),

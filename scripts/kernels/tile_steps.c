@@ -50,8 +50,7 @@ static double multiply_adds_per_second(const peak_loops *loops) {
 
 static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
   static double figures[STEPS][ROUNDS]; /* all steps together in the place of the clock */
-  setenv("ATTN_ISA", loops->isa, 1);
-  const tile_kernels *kernels = tile_select();
+  const tile_kernels *kernels = tile_select(loops->isa);
   const double scores = (double)PASSES * KEY_TILES * TILE_KEYS * (double)kernels->max_rows,
                products = scores * (double)D;
   for (int r = 0; r < ROUNDS; r++) {

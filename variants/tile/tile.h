@@ -95,9 +95,11 @@ typedef struct tile_kernels {
                          int64_t pitch);
 } tile_kernels;
 
-/* The kernels in force: of the instruction set that ATTN_ISA names, else the fastest that this processor
- * has. */
-const tile_kernels *tile_select(void);
+/* The kernels of an instruction set, by its name. NULL, or a name that this processor has none of: the fastest. */
+const tile_kernels *tile_select(const char *isa);
+
+/* Those that the environment variable ATTN_ISA asks for. Asked once at the top of a call and handed down. */
+const tile_kernels *tile_in_force(void);
 
 /* Names of those that this processor has, slowest first, ending in NULL. */
 const char *const *tile_instruction_sets(void);
