@@ -66,12 +66,12 @@ static bool is_causal(const attn_problem *problem, int64_t b) {
 
 /* Query rows of a tile of entry b. Half a tile under a causal mask: pairs that only some rows see cost
  * rows * (D + Dv) a row. */
-static int64_t tile_rows(const attn_problem *problem, const linear_plan *plan, int64_t b) {
+static int64_t tile_rows_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
   return is_causal(problem, b) ? 2 * plan->kernels->lanes : TILE_MAX_ROWS;
 }
 
 static int64_t tiles_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
-  const int64_t rows = tile_rows(problem, plan, b);
+  const int64_t rows = tile_rows_of(problem, plan, b);
   return (problem->query_length * plan->group + rows - 1) / rows;
 }
 
@@ -93,7 +93,7 @@ static linear_plan make_plan(const attn_problem *problem, int threads) {
   plan.group = problem->query_heads / problem->kv_heads;
   plan.heads = problem->batch * problem->kv_heads;
   for (int64_t b = 0; b < problem->batch; b++) {
-    const int64_t rows = tile_rows(problem, &plan, b);
+    const int64_t rows = tile_rows_of(problem, &plan, b);
     if (rows > plan.rows) plan.rows = rows;
     causal |= is_causal(problem, b);
   }
@@ -140,44 +140,55 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
 /* phi of keys [first, end). */
 static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
-  const int64_t stride = tile->problem->key.position;
-  plan->kernels->elu1(end - first, scratch->features, tile->key + first * stride + scratch->first_feature,
-                      stride, scratch->keys, scratch->pitch);
+  const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
+  plan->kernels->elu1(end - first, scratch->features,
+                      (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
+                      (tile_target){scratch->keys, scratch->pitch});
 }
 
-/* Values in whole vectors: as they are, or copied; `finite` leaves out what is not. */
-static tile_values load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+/* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
+static tile_matrix load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                                int64_t first, int64_t end, bool finite) {
-  const int64_t stride = tile->problem->value.position, width = tile->problem->value_dim;
-  const float *value = tile->value + first * stride;
-  if (width == plan->width && !finite) return (tile_values){value, stride};
-  memset(scratch->values, 0, (size_t)((end - first) * plan->width) * sizeof *scratch->values);
-  for (int64_t j = 0; j < end - first; j++)
-    for (int64_t e = 0; e < width; e++)
-      if (!finite || isfinite(value[j * stride + e]))
-        scratch->values[j * plan->width + e] = value[j * stride + e];
-  return (tile_values){scratch->values, plan->width};
+  const int64_t width = tile->problem->value_dim;
+  const tile_rows value = tile_rows_from(plan->kernels, tile->value, first);
+  if (width == plan->width && !finite && plan->kernels->element_bytes == sizeof(float))
+    return (tile_matrix){value.x, value.stride};
+  for (int64_t j = 0; j < end - first; j++) {
+    float *row = scratch->values + j * plan->width;
+    plan->kernels->read(width, tile_rows_from(plan->kernels, value, j).x, row);
+    memset(row + width, 0, (size_t)(plan->width - width) * sizeof *row);
+    for (int64_t e = 0; finite && e < width; e++)
+      if (!isfinite(row[e])) row[e] = 0;
+  }
+  return (tile_matrix){scratch->values, plan->width};
 }
+
+/* From column e on. */
+static tile_matrix from_column(tile_matrix of, int64_t e) { return (tile_matrix){of.x + e, of.stride}; }
 
 /* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. */
 static void add_to_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
+  const tile_kernels *kernels = plan->kernels;
   const int64_t features = scratch->features, pitch = scratch->pitch;
-  const tile_values values = load_values(tile, plan, scratch, first, end, false);
-  const tile_ahead next = {.row = {tile->key + end * problem->key.position + scratch->first_feature,
-                                   tile->value + end * problem->value.position},
-                           .stride = {problem->key.position, problem->value.position},
-                           .width = {features, problem->value_dim}};
-  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+  const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
+  const tile_rows next_key = tile_rows_from(kernels, tile->key, end);
+  const tile_ahead next = {
+      .of = {{tile_element(kernels, next_key.x, scratch->first_feature), next_key.stride},
+             tile_rows_from(kernels, tile->value, end)},
+      .width = {features, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
-    plan->kernels->accumulate(wide, end - first, features, values.row + e, values.stride, scratch->keys,
-                              pitch, scratch->ones, e == 0 && end < problem->key_length ? &next : NULL,
-                              scratch->state + features * e, wide);
+    kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
+                        (tile_rows){scratch->keys, pitch}, scratch->ones,
+                        e == 0 && end < problem->key_length ? &next : NULL,
+                        (tile_target){scratch->state + features * e, wide});
   }
-  for (int64_t d = 0; d < pitch; d += plan->kernels->max_rows)
-    plan->kernels->accumulate(strip(plan, pitch, d), end - first, 1, scratch->keys + d, pitch, &one, 0,
-                              scratch->ones, NULL, scratch->normaliser + d, 0);
+  for (int64_t d = 0; d < pitch; d += kernels->max_rows)
+    kernels->accumulate((tile_size){strip(plan, pitch, d), end - first, 1},
+                        (tile_matrix){scratch->keys + d, pitch}, (tile_rows){&one, 0}, scratch->ones, NULL,
+                        (tile_target){scratch->normaliser + d, 0});
 }
 
 /* Adds keys [first, end) to the state. */
@@ -193,14 +204,16 @@ static void advance(const query_tile *tile, const linear_plan *plan, linear_scra
 /* Adds what load_values left out, to the rows that see it. */
 static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                           int64_t first, int64_t end) {
-  for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t j = first; j < end && j < tile->row[r].visible.end; j++)
-      for (int64_t e = 0; e < tile->problem->value_dim; e++) {
-        const float value = tile->value[j * tile->problem->value.position + e];
-        if (!isfinite(value))
+  const int64_t width = tile->problem->value_dim;
+  for (int64_t j = first; j < end; j++) {
+    float *value = scratch->values; /* which are in the output */
+    plan->kernels->read(width, tile_rows_from(plan->kernels, tile->value, j).x, value);
+    for (int64_t r = 0; r < tile->count; r++)
+      for (int64_t e = 0; e < width && j < tile->row[r].visible.end; e++)
+        if (!isfinite(value[e]))
           scratch->output[r * plan->width + e] +=
-              scratch->weights[(j - first) * tile->layout.rows + r] * value;
-      }
+              scratch->weights[(j - first) * tile->layout.rows + r] * value[e];
+  }
 }
 
 static int64_t clamp_to_tile(int64_t j) { return j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j; }
@@ -215,72 +228,79 @@ static int64_t last_seen(const float *to, int64_t rows, int64_t r, int64_t lanes
  * are written by hide alone. */
 static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
-  const int64_t rows = tile->layout.rows, lanes = plan->kernels->lanes;
+  const tile_kernels *kernels = plan->kernels;
+  const int64_t rows = tile->layout.rows, lanes = kernels->lanes, depth = tile->problem->head_dim;
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const int64_t stride = tile->problem->value.position;
   const bool finite =
-      plan->kernels->all_finite(end - first, tile->problem->value_dim, tile->value + first * stride, stride);
-  const tile_values values = load_values(tile, plan, scratch, first, end, !finite);
+      kernels->all_finite(end - first, tile->problem->value_dim, tile_rows_from(kernels, tile->value, first));
+  const tile_matrix values = load_values(tile, plan, scratch, first, end, !finite);
   float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
   for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->row[r].visible.end - first);
   /* The keys that a vector of rows sees first, with all rows from there on. */
   for (int64_t r = 0, j = 0, seen; r < tile->count; r += lanes, j = seen) {
     seen = last_seen(to, tile->count, r, lanes);
-    plan->kernels->scores(rows - r, seen - j, tile->problem->head_dim, scratch->columns + r, rows,
-                          scratch->keys + j * plan->depth, plan->depth, NULL, scratch->weights + j * rows + r,
-                          rows);
+    kernels->scores((tile_size){rows - r, seen - j, depth}, (tile_matrix){scratch->columns + r, rows},
+                    (tile_rows){scratch->keys + j * plan->depth, plan->depth}, NULL,
+                    (tile_target){scratch->weights + j * rows + r, rows});
   }
-  plan->kernels->hide(rows, end - first, from, to, 0, scratch->weights);
-  plan->kernels->accumulate(rows, end - first, 1, scratch->weights, rows, &one, 0, scratch->ones, NULL,
-                            scratch->sums, 0);
+  kernels->hide(rows, end - first, from, to, 0, scratch->weights);
+  kernels->accumulate((tile_size){rows, end - first, 1}, (tile_matrix){scratch->weights, rows},
+                      (tile_rows){&one, 0}, scratch->ones, NULL, (tile_target){scratch->sums, 0});
   /* A vector of rows at a time, each with the keys that its last row sees. */
   for (int64_t r = 0; r < tile->count; r += lanes) {
     const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
-    for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
-      plan->kernels->accumulate(strip(plan, plan->width, e), last_seen(to, tile->count, r, lanes), count,
-                                values.row + e, values.stride, scratch->weights + r, rows, scratch->ones,
-                                NULL, scratch->output + r * plan->width + e, plan->width);
+    const int64_t seen = last_seen(to, tile->count, r, lanes);
+    for (int64_t e = 0; e < plan->width; e += kernels->max_rows)
+      kernels->accumulate((tile_size){strip(plan, plan->width, e), seen, count}, from_column(values, e),
+                          (tile_rows){scratch->weights + r, rows}, scratch->ones, NULL,
+                          (tile_target){scratch->output + r * plan->width + e, plan->width});
   }
   if (!finite) add_nonfinite(tile, plan, scratch, first, end);
 }
 
-static float *output_row(const query_tile *tile, int64_t r) {
-  return (float *)tile->tensors->output + query_tile_offset(tile, &tile->problem->output, r);
+static void *output_row(const query_tile *tile, int64_t r) {
+  return (char *)tile->tensors->output +
+         query_tile_offset(tile, &tile->problem->output, r) * tile->kernels->element_bytes;
+}
+
+/* Query row r, and those behind it that are evenly apart. */
+static tile_rows query_rows(const query_tile *tile, int64_t r) {
+  const attn_strides *strides = &tile->problem->query;
+  return (tile_rows){tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, strides, r)),
+                     strides->position};
 }
 
 /* phi of the tile's queries, and where there will be pairs its columns. */
 static void load_queries(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          bool pairs) {
-  const attn_strides *strides = &tile->problem->query;
-  const float *row[TILE_MAX_ROWS];
-  const int64_t step = tile->heads == 1 ? tile->count : 1; /* rows that are evenly apart */
+  const void *row[TILE_MAX_ROWS];
+  const int64_t depth = tile->problem->head_dim, step = tile->heads == 1 ? tile->count : 1;
   for (int64_t r = 0; r < tile->count; r += step)
-    plan->kernels->elu1(step, tile->problem->head_dim,
-                        (const float *)tile->tensors->query + query_tile_offset(tile, strides, r),
-                        strides->position, scratch->queries + r * plan->depth, plan->depth);
+    plan->kernels->elu1(step, depth, query_rows(tile, r),
+                        (tile_target){scratch->queries + r * plan->depth, plan->depth});
   if (!pairs) return;
   for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
-  plan->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, 1, scratch->columns);
+  plan->kernels->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
 }
 
 /* Output and sums from the state. */
 static void apply_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
   const attn_problem *problem = tile->problem;
+  const tile_kernels *kernels = plan->kernels;
   const int64_t depth = problem->head_dim;
-  const int64_t positions = tile_rows(problem, plan, tile->batch) / tile->heads;
-  const tile_ahead next = {.row = {(const float *)tile->tensors->query +
-                                       query_tile_offset(tile, &problem->query, 0) +
-                                       positions * problem->query.position,
-                                   output_row(tile, 0) + positions * problem->output.position},
-                           .stride = {problem->query.position, problem->output.position},
-                           .width = {depth, problem->value_dim}};
-  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+  const int64_t positions = tile_rows_of(problem, plan, tile->batch) / tile->heads;
+  const tile_ahead next = {
+      .of = {tile_rows_from(kernels, query_rows(tile, 0), positions),
+             tile_rows_from(kernels, (tile_rows){output_row(tile, 0), problem->output.position}, positions)},
+      .width = {depth, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
-    plan->kernels->scores(wide, tile->count, depth, scratch->state + depth * e, wide, scratch->queries,
-                          plan->depth, e == 0 ? &next : NULL, scratch->output + e, plan->width);
+    kernels->scores((tile_size){wide, tile->count, depth}, (tile_matrix){scratch->state + depth * e, wide},
+                    (tile_rows){scratch->queries, plan->depth}, e == 0 ? &next : NULL,
+                    (tile_target){scratch->output + e, plan->width});
   }
-  plan->kernels->dot_rows(tile->layout.rows, plan->depth, scratch->queries, plan->depth, scratch->normaliser,
-                          scratch->sums);
+  kernels->dot_rows(tile->layout.rows, plan->depth, (tile_matrix){scratch->queries, plan->depth},
+                    scratch->normaliser, scratch->sums);
 }
 
 /* Where the keys end that query row `row` of a head sees. They never end earlier for a later row. */
@@ -295,7 +315,7 @@ typedef struct linear_stop {
 } linear_stop;
 
 static linear_stop stop_at(const attn_problem *problem, const linear_plan *plan, int64_t b, int64_t index) {
-  const int64_t rows = tile_rows(problem, plan, b), all_rows = problem->query_length * plan->group;
+  const int64_t rows = tile_rows_of(problem, plan, b), all_rows = problem->query_length * plan->group;
   const int64_t first = index * rows, last = first + rows < all_rows ? first + rows : all_rows;
   const int64_t all = end_of_row(problem, plan, b, first);
   linear_stop stop = {.before = index > 0 ? end_of_row(problem, plan, b, first - 1) : 0};
@@ -318,20 +338,22 @@ static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_s
     add_to_state(tile, plan, scratch, first, next);
   }
   const float epsilon = (float)problem->epsilon;
-  float *row[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS];
+  float factor[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
   for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, r);
-  plan->kernels->scale_rows(tile->count, problem->value_dim, scratch->output, plan->width, factor, row);
+  plan->kernels->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
+                            factor, row);
   /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
   for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0; r++)
-    memset(row[r], 0, (size_t)problem->value_dim * sizeof(float));
+    memset(row[r], 0, (size_t)(problem->value_dim * plan->kernels->element_bytes));
 }
 
 /* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
 static void place(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
                   int64_t head, int64_t index, query_tile *tile) {
   tile->batch = head / problem->kv_heads;
-  const int64_t rows = tile_rows(problem, plan, tile->batch);
+  const int64_t rows = tile_rows_of(problem, plan, tile->batch);
   const int64_t left = problem->query_length * plan->group - index * rows;
   tile->kernels = plan->kernels;
   tile->problem = problem;

@@ -17,18 +17,19 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .spread = 0};
 }
 
-static void pack(query_tile *tile, const float *const *row, float factor) {
-  const int64_t pitch = tile->layout.depth;
-  for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t d = 0; d < pitch; d++)
-      tile->queries[r * pitch + d] = d < tile->problem->head_dim ? row[r][d] * factor : 0;
+static void pack(query_tile *tile, const void *const *row, float factor) {
+  const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *query = tile->queries + r * pitch;
+    tile->kernels->read(depth, row[r], query);
+    for (int64_t d = 0; d < pitch; d++) query[d] = d < depth ? query[d] * factor : 0;
+  }
 }
 
-static void scores(query_tile *tile, const float *key, const float *ahead, int64_t keys) {
-  const attn_problem *problem = tile->problem;
-  tile->kernels->few_scores(tile->count, keys, problem->head_dim, tile->queries, tile->layout.depth, key,
-                            problem->key.position, ahead, problem->value.position, tile->scores,
-                            TILE_FEW_KEYS);
+static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
+  const tile_size size = {tile->count, keys, tile->problem->head_dim};
+  tile->kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
+                            (tile_target){tile->scores, TILE_FEW_KEYS});
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
@@ -44,21 +45,21 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 
 static void weights(query_tile *tile, int64_t keys) {
   const int64_t padded = query_tile_pitch(tile->kernels, keys);
+  const tile_state *state = &tile->state;
   for (int64_t r = 0; r < tile->count; r++) {
     float *score = tile->scores + r * TILE_FEW_KEYS, sum;
-    const float old_max = tile->max[r];
+    const float old_max = state->max[r];
     for (int64_t j = keys; j < padded; j++) score[j] = -INFINITY;
-    tile->kernels->softmax_row(padded, score, &tile->max[r], &sum);
-    tile->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - tile->max[r]);
-    tile->sum[r] = tile->sum[r] * tile->rescale[r] + sum;
+    tile->kernels->softmax_row(padded, score, &state->max[r], &sum);
+    state->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - state->max[r]);
+    state->sum[r] = state->sum[r] * state->rescale[r] + sum;
   }
 }
 
-static void accumulate(query_tile *tile, tile_values values, const float *ahead, int64_t keys) {
-  const attn_problem *problem = tile->problem;
-  tile->kernels->few_accumulate(tile->count, keys, problem->value_dim, tile->scores, TILE_FEW_KEYS,
-                                values.row, values.stride, tile->rescale, ahead, problem->key.position,
-                                tile->output, tile->layout.width);
+static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
+  const tile_size size = {tile->count, keys, tile->problem->value_dim};
+  tile->kernels->few_accumulate(size, (tile_matrix){tile->scores, TILE_FEW_KEYS}, value, tile->state.rescale,
+                                ahead, (tile_target){tile->output, tile->layout.width});
 }
 
 static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
@@ -68,9 +69,9 @@ static void merge(query_tile *tile, const float *output, const float *ours, cons
       tile->output[r * pitch + e] = tile->output[r * pitch + e] * ours[r] + output[r * pitch + e] * theirs[r];
 }
 
-static void unpack(query_tile *tile, const float *factor, float *const *row) {
-  tile->kernels->scale_rows(tile->count, tile->problem->value_dim, tile->output, tile->layout.width, factor,
-                            row);
+static void unpack(query_tile *tile, const float *factor, void *const *row) {
+  tile->kernels->scale_rows(tile->count, tile->problem->value_dim,
+                            (tile_matrix){tile->output, tile->layout.width}, factor, row);
 }
 
 const query_tile_steps few_rows_tile = {

@@ -22,17 +22,16 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .spread = spread(problem->value_dim)};
 }
 
-static void pack(query_tile *tile, const float *const *row, float factor) {
+static void pack(query_tile *tile, const void *const *row, float factor) {
   tile->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, factor, tile->queries);
 }
 
-static void scores(query_tile *tile, const float *key, const float *ahead, int64_t keys) {
-  const attn_problem *problem = tile->problem;
+static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
-  const tile_ahead next = {
-      .row = {ahead}, .stride = {problem->value.position}, .width = {problem->value_dim}};
-  tile->kernels->scores(rows, keys, problem->head_dim, tile->queries, rows, key, problem->key.position,
-                        tile->leads ? &next : NULL, tile->scores, rows);
+  const tile_size size = {rows, keys, tile->problem->head_dim};
+  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->value_dim}};
+  tile->kernels->scores(size, (tile_matrix){tile->queries, rows}, key, tile->leads ? &next : NULL,
+                        (tile_target){tile->scores, rows});
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
@@ -44,15 +43,15 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 }
 
 static void weights(query_tile *tile, int64_t keys) {
-  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, tile->max, tile->sum, tile->rescale);
+  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, tile->state);
 }
 
-static void accumulate(query_tile *tile, tile_values values, const float *ahead, int64_t keys) {
-  const attn_problem *problem = tile->problem;
+static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
-  const tile_ahead next = {.row = {ahead}, .stride = {problem->key.position}, .width = {problem->head_dim}};
-  tile->kernels->accumulate(rows, keys, problem->value_dim, tile->scores, rows, values.row, values.stride,
-                            tile->rescale, tile->leads ? &next : NULL, tile->output, rows);
+  const tile_size size = {rows, keys, tile->problem->value_dim};
+  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->head_dim}};
+  tile->kernels->accumulate(size, (tile_matrix){tile->scores, rows}, value, tile->state.rescale,
+                            tile->leads ? &next : NULL, (tile_target){tile->output, rows});
 }
 
 static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
@@ -62,7 +61,7 @@ static void merge(query_tile *tile, const float *output, const float *ours, cons
       tile->output[e * rows + r] = tile->output[e * rows + r] * ours[r] + output[e * rows + r] * theirs[r];
 }
 
-static void unpack(query_tile *tile, const float *factor, float *const *row) {
+static void unpack(query_tile *tile, const float *factor, void *const *row) {
   tile->kernels->unpack(tile->layout.rows, tile->count, tile->problem->value_dim, tile->output, factor, row);
 }
 

@@ -8,15 +8,14 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const int64_t step = tiles->steps->keys;
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     next = smaller(j / step * step + step, keys.end);
-    const tile_values values = query_tile_values(tiles, count, j, next);
+    const tile_rows values = query_tile_values(tiles, count, j, next);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = larger(j, tile->keys.first), end = smaller(next, tile->keys.end);
       if (first >= end) continue;
       query_tile_scores(tile, first, end);
       const bool hidden = query_tile_hide(tile, first, end);
       query_tile_weights(tile, first, end);
-      const tile_values seen = {values.row + (first - j) * values.stride, values.stride};
-      query_tile_accumulate(tile, first, end, seen, hidden);
+      query_tile_accumulate(tile, first, end, tile_rows_from(tile->kernels, values, first - j), hidden);
     }
   }
 }

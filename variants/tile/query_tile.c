@@ -26,8 +26,8 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
 
 void query_tile_use_state(query_tile *tile, float *state) {
   tile->output = state;
-  tile->max = tile->output + tile->layout.rows * tile->layout.width;
-  tile->sum = tile->max + tile->layout.rows;
+  tile->state.max = tile->output + tile->layout.rows * tile->layout.width;
+  tile->state.sum = tile->state.max + tile->layout.rows;
 }
 
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
@@ -36,18 +36,20 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->queries = queries;
   query_tile_use_state(tile, state);
   tile->scores = scratch;
-  tile->rescale = scratch + rows * keys;
-  tile->finite = tile->rescale + rows;
+  tile->state.rescale = scratch + rows * keys;
+  tile->finite = tile->state.rescale + rows;
   tile->spread_values = scratch + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
 }
 
 void query_tile_place(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const int64_t kv_head = tile->first_head / (problem->query_heads / problem->kv_heads);
-  tile->key =
-      (const float *)tile->tensors->key + tile->batch * problem->key.batch + kv_head * problem->key.head;
-  tile->value = (const float *)tile->tensors->value + tile->batch * problem->value.batch +
-                kv_head * problem->value.head;
+  tile->key.x = tile_element(tile->kernels, tile->tensors->key,
+                             tile->batch * problem->key.batch + kv_head * problem->key.head);
+  tile->key.stride = problem->key.position;
+  tile->value.x = tile_element(tile->kernels, tile->tensors->value,
+                               tile->batch * problem->value.batch + kv_head * problem->value.head);
+  tile->value.stride = problem->value.position;
   int64_t first = problem->key_length, end = 0, shared_first = 0, shared_end = problem->key_length;
   /* Counted up: the divisions of each row would take 3% of the time of causal linear attention. */
   int64_t position = tile->first_row / tile->heads, head = tile->first_row % tile->heads;
@@ -66,32 +68,42 @@ void query_tile_place(query_tile *tile) {
 
 void query_tile_pack(query_tile *tile) {
   const attn_problem *problem = tile->problem;
-  const float *row[TILE_MAX_ROWS];
+  const void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
-    row[r] = (const float *)tile->tensors->query + query_tile_offset(tile, &problem->query, r);
+    row[r] = tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, &problem->query, r));
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   tile->steps->pack(tile, row, (float)(problem->scale * unit));
 }
 
 void query_tile_clear(query_tile *tile) {
-  memset(tile->output, 0, (size_t)(tile->max - tile->output) * sizeof(float));
+  memset(tile->output, 0, (size_t)(tile->state.max - tile->output) * sizeof(float));
   for (int64_t r = 0; r < tile->layout.rows; r++) {
-    tile->max[r] = -INFINITY;
-    tile->sum[r] = 0;
+    tile->state.max[r] = -INFINITY;
+    tile->state.sum[r] = 0;
+  }
+}
+
+/* Along the keys of a row, as many at a time as are read into floats. */
+static void add_bias(query_tile *tile, int64_t r, int64_t first, int64_t end) {
+  enum { AT_ONCE = 64 };
+  const query_tile_layout *layout = &tile->layout;
+  const int64_t row = query_tile_offset(tile, &tile->problem->bias, r);
+  float bias[AT_ONCE];
+  for (int64_t j = first; j < end; j += AT_ONCE) {
+    const int64_t count = end - j < AT_ONCE ? end - j : AT_ONCE;
+    float *score = tile->scores + r * layout->score_row + (j - first) * layout->score_key;
+    tile->kernels->read(count, tile_element(tile->kernels, tile->tensors->bias, row + j), bias);
+    for (int64_t n = 0; n < count; n++) score[n * layout->score_key] += log2e * bias[n];
   }
 }
 
 void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const float *value = tile->value + first * problem->value.position; /* wanted next */
-  tile->steps->scores(tile, tile->key + first * problem->key.position, value, end - first);
+  const tile_rows key = tile_rows_from(tile->kernels, tile->key, first);
+  const tile_rows value = tile_rows_from(tile->kernels, tile->value, first); /* wanted next */
+  tile->steps->scores(tile, end - first, key, value);
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
-  if (problem->has_bias)
-    for (int64_t r = 0; r < tile->count; r++) {
-      const float *bias = (const float *)tile->tensors->bias + query_tile_offset(tile, &problem->bias, r);
-      float *score = tile->scores + r * tile->layout.score_row;
-      for (int64_t j = first; j < end; j++) score[(j - first) * tile->layout.score_key] += log2e * bias[j];
-    }
+  for (int64_t r = 0; problem->has_bias && r < tile->count; r++) add_bias(tile, r, first, end);
 }
 
 static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
@@ -127,85 +139,96 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
   tile->steps->weights(tile, end - first);
 }
 
-void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite) {
-  for (int64_t j = 0; j < keys; j++)
-    for (int64_t e = 0; e < width; e++)
-      finite[j * width + e] = fabsf(value[j * stride + e]) <= FLT_MAX ? value[j * stride + e] : 0;
+/* Adds the values of key j that are not finite to row r. */
+static void add_nonfinite(query_tile *tile, int64_t r, int64_t j, float weight) {
+  enum { AT_ONCE = 64 };
+  const query_tile_layout *layout = &tile->layout;
+  const tile_rows row = tile_rows_from(tile->kernels, tile->value, j);
+  const int64_t width = tile->problem->value_dim;
+  float value[AT_ONCE];
+  for (int64_t from = 0; from < width; from += AT_ONCE) {
+    const int64_t count = width - from < AT_ONCE ? width - from : AT_ONCE;
+    float *output = tile->output + r * layout->output_row + from * layout->output_feature;
+    tile->kernels->read(count, tile_element(tile->kernels, row.x, from), value);
+    for (int64_t e = 0; e < count; e++)
+      if (!(fabsf(value[e]) <= FLT_MAX)) output[e * layout->output_feature] += weight * value[e];
+  }
 }
 
 /* Adds what copy_finite left out, to the rows that see it. */
 static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
-  const attn_problem *problem = tile->problem;
   const query_tile_layout *layout = &tile->layout;
   for (int64_t r = 0; r < tile->count; r++) {
-    const uint8_t *mask = problem->has_mask ? mask_row(tile, r) : NULL;
+    const uint8_t *mask = tile->problem->has_mask ? mask_row(tile, r) : NULL;
     for (int64_t j = first; j < end; j++) {
       if (j < tile->row[r].visible.first || j >= tile->row[r].visible.end || (mask && !mask[j])) continue;
-      const float weight = tile->scores[(j - first) * layout->score_key + r * layout->score_row];
-      const float *value = tile->value + j * problem->value.position;
-      for (int64_t e = 0; e < problem->value_dim; e++)
-        if (!(fabsf(value[e]) <= FLT_MAX))
-          tile->output[e * layout->output_feature + r * layout->output_row] += weight * value[e];
+      add_nonfinite(tile, r, j, tile->scores[(j - first) * layout->score_key + r * layout->score_row]);
     }
   }
 }
 
-tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end) {
-  const int64_t width = tiles->problem->value_dim, stride = tiles->problem->value.position;
-  const int64_t apart = tiles->layout.spread;
-  const float *value = tiles->value + first * stride;
+tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end) {
+  const tile_kernels *kernels = tiles->kernels;
+  const tile_rows value = tile_rows_from(kernels, tiles->value, first);
+  const tile_rows apart = {tiles->spread_values, tiles->layout.spread};
+  const int64_t line = LINE * (int64_t)sizeof(float),
+                row_bytes = tiles->problem->value_dim * kernels->element_bytes;
   /* It pays for more rows than one tile has, and from this distance on: where the register tile is narrow and a value
    * serves few rows at a time (AVX2), rows that share 8 of 64 sets, else those that share one. */
-  const int64_t crowded = tiles->kernels->max_rows < TILE_MAX_ROWS ? 8 : 64;
-  if (apart == 0 || count * tiles->layout.rows <= TILE_MAX_ROWS || stride % (crowded * LINE) != 0)
-    return (tile_values){value, stride};
+  const int64_t crowded = (kernels->max_rows < TILE_MAX_ROWS ? 8 : 64) * line;
+  if (apart.stride == 0 || count * tiles->layout.rows <= TILE_MAX_ROWS ||
+      value.stride * kernels->element_bytes % crowded != 0)
+    return value;
   for (int64_t j = 0; j < end - first; j++)
-    memcpy(tiles->spread_values + j * apart, value + j * stride, (size_t)width * sizeof *value);
-  return (tile_values){tiles->spread_values, apart};
+    memcpy((char *)tiles->spread_values + j * apart.stride * kernels->element_bytes,
+           tile_rows_from(kernels, value, j).x, (size_t)row_bytes);
+  return apart;
 }
 
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_values values, bool hidden) {
-  const attn_problem *problem = tile->problem;
-  const int64_t width = problem->value_dim;
+void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden) {
+  const int64_t width = tile->problem->value_dim;
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool apart = hidden && !tile->kernels->all_finite(end - first, width, values.row, values.stride);
+  const bool apart = hidden && !tile->kernels->all_finite(end - first, width, value);
   if (apart) {
-    copy_finite(values.row, values.stride, end - first, width, tile->finite);
-    values = (tile_values){tile->finite, width};
+    tile->kernels->copy_finite(end - first, width, value, tile->finite);
+    value = (tile_rows){tile->finite, width};
   }
-  const float *key = tile->key + end * problem->key.position; /* wanted next */
-  tile->steps->accumulate(tile, values, key, end - first);
+  const tile_rows key = tile_rows_from(tile->kernels, tile->key, end); /* wanted next */
+  tile->steps->accumulate(tile, end - first, value, key);
   if (apart) accumulate_nonfinite(tile, first, end);
 }
 
 void query_tile_merge(query_tile *tile, const float *other_state) {
-  const float *other_max = other_state + (tile->max - tile->output);
+  const tile_state *state = &tile->state;
+  const float *other_max = other_state + (state->max - tile->output);
   const float *other_sum = other_max + tile->layout.rows;
   float ours[TILE_MAX_ROWS], theirs[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->layout.rows; r++) {
-    const float max = fmaxf(tile->max[r], other_max[r]);
+    const float max = fmaxf(state->max[r], other_max[r]);
     /* -inf minus -inf must not be NaN where neither saw a key, nor be left out: the sum may be NaN. */
     const float shift = max == -INFINITY ? 0 : max;
-    ours[r] = exp2f(tile->max[r] - shift);
+    ours[r] = exp2f(state->max[r] - shift);
     theirs[r] = exp2f(other_max[r] - shift);
-    tile->max[r] = max;
-    tile->sum[r] = tile->sum[r] * ours[r] + other_sum[r] * theirs[r];
+    state->max[r] = max;
+    state->sum[r] = state->sum[r] * ours[r] + other_sum[r] * theirs[r];
   }
   tile->steps->merge(tile, other_state, ours, theirs);
 }
 
 void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
+  const float *max = tile->state.max, *sum = tile->state.sum;
   float factor[TILE_MAX_ROWS];
-  float *row[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) {
-    factor[r] = 1 / tile->sum[r];
-    row[r] = (float *)tile->tensors->output + query_tile_offset(tile, &problem->output, r);
+    factor[r] = 1 / sum[r];
+    row[r] = (char *)tile->tensors->output +
+             query_tile_offset(tile, &problem->output, r) * tile->kernels->element_bytes;
     if (problem->wants_lse)
       tile->tensors->lse[query_tile_offset(tile, &problem->lse, r)] =
-          (float)((double)tile->max[r] * ln2 + log((double)tile->sum[r]));
+          (float)((double)max[r] * ln2 + log((double)sum[r]));
   }
   tile->steps->unpack(tile, factor, row);
   for (int64_t r = 0; r < tile->count; r++)
-    if (tile->sum[r] == 0) memset(row[r], 0, (size_t)problem->value_dim * sizeof(float));
+    if (sum[r] == 0) memset(row[r], 0, (size_t)(problem->value_dim * tile->kernels->element_bytes));
 }

@@ -7,19 +7,13 @@
 
 typedef struct query_tile query_tile;
 
-/* The values of some keys, rows `stride` floats apart. */
-typedef struct tile_values {
-  const float *row;
-  int64_t stride;
-} tile_values;
-
-/* How a tile lies in memory, in floats. */
+/* How a tile lies in memory: numbers of floats. */
 typedef struct query_tile_layout {
   int64_t rows;                       /* with padding */
   int64_t depth, width;               /* of a row of queries and of outputs, with padding */
   int64_t score_key, score_row;       /* from a score to that of the next key, and of the next row */
   int64_t output_feature, output_row; /* the same for outputs */
-  int64_t spread;                     /* from a copied value to the next; 0: none is ever copied */
+  int64_t spread;                     /* elements from a copied value to the next; 0: none is ever copied */
 } query_tile_layout;
 
 /* What a tile's layout decides. There are two: full_tile.c has a row in each lane, few_rows_tile.c the features of a
@@ -28,15 +22,14 @@ typedef struct query_tile_steps {
   int64_t keys; /* the most of a key tile */
   int64_t rows; /* the most of a tile */
   query_tile_layout (*layout)(const attn_problem *problem, const tile_kernels *kernels, int64_t count);
-  void (*pack)(query_tile *tile, const float *const *row, float factor); /* the queries, times the factor */
-  void (*scores)(query_tile *tile, const float *key, const float *ahead, int64_t keys);
+  void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries, times the factor */
+  void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
   void (*softcap)(query_tile *tile, int64_t keys, float cap);
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
   void (*weights)(query_tile *tile, int64_t keys);
-  void (*accumulate)(query_tile *tile, tile_values values, const float *ahead, int64_t keys);
+  void (*accumulate)(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead);
   void (*merge)(query_tile *tile, const float *output, const float *ours, const float *theirs);
-  void (*unpack)(query_tile *tile, const float *factor,
-                 float *const *row); /* the output, times the factors */
+  void (*unpack)(query_tile *tile, const float *factor, void *const *row); /* the output, times the factors */
 } query_tile_steps;
 
 extern const query_tile_steps full_tile, few_rows_tile;
@@ -58,18 +51,18 @@ struct query_tile {
   int64_t count; /* rows that exist */
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
 
-  const float *key, *value; /* of this batch entry and key/value head */
+  tile_rows key, value; /* of this batch entry and key/value head */
   query_tile_row row[TILE_MAX_ROWS];
   attn_range keys;   /* all keys that some row sees */
   attn_range shared; /* those that every row sees */
 
   query_tile_layout layout;
-  float *queries;             /* scaled so that scores come out in base 2 (with softcap: before tanh) */
-  float *scores;              /* [keys of a key tile, rows] */
-  float *output;              /* [Dv, rows], not yet divided by sum */
-  float *max, *sum, *rescale; /* [rows] */
-  float *finite;              /* [keys of a key tile, Dv], for values that not all are */
-  float *spread_values;       /* [keys of a key tile, Dv and a gap], for query_tile_values */
+  float *queries;      /* scaled so that scores come out in base 2 (with softcap: before tanh) */
+  float *scores;       /* [keys of a key tile, rows] */
+  float *output;       /* [Dv, rows], not yet divided by the sum */
+  tile_state state;    /* [rows] each */
+  void *finite;        /* elements [keys of a key tile, Dv], for values that not all are */
+  void *spread_values; /* elements [keys of a key tile, Dv and a gap], for query_tile_values */
 };
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
@@ -118,13 +111,10 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
 /* The values of keys [first, end) for `count` tiles that pass them together: where they are, or copied to where
  * their rows do not crowd a few sets of the L1 cache. Products read 64 rows side by side, which as rows of
  * [B, T, H, D] push each other out: with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
-tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
+tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
 
 /* Adds the weighted values of keys [first, end) to the output. */
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_values values, bool hidden);
-
-/* finite: [keys, width], the values with 0 for every NaN and infinity. */
-void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite);
+void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden);
 
 /* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
  * formula as one online step). A part of which a row saw nothing changes no bit of it. */
