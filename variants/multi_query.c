@@ -1,6 +1,7 @@
 /* Multi-query attention (Shazeer 2019): one key/value head serves all query heads. All heads are stacked
  * on it: the keys and values of a batch entry pass through the caches once for every block of tiles,
- * whichever heads their rows belong to. It is grouped_query with a single group. */
+ * whichever heads their rows belong to. It is grouped_query with a single group. The bits of a row do not follow from
+ * the batch; but from the number of heads they do, where some make 8 rows or fewer and others more (tile/README.md). */
 #include "attention.h"
 #include "tile/schedule.h"
 

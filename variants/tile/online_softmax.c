@@ -11,11 +11,13 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
     const tile_rows values = query_tile_values(tiles, count, j, next);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = larger(j, tile->keys.first), end = smaller(next, tile->keys.end);
-      if (first >= end) continue;
+      const attn_visibility seen = query_tile_visibility(tile, first, end);
+      if (seen == ATTN_EMPTY) continue;
       query_tile_scores(tile, first, end);
-      const bool hidden = query_tile_hide(tile, first, end);
+      if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
       query_tile_weights(tile, first, end);
-      query_tile_accumulate(tile, first, end, tile_rows_from(tile->kernels, values, first - j), hidden);
+      query_tile_accumulate(tile, first, end, tile_rows_from(tile->kernels, values, first - j),
+                            seen == ATTN_PARTIAL);
     }
   }
 }

@@ -50,20 +50,17 @@ void query_tile_place(query_tile *tile) {
   tile->value.x = tile_element(tile->kernels, tile->tensors->value,
                                tile->batch * problem->value.batch + kv_head * problem->value.head);
   tile->value.stride = problem->value.position;
-  int64_t first = problem->key_length, end = 0, shared_first = 0, shared_end = problem->key_length;
+  int64_t first = problem->key_length, end = 0;
   /* Counted up: the divisions of each row would take 3% of the time of causal linear attention. */
   int64_t position = tile->first_row / tile->heads, head = tile->first_row % tile->heads;
   for (int64_t r = 0; r < tile->count; r++) {
     const attn_range range = attn_visible_keys(problem, tile->batch, position);
     tile->row[r] = (query_tile_row){position, tile->first_head + head, range};
     if (++head == tile->heads) head = 0, position++;
-    if (range.first > shared_first) shared_first = range.first;
-    if (range.end < shared_end) shared_end = range.end;
     if (range.first < range.end && range.first < first) first = range.first;
     if (range.first < range.end && range.end > end) end = range.end;
   }
   tile->keys = first < end ? (attn_range){first, end} : (attn_range){0, 0};
-  tile->shared = (attn_range){shared_first, shared_end};
 }
 
 void query_tile_pack(query_tile *tile) {
@@ -106,33 +103,43 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
   for (int64_t r = 0; problem->has_bias && r < tile->count; r++) add_bias(tile, r, first, end);
 }
 
-static const uint8_t *mask_row(const query_tile *tile, int64_t r) {
-  return tile->tensors->mask + query_tile_offset(tile, &tile->problem->mask, r);
+attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
+  return attn_tile_visibility(tile->problem, tile->batch, tile->row[0].position,
+                              tile->row[tile->count - 1].position + 1, first, end);
+}
+
+/* Which of keys [first, end), at most TILE_FEW_KEYS, row r sees; returns how many. */
+static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, int64_t end,
+                            uint8_t visible[TILE_FEW_KEYS]) {
+  return attn_visible_row(tile->problem, tile->tensors, tile->batch, tile->row[r].head, tile->row[r].position,
+                          first, end, visible);
 }
 
 static float clamp(int64_t j, int64_t most) { return (float)(j < 0 ? 0 : j > most ? most : j); }
 
-bool query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
+/* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
+static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
+  float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
+  for (int64_t r = 0; r < tile->count; r++) {
+    from[r] = clamp(tile->row[r].visible.first - first, end - first);
+    to[r] = clamp(tile->row[r].visible.end - first, end - first);
+  }
+  tile->steps->hide(tile, end - first, from, to);
+}
+
+void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
-  bool hidden = false;
-  if (first < tile->shared.first || end > tile->shared.end) {
-    float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
-    for (int64_t r = 0; r < tile->count; r++) {
-      from[r] = clamp(tile->row[r].visible.first - first, end - first);
-      to[r] = clamp(tile->row[r].visible.end - first, end - first);
-    }
-    tile->steps->hide(tile, end - first, from, to);
-    hidden = true;
+  if (!tile->problem->has_mask) {
+    hide_outside(tile, first, end);
+    return;
   }
-  if (tile->problem->has_mask) {
-    for (int64_t r = 0; r < tile->count; r++) {
-      const uint8_t *mask = mask_row(tile, r);
-      for (int64_t j = first; j < end; j++)
-        if (!mask[j]) tile->scores[(j - first) * layout->score_key + r * layout->score_row] = -INFINITY;
-    }
-    hidden = true;
+  for (int64_t r = 0; r < tile->count; r++) {
+    uint8_t visible[TILE_FEW_KEYS];
+    float *score = tile->scores + r * layout->score_row;
+    if (visible_keys(tile, r, first, end, visible) == end - first) continue;
+    for (int64_t n = 0; n < end - first; n++)
+      if (!visible[n]) score[n * layout->score_key] = -INFINITY;
   }
-  return hidden;
 }
 
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
@@ -159,11 +166,11 @@ static void add_nonfinite(query_tile *tile, int64_t r, int64_t j, float weight) 
 static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
   for (int64_t r = 0; r < tile->count; r++) {
-    const uint8_t *mask = tile->problem->has_mask ? mask_row(tile, r) : NULL;
-    for (int64_t j = first; j < end; j++) {
-      if (j < tile->row[r].visible.first || j >= tile->row[r].visible.end || (mask && !mask[j])) continue;
-      add_nonfinite(tile, r, j, tile->scores[(j - first) * layout->score_key + r * layout->score_row]);
-    }
+    uint8_t visible[TILE_FEW_KEYS];
+    const float *weight = tile->scores + r * layout->score_row;
+    visible_keys(tile, r, first, end, visible);
+    for (int64_t n = 0; n < end - first; n++)
+      if (visible[n]) add_nonfinite(tile, r, first + n, weight[n * layout->score_key]);
   }
 }
 

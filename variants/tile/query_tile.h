@@ -53,8 +53,7 @@ struct query_tile {
 
   tile_rows key, value; /* of this batch entry and key/value head */
   query_tile_row row[TILE_MAX_ROWS];
-  attn_range keys;   /* all keys that some row sees */
-  attn_range shared; /* those that every row sees */
+  attn_range keys; /* from the first key that some row sees to the last */
 
   query_tile_layout layout;
   float *queries;      /* scaled so that scores come out in base 2 (with softcap: before tanh) */
@@ -102,8 +101,11 @@ void query_tile_clear(query_tile *tile);
 /* Scores of keys [first, end), at most steps->keys, with softcap and bias, in base 2. */
 void query_tile_scores(query_tile *tile, int64_t first, int64_t end);
 
-/* Hides what band, lengths and mask hide. True when something in [first, end) was hidden. */
-bool query_tile_hide(query_tile *tile, int64_t first, int64_t end);
+/* What the rows see of keys [first, end). */
+attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end);
+
+/* Gives those of keys [first, end) that a row does not see a score of -inf. */
+void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
 
 /* Scores become weights under the running maximum. */
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
@@ -113,7 +115,7 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
  * [B, T, H, D] push each other out: with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
 
-/* Adds the weighted values of keys [first, end) to the output. */
+/* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
 void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden);
 
 /* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
