@@ -38,7 +38,7 @@ static const shape shapes[] = {
     {"few rows", 2, 7, 3001, ATTN_UNLIMITED, 0, 2994, false},
     {"few rows, one key/value head", 1, 5, 2600, ATTN_UNLIMITED, 0, 2595, true},
     {"full, keys in parts", 2, 19, 4100, ATTN_UNLIMITED, ATTN_UNLIMITED, 0, false},
-    {"window, keys in parts", 4, 40, 2600, 701, 3, 2560, false},
+    {"window, keys in parts", 4, 20, 5000, 2601, 3, 4980, false},
     {"causal", 4, 200, 200, ATTN_UNLIMITED, 0, 0, false},
     {"causal, one key/value head", 1, 333, 333, ATTN_UNLIMITED, 0, 0, false},
     {"causal, entries differ", 2, 333, 300, ATTN_UNLIMITED, 0, -33, true},
