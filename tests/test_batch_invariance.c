@@ -97,6 +97,8 @@ static void make_batch(const shape *of, batch *all) {
                                 .lse = numbers(queries / DIM, 5)};
 }
 
+static bool same_bits(const void *a, const void *b, size_t bytes) { return memcmp(a, b, bytes) == 0; }
+
 static void free_batch(batch *all) {
   const void *const tensors[] = {all->tensors.query, all->tensors.key, all->tensors.value,
                                  all->tensors.output, all->tensors.lse};
@@ -148,9 +150,9 @@ static void hold(const attn_variant *variant, const shape *of, const batch *all,
         const float *own = output + ((entry * part.heads + head) * rows + i) * DIM;
         const int64_t row = ((b + entry) * HEADS + part.first_head + head) * rows + i;
         const bool same_output =
-            memcmp(own, (const float *)all->tensors.output + row * DIM, DIM * sizeof *own) == 0;
-        const bool same_lse = !problem.wants_lse || memcmp(lse + (entry * part.heads + head) * rows + i,
-                                                           all->tensors.lse + row, sizeof *lse) == 0;
+            same_bits(own, (const float *)all->tensors.output + row * DIM, DIM * sizeof *own);
+        const bool same_lse = !problem.wants_lse || same_bits(lse + (entry * part.heads + head) * rows + i,
+                                                              all->tensors.lse + row, sizeof *lse);
         if (!same_output || !same_lse)
           fail_msg("%s on %s, %s, %d threads: row %d of head %d of entry %d has other bits among %d heads of "
                    "%d entries",

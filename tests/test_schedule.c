@@ -19,7 +19,7 @@ extern const attn_variant attn_fused;
 
 static float query[HEADS * MOST_QUERIES * DIM], output[HEADS * MOST_QUERIES * DIM], lse[HEADS * MOST_QUERIES];
 static float key[HEADS * KEYS * DIM], value[HEADS * KEYS * DIM];
-static uint8_t mask[KEYS];
+static uint8_t shown[KEYS];
 
 static attn_problem make_problem(int64_t queries) {
   attn_problem problem = {.batch = 1, .query_heads = HEADS, .kv_heads = HEADS, .scale = 1, .has_mask = true};
@@ -38,7 +38,7 @@ static attn_problem make_problem(int64_t queries) {
 
 static void solve(const attn_problem *problem, int threads) {
   const attn_tensors tensors = {
-      .query = query, .key = key, .value = value, .mask = mask, .output = output, .lse = lse};
+      .query = query, .key = key, .value = value, .mask = shown, .output = output, .lse = lse};
   void *workspace = aligned_alloc(64, attn_fused.workspace_size(problem, threads) / 64 * 64 + 64);
   assert_non_null(workspace);
   memset(output, 7, sizeof output);
@@ -62,8 +62,8 @@ static void with_each(void (*check)(const attn_problem *, int threads)) {
 /* All scores of the row are NaN, so that its maximum stays -inf in the part that sees keys as in those that do not. */
 static void check_nan(const attn_problem *problem, int threads) {
   for (int64_t seen = 0; seen < KEYS; seen += KEYS / 4) {
-    memset(mask, 0, sizeof mask);
-    mask[seen] = 1;
+    memset(shown, 0, sizeof shown);
+    shown[seen] = 1;
     query[0] = NAN;
     solve(problem, threads);
     for (int e = 0; e < DIM; e++) assert_true(isnan(output[e]));
@@ -78,7 +78,7 @@ static void a_row_of_nan_scores_is_nan_whichever_part_it_sees(void **state) {
 }
 
 static void check_nothing(const attn_problem *problem, int threads) {
-  memset(mask, 0, sizeof mask);
+  memset(shown, 0, sizeof shown);
   solve(problem, threads);
   for (int64_t n = 0; n < HEADS * problem->output.head; n++) assert_true(output[n] == 0);
   for (int64_t n = 0; n < HEADS * problem->lse.head; n++) assert_true(lse[n] == -INFINITY);

@@ -166,7 +166,7 @@ static void accumulate_adds_the_weighted_values_to_the_rescaled_output(void **st
 }
 
 static void check_softmax(const tile_kernels *kernels) {
-  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS];
+  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS] = {0};
   const int64_t keys = 37;
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes) {
     fill(a, 7);
@@ -196,7 +196,7 @@ static void softmax_moves_one_step_of_the_online_recurrence(void **state) {
 }
 
 static void check_nothing_visible(const tile_kernels *kernels) {
-  float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS] = {0}, rescale[TILE_MAX_ROWS];
+  float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS] = {0}, rescale[TILE_MAX_ROWS] = {0};
   for (int n = 0; n < LARGEST; n++) a[n] = -INFINITY;
   for (int r = 0; r < TILE_MAX_ROWS; r++) max[r] = -INFINITY;
   kernels->softmax(kernels->max_rows, 5, a, (tile_state){max, sum, rescale});

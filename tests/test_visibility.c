@@ -38,7 +38,9 @@ static int64_t draw_side(draw *from) {
 
 static int64_t draw_offset(draw *from) {
   const int64_t kind = below(from, 16);
-  return kind == 0 ? ATTN_FARTHEST : kind == 1 ? -ATTN_FARTHEST : below(from, 3 * MOST_LENGTH) - MOST_LENGTH;
+  return kind == 0   ? ATTN_FARTHEST
+         : kind == 1 ? -ATTN_FARTHEST
+                     : below(from, (int64_t)3 * MOST_LENGTH) - MOST_LENGTH;
 }
 
 static void pose(draw *from, posed *of) {

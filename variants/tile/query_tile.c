@@ -166,7 +166,7 @@ static void add_nonfinite(query_tile *tile, int64_t r, int64_t j, float weight) 
 static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
   for (int64_t r = 0; r < tile->count; r++) {
-    uint8_t visible[TILE_FEW_KEYS];
+    uint8_t visible[TILE_FEW_KEYS] = {0};
     const float *weight = tile->scores + r * layout->score_row;
     visible_keys(tile, r, first, end, visible);
     for (int64_t n = 0; n < end - first; n++)
