@@ -179,6 +179,48 @@ static inline attn_range attn_visible_keys(const attn_problem *problem, int64_t 
   return range;
 }
 
+/* What queries [i0, i1) of entry b see of keys [j0, j1): no query any key, every query all of them, or something
+ * between. Whole tiles can be left out so, or computed without hiding. The answer holds for every head. Masks are not
+ * looked at: with one, no tile is full, and one that is empty may be called partial. */
+typedef enum attn_visibility { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 } attn_visibility;
+
+static inline attn_visibility attn_tile_visibility(const attn_problem *problem, int64_t b, int64_t i0,
+                                                   int64_t i1, int64_t j0, int64_t j1) {
+  int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
+  int64_t offset = problem->offsets ? problem->offsets[b] : problem->offset;
+  /* Both ends of the band move with i: the first and the last query see the ends of what any sees and of what all
+   * see. Each query's keys adjoin those of the next, so that no key between is left out. */
+  attn_range any = {0, length}, all = {0, length};
+  if (problem->left != ATTN_UNLIMITED) {
+    if (i0 + offset - problem->left > 0) any.first = i0 + offset - problem->left;
+    if (i1 - 1 + offset - problem->left > 0) all.first = i1 - 1 + offset - problem->left;
+  }
+  if (problem->right != ATTN_UNLIMITED) {
+    if (i1 - 1 + offset + problem->right < length) any.end = i1 + offset + problem->right;
+    if (i0 + offset + problem->right < length) all.end = i0 + 1 + offset + problem->right;
+  }
+  if (any.first < j0) any.first = j0;
+  if (any.end > j1) any.end = j1;
+  if (i0 >= i1 || any.first >= any.end) return ATTN_EMPTY;
+  return !problem->has_mask && j0 >= all.first && j1 <= all.end ? ATTN_FULL : ATTN_PARTIAL;
+}
+
+/* visible[j - j0] = 1 where query i of head h of entry b sees key j, by band, key lengths and mask, and 0 where it
+ * does not, for j0 <= j < j1. Returns how many it sees. */
+static inline int64_t attn_visible_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
+                                       int64_t h, int64_t i, int64_t j0, int64_t j1, uint8_t *visible) {
+  attn_range range = attn_visible_keys(problem, b, i);
+  const uint8_t *mask = NULL;
+  int64_t count = 0;
+  if (problem->has_mask)
+    mask = tensors->mask + b * problem->mask.batch + h * problem->mask.head + i * problem->mask.position;
+  for (int64_t j = j0; j < j1; j++) {
+    visible[j - j0] = j >= range.first && j < range.end && (!mask || mask[j] != 0);
+    count += visible[j - j0];
+  }
+  return count;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,7 +53,7 @@ static size_t workspace_size(const attn_problem *problem, int threads) {
 
 static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
   const int64_t pitch = score_rows_pitch(problem->key_length);
-  const tile_kernels *kernels = tile_select();
+  const tile_kernels *kernels = tile_in_force();
   /* The library must not start threads of its own inside ours; its setting is put back afterwards. A
    * sequential build of it has no locks: called from two threads at once, it was seen to give wrong sums. */
   const int library_threads = openblas_get_num_threads();

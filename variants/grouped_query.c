@@ -5,21 +5,17 @@
 #include "attention.h"
 #include "tile/schedule.h"
 
-static schedule_shape shape(const attn_problem *problem) {
+static schedule_shape choose(const attn_problem *problem, const tile_kernels *kernels) {
   const int64_t group = problem->kv_heads > 0 ? problem->query_heads / problem->kv_heads : 1;
-  return (schedule_shape){.heads = group, .rows = tile_select()->max_rows};
-}
-
-static const char *unsupported(const attn_problem *problem) {
-  return problem->wants_weights ? "never holds the attention weights" : NULL;
+  return (schedule_shape){.heads = group, .rows = kernels->max_rows};
 }
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
-  return schedule_workspace_size(problem, shape(problem), threads);
+  return schedule_workspace_size(problem, threads, choose);
 }
 
 static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  schedule_run(problem, tensors, shape(problem), workspace, threads);
+  schedule_run(problem, tensors, workspace, threads, choose);
 }
 
 const attn_variant attn_grouped_query = {
@@ -29,7 +25,7 @@ const attn_variant attn_grouped_query = {
     .dtypes = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 0,
-    .unsupported = unsupported,
+    .unsupported = schedule_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

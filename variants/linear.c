@@ -7,7 +7,12 @@
  * One pass over keys and queries, O(T) time, and a state that does not grow. Under a causal mask the state
  * moves along with the query tiles: it holds what all rows of the tile see, and the few keys that only
  * some rows see are met pair by pair. The tile kernels of softmax attention do the products, with the
- * features of a value where those have rows: nothing is transposed but the queries of such pairs. */
+ * features of a value where those have rows: nothing is transposed but the queries of such pairs.
+ *
+ * A head is one walk along its keys, so that its bits follow from nothing else. Where there are too few heads for the
+ * threads, each thread first walks all keys with a slice of the features of phi(k), whose rows of the state need
+ * nothing of the others, and leaves what the state holds where a share of the query tiles begins; then shares
+ * are solved in parallel. Under a causal mask that is a second walk, worth it with threads that have no head. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -15,32 +20,36 @@
 #include "attention.h"
 #include "tile/query_tile.h"
 
-/* Parts of the keys whose states are summed in parallel where there are few heads, and the fewest keys of
- * a part. Under a causal mask parts cost a second pass over the keys, worth it for very few heads only. */
-enum { WANTED_PARTS = 16, LEAST_KEYS = 512, MANY_HEADS = 4 };
+enum {
+  LEAST_LENGTH = 1024, /* of queries or keys, worth sharing a head out */
+  LEAST_FEATURES = 4   /* of a slice */
+};
 
 typedef struct linear_plan {
   const tile_kernels *kernels;
-  int64_t group, heads; /* query heads to a key/value head; key/value heads of all batch entries */
-  int64_t rows, tiles;  /* query rows of a tile, and tiles of a key/value head */
-  int64_t parts, most_parts, part_keys;
-  int64_t depth, width; /* D and Dv, padded to whole vectors */
+  int64_t group, heads;   /* query heads to a key/value head; key/value heads of all batch entries */
+  int64_t rows;           /* query rows of the largest tile */
+  int64_t slices, shares; /* of each head, where it is shared out; else 1 */
+  int64_t depth, width;   /* D and Dv, padded to whole vectors */
   size_t state_floats, thread_floats;
 } linear_plan;
 
 /* What one thread works in. The state lies in strips of the features that a kernel takes, one strip after the
  * other: columns that are twice as far apart would share half of the L1 cache (5% slower at Dv = 128). */
 typedef struct linear_scratch {
-  float *normaliser; /* [depth] */
-  float *state;      /* [D, width] in strips, right behind the normaliser, so that both are summed at once */
-  float *keys;       /* phi(k) [TILE_KEYS, depth] */
-  float *values;     /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
-  float *queries;    /* phi(q) [rows, depth] */
-  float *columns;    /* phi(q), columns [D, rows] */
-  float *weights;    /* columns [TILE_KEYS, rows] */
-  float *output;     /* [rows, width] */
-  float *sums;       /* [rows], the output's divisor */
-  float *ones;       /* [TILE_MAX_ROWS] */
+  int64_t first_feature, features,
+      pitch;         /* those of the keys that it takes, and their number in whole vectors */
+  float *normaliser; /* [pitch] */
+  float
+      *state;  /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
+  float *keys; /* phi(k) [TILE_KEYS, pitch] */
+  float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
+  float *queries; /* phi(q) [rows, depth] */
+  float *columns; /* phi(q), columns [D, rows] */
+  float *weights; /* columns [TILE_KEYS, rows] */
+  float *output;  /* [rows, width] */
+  float *sums;    /* [rows], the output's divisor */
+  float *ones;    /* [TILE_MAX_ROWS] */
 } linear_scratch;
 
 static const float one = 1;
@@ -48,33 +57,48 @@ static const float one = 1;
 static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 static size_t whole_lines(int64_t floats) { return (size_t)round_up(floats, 16); }
 
-/* Whether some row sees less than the keys that its entry has: the first row sees the fewest. A band that hides
+/* Whether some row of the entry sees less than the keys that it has: the first row sees the fewest. A band that hides
  * nothing is none, to the last bit. */
-static bool is_causal(const attn_problem *problem) {
-  for (int64_t b = 0; b < problem->batch; b++) {
-    const int64_t keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
-    if (attn_visible_keys(problem, b, 0).end < keys) return true;
-  }
-  return false;
+static bool is_causal(const attn_problem *problem, int64_t b) {
+  const int64_t keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
+  return attn_visible_keys(problem, b, 0).end < keys;
 }
 
-static linear_plan make_plan(const attn_problem *problem) {
-  linear_plan plan = {.kernels = tile_select(), .parts = 1, .most_parts = 1};
+/* Query rows of a tile of entry b. Half a tile under a causal mask: pairs that only some rows see cost
+ * rows * (D + Dv) a row. */
+static int64_t tile_rows_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
+  return is_causal(problem, b) ? 2 * plan->kernels->lanes : TILE_MAX_ROWS;
+}
+
+static int64_t tiles_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
+  const int64_t rows = tile_rows_of(problem, plan, b);
+  return (problem->query_length * plan->group + rows - 1) / rows;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
+
+/* Slices that give all threads the same to do; none where heads do so already, or nearly. */
+static int64_t wanted_slices(const attn_problem *problem, int64_t heads, int64_t threads, bool causal) {
+  const int64_t slices =
+      heads > 0 && heads < (causal ? threads : 4 * threads) ? threads / common_divisor(heads, threads) : 1;
+  const int64_t most = (problem->head_dim + LEAST_FEATURES - 1) / LEAST_FEATURES;
+  return slices < most ? slices : most;
+}
+
+static linear_plan make_plan(const attn_problem *problem, int threads) {
+  linear_plan plan = {.kernels = tile_in_force(), .slices = 1, .shares = 1};
   const int64_t lanes = plan.kernels->lanes;
-  const bool causal = is_causal(problem);
+  bool causal = false;
   if (problem->query_heads == 0) return plan;
   plan.group = problem->query_heads / problem->kv_heads;
   plan.heads = problem->batch * problem->kv_heads;
-  /* Half a tile under a causal mask: pairs that only some rows see cost rows * (D + Dv) a row. */
-  plan.rows = causal ? 2 * lanes : TILE_MAX_ROWS;
-  plan.tiles = (problem->query_length * plan.group + plan.rows - 1) / plan.rows;
-  if (plan.heads > 0 && (plan.heads < MANY_HEADS || !causal)) {
-    if (plan.heads < WANTED_PARTS) plan.most_parts = WANTED_PARTS / plan.heads;
-    plan.parts = problem->key_length / LEAST_KEYS;
-    if (plan.parts > plan.most_parts) plan.parts = plan.most_parts;
-    if (plan.parts < 1) plan.parts = 1;
+  for (int64_t b = 0; b < problem->batch; b++) {
+    const int64_t rows = tile_rows_of(problem, &plan, b);
+    if (rows > plan.rows) plan.rows = rows;
+    causal |= is_causal(problem, b);
   }
-  plan.part_keys = (problem->key_length / plan.parts / TILE_KEYS + 1) * TILE_KEYS;
+  plan.slices = wanted_slices(problem, plan.heads, threads, causal);
+  if (plan.slices > 1) plan.shares = 2 * plan.slices;
   plan.depth = round_up(problem->head_dim, lanes);
   plan.width = round_up(problem->value_dim, lanes);
   plan.state_floats = whole_lines(plan.depth + problem->head_dim * plan.width);
@@ -84,9 +108,17 @@ static linear_plan make_plan(const attn_problem *problem) {
   return plan;
 }
 
+/* Lets the scratch take some features of the keys. */
+static void take_features(const linear_plan *plan, linear_scratch *scratch, int64_t first, int64_t end) {
+  scratch->first_feature = first;
+  scratch->features = end - first;
+  scratch->pitch = round_up(end - first, plan->kernels->lanes);
+  scratch->state = scratch->normaliser + scratch->pitch;
+}
+
 static linear_scratch make_scratch(const attn_problem *problem, const linear_plan *plan, float *memory) {
   linear_scratch scratch = {.normaliser = memory};
-  scratch.state = scratch.normaliser + plan->depth;
+  take_features(plan, &scratch, 0, problem->head_dim);
   scratch.ones = scratch.normaliser + plan->state_floats;
   scratch.keys = scratch.ones + TILE_MAX_ROWS;
   scratch.values = scratch.keys + TILE_KEYS * plan->depth;
@@ -108,44 +140,55 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
 /* phi of keys [first, end). */
 static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
-  const int64_t stride = tile->problem->key.position;
-  plan->kernels->elu1(end - first, tile->problem->head_dim, tile->key + first * stride, stride, scratch->keys,
-                      plan->depth);
+  const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
+  plan->kernels->elu1(end - first, scratch->features,
+                      (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
+                      (tile_target){scratch->keys, scratch->pitch});
 }
 
-/* Values in whole vectors: as they are, or copied; `finite` leaves out what is not. */
-static tile_values load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+/* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
+static tile_matrix load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                                int64_t first, int64_t end, bool finite) {
-  const int64_t stride = tile->problem->value.position, width = tile->problem->value_dim;
-  const float *value = tile->value + first * stride;
-  if (width == plan->width && !finite) return (tile_values){value, stride};
-  memset(scratch->values, 0, (size_t)((end - first) * plan->width) * sizeof *scratch->values);
-  for (int64_t j = 0; j < end - first; j++)
-    for (int64_t e = 0; e < width; e++)
-      if (!finite || isfinite(value[j * stride + e]))
-        scratch->values[j * plan->width + e] = value[j * stride + e];
-  return (tile_values){scratch->values, plan->width};
+  const int64_t width = tile->problem->value_dim;
+  const tile_rows value = tile_rows_from(plan->kernels, tile->value, first);
+  if (width == plan->width && !finite && plan->kernels->element_bytes == sizeof(float))
+    return (tile_matrix){value.x, value.stride};
+  for (int64_t j = 0; j < end - first; j++) {
+    float *row = scratch->values + j * plan->width;
+    plan->kernels->read(width, tile_rows_from(plan->kernels, value, j).x, row);
+    memset(row + width, 0, (size_t)(plan->width - width) * sizeof *row);
+    for (int64_t e = 0; finite && e < width; e++)
+      if (!isfinite(row[e])) row[e] = 0;
+  }
+  return (tile_matrix){scratch->values, plan->width};
 }
+
+/* From column e on. */
+static tile_matrix from_column(tile_matrix of, int64_t e) { return (tile_matrix){of.x + e, of.stride}; }
 
 /* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. */
 static void add_to_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const int64_t depth = problem->head_dim;
-  const tile_values values = load_values(tile, plan, scratch, first, end, false);
+  const tile_kernels *kernels = plan->kernels;
+  const int64_t features = scratch->features, pitch = scratch->pitch;
+  const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
+  const tile_rows next_key = tile_rows_from(kernels, tile->key, end);
   const tile_ahead next = {
-      .row = {tile->key + end * problem->key.position, tile->value + end * problem->value.position},
-      .stride = {problem->key.position, problem->value.position},
-      .width = {depth, problem->value_dim}};
-  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+      .of = {{tile_element(kernels, next_key.x, scratch->first_feature), next_key.stride},
+             tile_rows_from(kernels, tile->value, end)},
+      .width = {features, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
-    plan->kernels->accumulate(wide, end - first, depth, values.row + e, values.stride, scratch->keys,
-                              plan->depth, scratch->ones, e == 0 && end < problem->key_length ? &next : NULL,
-                              scratch->state + depth * e, wide);
+    kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
+                        (tile_rows){scratch->keys, pitch}, scratch->ones,
+                        e == 0 && end < problem->key_length ? &next : NULL,
+                        (tile_target){scratch->state + features * e, wide});
   }
-  for (int64_t d = 0; d < plan->depth; d += plan->kernels->max_rows)
-    plan->kernels->accumulate(strip(plan, plan->depth, d), end - first, 1, scratch->keys + d, plan->depth,
-                              &one, 0, scratch->ones, NULL, scratch->normaliser + d, 0);
+  for (int64_t d = 0; d < pitch; d += kernels->max_rows)
+    kernels->accumulate((tile_size){strip(plan, pitch, d), end - first, 1},
+                        (tile_matrix){scratch->keys + d, pitch}, (tile_rows){&one, 0}, scratch->ones, NULL,
+                        (tile_target){scratch->normaliser + d, 0});
 }
 
 /* Adds keys [first, end) to the state. */
@@ -161,13 +204,16 @@ static void advance(const query_tile *tile, const linear_plan *plan, linear_scra
 /* Adds what load_values left out, to the rows that see it. */
 static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                           int64_t first, int64_t end) {
-  for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t j = first; j < end && j < tile->row[r].visible.end; j++)
-      for (int64_t e = 0; e < tile->problem->value_dim; e++) {
-        const float value = tile->value[j * tile->problem->value.position + e];
-        if (!isfinite(value))
-          scratch->output[r * plan->width + e] += scratch->weights[(j - first) * tile->rows + r] * value;
-      }
+  const int64_t width = tile->problem->value_dim;
+  for (int64_t j = first; j < end; j++) {
+    float *value = scratch->values; /* which are in the output */
+    plan->kernels->read(width, tile_rows_from(plan->kernels, tile->value, j).x, value);
+    for (int64_t r = 0; r < tile->count; r++)
+      for (int64_t e = 0; e < width && j < tile->row[r].visible.end; e++)
+        if (!isfinite(value[e]))
+          scratch->output[r * plan->width + e] +=
+              scratch->weights[(j - first) * tile->layout.rows + r] * value[e];
+  }
 }
 
 static int64_t clamp_to_tile(int64_t j) { return j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j; }
@@ -182,158 +228,201 @@ static int64_t last_seen(const float *to, int64_t rows, int64_t r, int64_t lanes
  * are written by hide alone. */
 static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
-  const int64_t rows = tile->rows, lanes = plan->kernels->lanes;
+  const tile_kernels *kernels = plan->kernels;
+  const int64_t rows = tile->layout.rows, lanes = kernels->lanes, depth = tile->problem->head_dim;
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const int64_t stride = tile->problem->value.position;
   const bool finite =
-      plan->kernels->all_finite(end - first, tile->problem->value_dim, tile->value + first * stride, stride);
-  const tile_values values = load_values(tile, plan, scratch, first, end, !finite);
+      kernels->all_finite(end - first, tile->problem->value_dim, tile_rows_from(kernels, tile->value, first));
+  const tile_matrix values = load_values(tile, plan, scratch, first, end, !finite);
   float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
   for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->row[r].visible.end - first);
   /* The keys that a vector of rows sees first, with all rows from there on. */
   for (int64_t r = 0, j = 0, seen; r < tile->count; r += lanes, j = seen) {
     seen = last_seen(to, tile->count, r, lanes);
-    plan->kernels->scores(rows - r, seen - j, tile->problem->head_dim, scratch->columns + r, rows,
-                          scratch->keys + j * plan->depth, plan->depth, NULL, scratch->weights + j * rows + r,
-                          rows);
+    kernels->scores((tile_size){rows - r, seen - j, depth}, (tile_matrix){scratch->columns + r, rows},
+                    (tile_rows){scratch->keys + j * plan->depth, plan->depth}, NULL,
+                    (tile_target){scratch->weights + j * rows + r, rows});
   }
-  plan->kernels->hide(rows, end - first, from, to, 0, scratch->weights);
-  plan->kernels->accumulate(rows, end - first, 1, scratch->weights, rows, &one, 0, scratch->ones, NULL,
-                            scratch->sums, 0);
+  kernels->hide(rows, end - first, from, to, 0, scratch->weights);
+  kernels->accumulate((tile_size){rows, end - first, 1}, (tile_matrix){scratch->weights, rows},
+                      (tile_rows){&one, 0}, scratch->ones, NULL, (tile_target){scratch->sums, 0});
   /* A vector of rows at a time, each with the keys that its last row sees. */
   for (int64_t r = 0; r < tile->count; r += lanes) {
     const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
-    for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows)
-      plan->kernels->accumulate(strip(plan, plan->width, e), last_seen(to, tile->count, r, lanes), count,
-                                values.row + e, values.stride, scratch->weights + r, rows, scratch->ones,
-                                NULL, scratch->output + r * plan->width + e, plan->width);
+    const int64_t seen = last_seen(to, tile->count, r, lanes);
+    for (int64_t e = 0; e < plan->width; e += kernels->max_rows)
+      kernels->accumulate((tile_size){strip(plan, plan->width, e), seen, count}, from_column(values, e),
+                          (tile_rows){scratch->weights + r, rows}, scratch->ones, NULL,
+                          (tile_target){scratch->output + r * plan->width + e, plan->width});
   }
   if (!finite) add_nonfinite(tile, plan, scratch, first, end);
 }
 
-static float *output_row(const query_tile *tile, int64_t r) {
-  return (float *)tile->tensors->output + query_tile_offset(tile, &tile->problem->output, r);
+static void *output_row(const query_tile *tile, int64_t r) {
+  return (char *)tile->tensors->output +
+         query_tile_offset(tile, &tile->problem->output, r) * tile->kernels->element_bytes;
+}
+
+/* Query row r, and those behind it that are evenly apart. */
+static tile_rows query_rows(const query_tile *tile, int64_t r) {
+  const attn_strides *strides = &tile->problem->query;
+  return (tile_rows){tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, strides, r)),
+                     strides->position};
 }
 
 /* phi of the tile's queries, and where there will be pairs its columns. */
 static void load_queries(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          bool pairs) {
-  const attn_strides *strides = &tile->problem->query;
-  const float *row[TILE_MAX_ROWS];
-  const int64_t step = tile->heads == 1 ? tile->count : 1; /* rows that are evenly apart */
+  const void *row[TILE_MAX_ROWS];
+  const int64_t depth = tile->problem->head_dim, step = tile->heads == 1 ? tile->count : 1;
   for (int64_t r = 0; r < tile->count; r += step)
-    plan->kernels->elu1(step, tile->problem->head_dim,
-                        (const float *)tile->tensors->query + query_tile_offset(tile, strides, r),
-                        strides->position, scratch->queries + r * plan->depth, plan->depth);
+    plan->kernels->elu1(step, depth, query_rows(tile, r),
+                        (tile_target){scratch->queries + r * plan->depth, plan->depth});
   if (!pairs) return;
   for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
-  plan->kernels->pack(tile->rows, tile->count, tile->problem->head_dim, row, 1, scratch->columns);
+  plan->kernels->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
 }
 
 /* Output and sums from the state. */
 static void apply_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
   const attn_problem *problem = tile->problem;
-  const int64_t depth = problem->head_dim, positions = plan->rows / tile->heads;
-  const tile_ahead next = {.row = {(const float *)tile->tensors->query +
-                                       query_tile_offset(tile, &problem->query, 0) +
-                                       positions * problem->query.position,
-                                   output_row(tile, 0) + positions * problem->output.position},
-                           .stride = {problem->query.position, problem->output.position},
-                           .width = {depth, problem->value_dim}};
-  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+  const tile_kernels *kernels = plan->kernels;
+  const int64_t depth = problem->head_dim;
+  const int64_t positions = tile_rows_of(problem, plan, tile->batch) / tile->heads;
+  const tile_ahead next = {
+      .of = {tile_rows_from(kernels, query_rows(tile, 0), positions),
+             tile_rows_from(kernels, (tile_rows){output_row(tile, 0), problem->output.position}, positions)},
+      .width = {depth, problem->value_dim}};
+  for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
-    plan->kernels->scores(wide, tile->count, depth, scratch->state + depth * e, wide, scratch->queries,
-                          plan->depth, e == 0 ? &next : NULL, scratch->output + e, plan->width);
+    kernels->scores((tile_size){wide, tile->count, depth}, (tile_matrix){scratch->state + depth * e, wide},
+                    (tile_rows){scratch->queries, plan->depth}, e == 0 ? &next : NULL,
+                    (tile_target){scratch->output + e, plan->width});
   }
-  plan->kernels->dot_rows(tile->rows, plan->depth, scratch->queries, plan->depth, scratch->normaliser,
-                          scratch->sums);
+  kernels->dot_rows(tile->layout.rows, plan->depth, (tile_matrix){scratch->queries, plan->depth},
+                    scratch->normaliser, scratch->sums);
 }
 
-/* One query tile, the state holding keys [0, seen). The tile's other keys join the state on the way;
- * returns up to where it then reaches. */
-static int64_t solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                          int64_t seen) {
+/* Where the keys end that query row `row` of a head sees. They never end earlier for a later row. */
+static int64_t end_of_row(const attn_problem *problem, const linear_plan *plan, int64_t b, int64_t row) {
+  return attn_visible_keys(problem, b, row / plan->group).end;
+}
+
+/* The walk along the keys of a head, at one of its query tiles. Those before `ready` are in the state when it is
+ * applied. The others, up to `end`, are seen by some rows only: they are met pair by pair and then join the state. */
+typedef struct linear_stop {
+  int64_t before, ready, end;
+} linear_stop;
+
+static linear_stop stop_at(const attn_problem *problem, const linear_plan *plan, int64_t b, int64_t index) {
+  const int64_t rows = tile_rows_of(problem, plan, b), all_rows = problem->query_length * plan->group;
+  const int64_t first = index * rows, last = first + rows < all_rows ? first + rows : all_rows;
+  const int64_t all = end_of_row(problem, plan, b, first);
+  linear_stop stop = {.before = index > 0 ? end_of_row(problem, plan, b, first - 1) : 0};
+  stop.end = end_of_row(problem, plan, b, last - 1);
+  /* Where other keys are seen by some rows only, what is not a whole tile of keys goes with them. */
+  stop.ready = all == stop.end ? all : stop.before + (all - stop.before) / TILE_KEYS * TILE_KEYS;
+  return stop;
+}
+
+/* One query tile, the state holding its keys up to stop.ready; then it reaches stop.end. */
+static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                       linear_stop stop) {
   const attn_problem *problem = tile->problem;
-  load_queries(tile, plan, scratch, seen < tile->keys.end);
+  load_queries(tile, plan, scratch, stop.ready < stop.end);
   apply_state(tile, plan, scratch);
-  for (int64_t first = seen; first < tile->keys.end; first = seen) {
-    seen = first + TILE_KEYS < tile->keys.end ? first + TILE_KEYS : tile->keys.end;
-    load_keys(tile, plan, scratch, first, seen);
-    add_pairs(tile, plan, scratch, first, seen);
-    add_to_state(tile, plan, scratch, first, seen);
+  for (int64_t first = stop.ready, next; first < stop.end; first = next) {
+    next = first + TILE_KEYS < stop.end ? first + TILE_KEYS : stop.end;
+    load_keys(tile, plan, scratch, first, next);
+    add_pairs(tile, plan, scratch, first, next);
+    add_to_state(tile, plan, scratch, first, next);
   }
   const float epsilon = (float)problem->epsilon;
-  float *row[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS];
+  float factor[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
   for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, r);
-  plan->kernels->scale_rows(tile->count, problem->value_dim, scratch->output, plan->width, factor, row);
+  plan->kernels->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
+                            factor, row);
   /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
   for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0; r++)
-    memset(row[r], 0, (size_t)problem->value_dim * sizeof(float));
-  return seen;
+    memset(row[r], 0, (size_t)(problem->value_dim * plan->kernels->element_bytes));
 }
 
 /* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
 static void place(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
                   int64_t head, int64_t index, query_tile *tile) {
-  const int64_t left = problem->query_length * plan->group - index * plan->rows;
+  tile->batch = head / problem->kv_heads;
+  const int64_t rows = tile_rows_of(problem, plan, tile->batch);
+  const int64_t left = problem->query_length * plan->group - index * rows;
   tile->kernels = plan->kernels;
   tile->problem = problem;
   tile->tensors = tensors;
-  tile->batch = head / problem->kv_heads;
   tile->first_head = head % problem->kv_heads * plan->group;
   tile->heads = plan->group;
-  tile->first_row = index * plan->rows;
-  tile->count = left < plan->rows ? left : plan->rows;
-  tile->rows = round_up(tile->count, plan->kernels->lanes);
+  tile->first_row = index * rows;
+  tile->count = left < rows ? left : rows;
+  tile->layout.rows = round_up(tile->count, plan->kernels->lanes);
   query_tile_place(tile);
 }
 
-/* Keys that every row of the tile sees: ends never fall along the rows. */
-static int64_t seen_by_all(const query_tile *tile) { return tile->row[0].visible.end; }
-
-/* The state of part p alone. */
-static void sum_part(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
-                     linear_scratch *scratch, int64_t head, int64_t part) {
-  query_tile last;
-  place(problem, tensors, plan, head, plan->tiles - 1, &last);
-  const int64_t first = part * plan->part_keys, end = first + plan->part_keys;
-  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
-  advance(&last, plan, scratch, first, end < last.keys.end ? end : last.keys.end);
+/* The first tile of a share. */
+static int64_t first_tile(const linear_plan *plan, int64_t tiles, int64_t share) {
+  return tiles * share / plan->shares;
 }
 
-/* Fills the state with as many whole parts of the keys as lie within [0, target); returns where they end. */
-static int64_t join_parts(const linear_plan *plan, linear_scratch *scratch, const float *states,
-                          int64_t target, int64_t last_key) {
-  int64_t seen = 0;
-  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
-  for (int64_t part = 0; plan->parts > 1 && seen < target; part++) {
-    const int64_t end = seen + plan->part_keys < last_key ? seen + plan->part_keys : last_key;
-    if (end > target) break;
-    for (size_t n = 0; n < plan->state_floats; n++)
-      scratch->normaliser[n] += states[(size_t)part * plan->state_floats + n];
-    seen = end;
+/* Copies a slice of the features into a whole state. */
+static void leave_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *slice,
+                        float *whole) {
+  const int64_t first = slice->first_feature, count = slice->features;
+  float *state = whole + plan->depth;
+  memcpy(whole + first, slice->normaliser, (size_t)count * sizeof *whole);
+  if (first + count == problem->head_dim) /* the padding is the last slice's as well */
+    memset(whole + problem->head_dim, 0, (size_t)(plan->depth - problem->head_dim) * sizeof *whole);
+  for (int64_t e = 0; e < plan->width; e += plan->kernels->max_rows) {
+    const int64_t wide = strip(plan, plan->width, e);
+    memcpy(state + problem->head_dim * e + first * wide, slice->state + count * e,
+           (size_t)(count * wide) * sizeof *whole);
   }
-  return seen;
+}
+
+/* Walks the keys of a head with one slice of their features, and leaves what the state holds when the first tile of
+ * each share finds it ready: key by key what it holds where one thread goes all the way. */
+static void sum_slice(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
+                      linear_scratch *scratch, int64_t head, int64_t slice, float *states) {
+  const int64_t b = head / problem->kv_heads, tiles = tiles_of(problem, plan, b);
+  const int64_t granules = (problem->head_dim + LEAST_FEATURES - 1) / LEAST_FEATURES;
+  const int64_t first = granules * slice / plan->slices * LEAST_FEATURES;
+  const int64_t end = granules * (slice + 1) / plan->slices * LEAST_FEATURES;
+  query_tile tile;
+  place(problem, tensors, plan, head, 0, &tile);
+  take_features(plan, scratch, first, end < problem->head_dim ? end : problem->head_dim);
+  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
+  for (int64_t index = 0, share = 0; share < plan->shares; index++) {
+    const linear_stop stop = stop_at(problem, plan, b, index);
+    advance(&tile, plan, scratch, stop.before, stop.ready);
+    for (; share < plan->shares && first_tile(plan, tiles, share) == index; share++)
+      leave_state(problem, plan, scratch, states + (size_t)share * plan->state_floats);
+    advance(&tile, plan, scratch, stop.ready, stop.end);
+  }
 }
 
 /* One share of the tiles of a head, in order, the state moving along. */
 static void solve_share(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
-                        linear_scratch *scratch, const float *states, int64_t head, int64_t share) {
-  const int64_t first = plan->tiles * share / plan->parts, end = plan->tiles * (share + 1) / plan->parts;
+                        linear_scratch *scratch, int64_t head, int64_t share, const float *state) {
+  const int64_t b = head / problem->kv_heads, tiles = tiles_of(problem, plan, b);
+  const int64_t first = first_tile(plan, tiles, share), end = first_tile(plan, tiles, share + 1);
   if (first == end) return;
-  query_tile tile;
-  place(problem, tensors, plan, head, plan->tiles - 1, &tile);
-  const int64_t last_key = tile.keys.end;
-  place(problem, tensors, plan, head, first, &tile);
-  int64_t seen = join_parts(plan, scratch, states, seen_by_all(&tile), last_key);
+  if (state)
+    memcpy(scratch->normaliser, state, plan->state_floats * sizeof *state);
+  else
+    memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
   for (int64_t index = first; index < end; index++) {
+    const linear_stop stop = stop_at(problem, plan, b, index);
+    query_tile tile;
     place(problem, tensors, plan, head, index, &tile);
-    /* Where other keys are seen by some rows only, what is not a whole tile of keys goes with them. */
-    const int64_t all = seen_by_all(&tile), whole = seen + (all - seen) / TILE_KEYS * TILE_KEYS;
-    const int64_t ready = all == tile.keys.end ? all : whole;
-    advance(&tile, plan, scratch, seen, ready);
-    seen = solve_tile(&tile, plan, scratch, ready);
+    if (index > first || !state) advance(&tile, plan, scratch, stop.before, stop.ready);
+    solve_tile(&tile, plan, scratch, stop);
   }
 }
 
@@ -342,32 +431,33 @@ static const char *unsupported(const attn_problem *problem) {
 }
 
 static size_t workspace_size(const attn_problem *problem, int threads) {
-  const linear_plan plan = make_plan(problem);
-  /* As many as any length may use: the workspace does not depend on T. */
-  const size_t states = plan.most_parts > 1 ? (size_t)(plan.heads * plan.most_parts) : 0;
+  const linear_plan plan = make_plan(problem, threads);
+  const size_t states = plan.slices > 1 ? (size_t)(plan.heads * plan.shares) : 0;
   return (states * plan.state_floats + (size_t)threads * plan.thread_floats) * sizeof(float);
 }
 
 static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  const linear_plan plan = make_plan(problem);
-  const int64_t items = plan.tiles > 0 ? plan.heads * plan.parts : 0;
+  linear_plan plan = make_plan(problem, threads);
   float *memory = workspace, *states = memory + (size_t)threads * plan.thread_floats;
+  if (problem->query_length < LEAST_LENGTH && problem->key_length < LEAST_LENGTH)
+    plan.slices = plan.shares = 1;
+  if (problem->query_length == 0) return;
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t item = 0; item < (plan.parts > 1 ? items : 0); item++) {
+  for (int64_t item = 0; item < (plan.slices > 1 ? plan.heads * plan.slices : 0); item++) {
+    const int64_t head = item / plan.slices;
     linear_scratch scratch =
         make_scratch(problem, &plan, memory + (size_t)omp_get_thread_num() * plan.thread_floats);
-    sum_part(problem, tensors, &plan, &scratch, item / plan.parts, item % plan.parts);
-    memcpy(states + (size_t)item * plan.state_floats, scratch.normaliser, plan.state_floats * sizeof *states);
+    sum_slice(problem, tensors, &plan, &scratch, head, item % plan.slices,
+              states + (size_t)(head * plan.shares) * plan.state_floats);
   }
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t item = 0; item < items; item++) {
-    const int64_t head = item / plan.parts;
+  for (int64_t item = 0; item < plan.heads * plan.shares; item++) {
     linear_scratch scratch =
         make_scratch(problem, &plan, memory + (size_t)omp_get_thread_num() * plan.thread_floats);
-    solve_share(problem, tensors, &plan, &scratch, states + (size_t)(head * plan.parts) * plan.state_floats,
-                head, item % plan.parts);
+    solve_share(problem, tensors, &plan, &scratch, item / plan.shares, item % plan.shares,
+                plan.slices > 1 ? states + (size_t)item * plan.state_floats : NULL);
   }
 }
 

@@ -11,8 +11,7 @@ static double tile_speed(int64_t vectors, int64_t full) {
   return vectors == full ? 1.0 : vectors == 1 ? 0.55 : vectors == 2 ? 0.85 : 0.985;
 }
 
-static schedule_shape shape(const attn_problem *problem) {
-  const tile_kernels *kernels = tile_select();
+static schedule_shape choose(const attn_problem *problem, const tile_kernels *kernels) {
   schedule_shape best = {.heads = 1, .rows = kernels->max_rows};
   if (problem->left >= problem->key_length || problem->right >= problem->key_length) return best;
   const double window = (double)(problem->left + problem->right + 1);
@@ -28,16 +27,12 @@ static schedule_shape shape(const attn_problem *problem) {
   return best;
 }
 
-static const char *unsupported(const attn_problem *problem) {
-  return problem->wants_weights ? "never holds the attention weights" : NULL;
-}
-
 static size_t workspace_size(const attn_problem *problem, int threads) {
-  return schedule_workspace_size(problem, shape(problem), threads);
+  return schedule_workspace_size(problem, threads, choose);
 }
 
 static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  schedule_run(problem, tensors, shape(problem), workspace, threads);
+  schedule_run(problem, tensors, workspace, threads, choose);
 }
 
 const attn_variant attn_sliding_window = {
@@ -47,7 +42,7 @@ const attn_variant attn_sliding_window = {
     .dtypes = 1u << ATTN_FLOAT32,
     .time_exponent = 1,
     .workspace_exponent = 0,
-    .unsupported = unsupported,
+    .unsupported = schedule_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

@@ -26,16 +26,18 @@ typedef struct tile_buffers {
 /* Seconds of each step, of all tiles and passes. Reading the clock is a step too, for the others contain it. */
 static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of, double seconds[STEPS]) {
   const int64_t rows = kernels->max_rows;
+  const tile_size size = {rows, TILE_KEYS, D};
+  const tile_state state = {of->max, of->sum, of->rescale};
   memset(seconds, 0, STEPS * sizeof *seconds);
   for (int n = 0; n < PASSES * KEY_TILES; n++) {
     double at[STEPS + 1] = {wall_seconds(), wall_seconds()};
-    kernels->scores(rows, TILE_KEYS, D, of->queries, rows, of->keys[n % KEY_TILES], D, NULL, of->scores,
-                    rows);
+    kernels->scores(size, (tile_matrix){of->queries, rows}, (tile_rows){of->keys[n % KEY_TILES], D}, NULL,
+                    (tile_target){of->scores, rows});
     at[2] = wall_seconds();
-    kernels->softmax(rows, TILE_KEYS, of->scores, of->max, of->sum, of->rescale);
+    kernels->softmax(rows, TILE_KEYS, of->scores, state);
     at[3] = wall_seconds();
-    kernels->accumulate(rows, TILE_KEYS, D, of->scores, rows, of->values[n % KEY_TILES], D, of->rescale, NULL,
-                        of->output, rows);
+    kernels->accumulate(size, (tile_matrix){of->scores, rows}, (tile_rows){of->values[n % KEY_TILES], D},
+                        of->rescale, NULL, (tile_target){of->output, rows});
     at[4] = wall_seconds();
     for (int s = 0; s < STEPS; s++) seconds[s] += at[s + 1] - at[s];
   }
@@ -50,8 +52,7 @@ static double multiply_adds_per_second(const peak_loops *loops) {
 
 static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
   static double figures[STEPS][ROUNDS]; /* all steps together in the place of the clock */
-  setenv("ATTN_ISA", loops->isa, 1);
-  const tile_kernels *kernels = tile_select();
+  const tile_kernels *kernels = tile_select(loops->isa);
   const double scores = (double)PASSES * KEY_TILES * TILE_KEYS * (double)kernels->max_rows,
                products = scores * (double)D;
   for (int r = 0; r < ROUNDS; r++) {

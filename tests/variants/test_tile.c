@@ -27,35 +27,43 @@ static void fill(float *x, uint32_t seed) {
 /* Runs a check with the kernels of each instruction set in turn. */
 static void with_each(void (*check)(const tile_kernels *)) {
   for (const char *const *name = tile_instruction_sets(); *name; name++) {
-    setenv("ATTN_ISA", *name, 1);
-    const tile_kernels *kernels = tile_select();
+    const tile_kernels *kernels = tile_select(*name);
     assert_string_equal(kernels->name, *name);
     check(kernels);
   }
-  unsetenv("ATTN_ISA");
 }
 
-static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
+static void assert_near(const tile_kernels *kernels, const char *what, double computed, double truth,
                         double allowed) {
-  if (!(fabs(computed - expected) <= allowed))
-    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
+  if (!(fabs(computed - truth) <= allowed))
+    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, truth,
              allowed);
 }
 
 static void the_fastest_instruction_set_is_the_default(void **state) {
   (void)state;
   const char *const *names = tile_instruction_sets();
-  unsetenv("ATTN_ISA");
   size_t count = 0;
   while (names[count]) count++;
-  assert_string_equal(tile_select()->name, names[count - 1]);
+  assert_string_equal(tile_select(NULL)->name, names[count - 1]);
+  assert_string_equal(tile_select("none")->name, names[count - 1]);
   assert_string_equal(names[0], "portable");
 }
 
-static double ulps_between(float computed, double expected) {
+static void the_environment_names_the_instruction_set_in_force(void **state) {
+  (void)state;
+  for (const char *const *name = tile_instruction_sets(); *name; name++) {
+    setenv("ATTN_ISA", *name, 1);
+    assert_ptr_equal(tile_in_force(), tile_select(*name));
+  }
+  unsetenv("ATTN_ISA");
+  assert_ptr_equal(tile_in_force(), tile_select(NULL));
+}
+
+static double ulps_between(float computed, double truth) {
   int exponent;
-  frexp(expected, &exponent);
-  return fabs((double)computed - expected) / ldexp(1, exponent - 24);
+  frexp(truth, &exponent);
+  return fabs((double)computed - truth) / ldexp(1, exponent - 24);
 }
 
 static void check_exp2(const tile_kernels *kernels) {
@@ -113,13 +121,13 @@ static void check_scores(const tile_kernels *kernels) {
       for (int64_t keys = 0; keys < 20; keys++) {
         const int64_t depth = depths[n], stride = depth + 3;
         fill(c, 3);
-        kernels->scores(rows, keys, depth, a, rows, b, stride, NULL, c, rows);
+        kernels->scores((tile_size){rows, keys, depth}, (tile_matrix){a, rows}, (tile_rows){b, stride}, NULL,
+                        (tile_target){c, rows});
         for (int64_t j = 0; j < keys; j++)
           for (int64_t r = 0; r < rows; r++) {
-            double expected = 0;
-            for (int64_t d = 0; d < depth; d++)
-              expected += (double)b[j * stride + d] * (double)a[d * rows + r];
-            assert_near(kernels, "scores", (double)c[j * rows + r], expected, 1e-7 * (double)(depth + 2));
+            double truth = 0;
+            for (int64_t d = 0; d < depth; d++) truth += (double)b[j * stride + d] * (double)a[d * rows + r];
+            assert_near(kernels, "scores", (double)c[j * rows + r], truth, 1e-7 * (double)(depth + 2));
           }
       }
 }
@@ -139,13 +147,13 @@ static void check_accumulate(const tile_kernels *kernels) {
       for (int64_t width = 1; width < 30; width++) {
         const int64_t keys = counts[n], stride = width + 5, pitch = rows + 16;
         memcpy(c, old, sizeof c);
-        kernels->accumulate(rows, keys, width, a, pitch, b, stride, rescale, NULL, c, pitch);
+        kernels->accumulate((tile_size){rows, keys, width}, (tile_matrix){a, pitch}, (tile_rows){b, stride},
+                            rescale, NULL, (tile_target){c, pitch});
         for (int64_t e = 0; e < width; e++)
           for (int64_t r = 0; r < rows; r++) {
-            double expected = (double)old[e * pitch + r] * (double)rescale[r];
-            for (int64_t j = 0; j < keys; j++)
-              expected += (double)a[j * pitch + r] * (double)b[j * stride + e];
-            assert_near(kernels, "accumulate", (double)c[e * pitch + r], expected, 1e-7 * (double)(keys + 2));
+            double truth = (double)old[e * pitch + r] * (double)rescale[r];
+            for (int64_t j = 0; j < keys; j++) truth += (double)a[j * pitch + r] * (double)b[j * stride + e];
+            assert_near(kernels, "accumulate", (double)c[e * pitch + r], truth, 1e-7 * (double)(keys + 2));
           }
         for (int64_t e = 0; e < width; e++)
           for (int64_t r = rows; r < pitch; r++) assert_true(c[e * pitch + r] == old[e * pitch + r]);
@@ -158,14 +166,14 @@ static void accumulate_adds_the_weighted_values_to_the_rescaled_output(void **st
 }
 
 static void check_softmax(const tile_kernels *kernels) {
-  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS];
+  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS] = {0};
   const int64_t keys = 37;
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes) {
     fill(a, 7);
     for (int n = 0; n < LARGEST; n++) b[n] = a[n] *= 30;
     for (int64_t r = 0; r < rows; r++)
       max[r] = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40.0f : 40.0f, sum[r] = 2;
-    kernels->softmax(rows, keys, a, max, sum, rescale);
+    kernels->softmax(rows, keys, a, (tile_state){max, sum, rescale});
     for (int64_t r = 0; r < rows; r++) {
       const double old = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40 : 40;
       double largest = old, total = 0;
@@ -188,10 +196,10 @@ static void softmax_moves_one_step_of_the_online_recurrence(void **state) {
 }
 
 static void check_nothing_visible(const tile_kernels *kernels) {
-  float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS] = {0}, rescale[TILE_MAX_ROWS];
+  float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS] = {0}, rescale[TILE_MAX_ROWS] = {0};
   for (int n = 0; n < LARGEST; n++) a[n] = -INFINITY;
   for (int r = 0; r < TILE_MAX_ROWS; r++) max[r] = -INFINITY;
-  kernels->softmax(kernels->max_rows, 5, a, max, sum, rescale);
+  kernels->softmax(kernels->max_rows, 5, a, (tile_state){max, sum, rescale});
   for (int64_t r = 0; r < kernels->max_rows; r++)
     assert_true(sum[r] == 0 && max[r] == -INFINITY && rescale[r] == 0 && a[4 * kernels->max_rows + r] == 0);
 }
@@ -247,11 +255,11 @@ static void check_all_finite(const tile_kernels *kernels) {
   fill(a, 18);
   a[5] = FLT_MAX, a[6] = -FLT_MAX, a[7] = FLT_TRUE_MIN;
   for (int64_t width = 1; width < stride; width++) {
-    assert_true(kernels->all_finite(rows, width, a, stride));
+    assert_true(kernels->all_finite(rows, width, (tile_rows){a, stride}));
     for (int64_t n = 0; n < rows * stride; n++) {
       const float good = a[n];
       a[n] = bad[n % 3];
-      assert_int_equal(kernels->all_finite(rows, width, a, stride), n % stride >= width);
+      assert_int_equal(kernels->all_finite(rows, width, (tile_rows){a, stride}), n % stride >= width);
       a[n] = good;
     }
   }
@@ -260,6 +268,25 @@ static void check_all_finite(const tile_kernels *kernels) {
 static void all_finite_sees_every_element_of_its_rows_and_no_other(void **state) {
   (void)state;
   with_each(check_all_finite);
+}
+
+static void check_copy_finite(const tile_kernels *kernels) {
+  const float bad[] = {NAN, INFINITY, -INFINITY};
+  const int64_t rows = 4, width = 37, stride = 40;
+  fill(a, 19);
+  for (int64_t n = 0; n < rows * stride; n += 3) a[n] = bad[n / 3 % 3];
+  kernels->copy_finite(rows, width, (tile_rows){a, stride}, b);
+  for (int64_t r = 0; r < rows; r++) {
+    kernels->read(width, tile_rows_from(kernels, (tile_rows){a, stride}, r).x, c);
+    assert_memory_equal(c, a + r * stride, (size_t)width * sizeof *c);
+    for (int64_t n = 0; n < width; n++)
+      assert_true(b[r * width + n] == (isfinite(a[r * stride + n]) ? a[r * stride + n] : 0));
+  }
+}
+
+static void copies_keep_what_is_finite(void **state) {
+  (void)state;
+  with_each(check_copy_finite);
 }
 
 /* The inputs of a function of one number: both signs of many sizes. */
@@ -275,8 +302,8 @@ static void check_softcap(const tile_kernels *kernels) {
   const int count = numbers();
   kernels->softcap(count, 30, a);
   for (int n = 0; n < count; n++) {
-    const double expected = 30 * tanh((double)b[n]);
-    assert_near(kernels, "softcap", (double)a[n], expected, 4e-7 * fabs(expected));
+    const double truth = 30 * tanh((double)b[n]);
+    assert_near(kernels, "softcap", (double)a[n], truth, 4e-7 * fabs(truth));
   }
 }
 
@@ -287,10 +314,10 @@ static void softcap_is_the_cap_times_tanh(void **state) {
 
 static void check_elu1(const tile_kernels *kernels) {
   const int count = numbers();
-  kernels->elu1(1, count, b, 0, a, count);
+  kernels->elu1(1, count, (tile_rows){b, 0}, (tile_target){a, count});
   for (int n = 0; n < count; n++) {
-    const double expected = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
-    assert_near(kernels, "elu1", (double)a[n], expected, 3e-7 * expected + 2e-38);
+    const double truth = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
+    assert_near(kernels, "elu1", (double)a[n], truth, 3e-7 * truth + 2e-38);
   }
 }
 
@@ -303,8 +330,8 @@ static void check_elu1_rows(const tile_kernels *kernels) {
   const int64_t rows = 5, stride = 70, pitch = 64;
   for (int64_t count = 1; count <= pitch; count++) {
     fill(a, 11), fill(c, 12);
-    kernels->elu1(rows, count, a, stride, c, pitch);
-    kernels->elu1(1, LARGEST, a, 0, b, 0);
+    kernels->elu1(rows, count, (tile_rows){a, stride}, (tile_target){c, pitch});
+    kernels->elu1(1, LARGEST, (tile_rows){a, 0}, (tile_target){b, 0});
     for (int64_t r = 0; r < rows; r++)
       for (int64_t n = 0; n < pitch; n++)
         assert_true(c[r * pitch + n] == (n < count ? b[r * stride + n] : 0));
@@ -321,7 +348,7 @@ static void check_dot_rows(const tile_kernels *kernels) {
     for (int64_t width = 0; width <= 128; width += kernels->lanes) {
       const int64_t pitch = width + 3;
       fill(a, 16), fill(b, 17);
-      kernels->dot_rows(rows, width, a, pitch, b, c);
+      kernels->dot_rows(rows, width, (tile_matrix){a, pitch}, b, c);
       for (int64_t r = 0; r < rows; r++) {
         double dot = 0, terms = 0;
         for (int64_t n = 0; n < width; n++) {
@@ -350,25 +377,27 @@ static void check_few(const tile_kernels *kernels) {
         fill(a, 13), fill(b, 14), fill(c, 15);
         for (int64_t r = 0; r < rows; r++)
           for (int64_t d = width; d < PITCH; d++) a[r * PITCH + d] = 0;
-        kernels->few_scores(rows, keys, width, a, PITCH, b, stride, b, stride, c, TILE_KEYS);
+        kernels->few_scores((tile_size){rows, keys, width}, (tile_matrix){a, PITCH}, (tile_rows){b, stride},
+                            (tile_rows){b, stride}, (tile_target){c, TILE_KEYS});
         for (int64_t r = 0; r < rows; r++)
           for (int64_t j = 0; j < keys; j++) {
-            double expected = 0;
-            for (int64_t d = 0; d < width; d++)
-              expected += (double)a[r * PITCH + d] * (double)b[j * stride + d];
-            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], expected,
+            double truth = 0;
+            for (int64_t d = 0; d < width; d++) truth += (double)a[r * PITCH + d] * (double)b[j * stride + d];
+            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], truth,
                         1e-7 * (double)(width + 2));
           }
         fill(a, 16), fill(c, 17);
-        kernels->few_accumulate(rows, keys, width, a, TILE_KEYS, b, stride, rescale, b, stride, c, PITCH);
+        kernels->few_accumulate((tile_size){rows, keys, width}, (tile_matrix){a, TILE_KEYS},
+                                (tile_rows){b, stride}, rescale, (tile_rows){b, stride},
+                                (tile_target){c, PITCH});
         const int64_t last = rows - 1; /* old output: as fill left it */
         static float old[LARGEST];
         fill(old, 17);
         for (int64_t e = 0; e < width; e++) {
-          double expected = (double)old[last * PITCH + e] * (double)rescale[last];
+          double truth = (double)old[last * PITCH + e] * (double)rescale[last];
           for (int64_t j = 0; j < keys; j++)
-            expected += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
-          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], expected,
+            truth += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
+          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], truth,
                       1e-7 * (double)(keys + 2));
         }
       }
@@ -383,8 +412,9 @@ static void check_pack(const tile_kernels *kernels) {
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
     for (int64_t depth = 1; depth < 70; depth += 17) {
       const int64_t count = rows - 1;
-      const float *from[TILE_MAX_ROWS];
-      float *to[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
+      const void *from[TILE_MAX_ROWS];
+      void *to[TILE_MAX_ROWS];
+      float factor[TILE_MAX_ROWS];
       static float columns[LARGEST];
       fill(a, 9), fill(columns, 10), memset(b, 0, sizeof b);
       for (int64_t r = 0; r < count; r++) from[r] = a + r * depth, to[r] = b + r * depth, factor[r] = 0.5f;
@@ -392,7 +422,7 @@ static void check_pack(const tile_kernels *kernels) {
       for (int64_t d = 0; d < depth; d++) assert_true(columns[d * rows + count] == 0);
       kernels->unpack(rows, count, depth, columns, factor, to);
       assert_memory_equal(a, b, (size_t)(count * depth) * sizeof *a);
-      kernels->scale_rows(count, depth, a, depth, factor, to);
+      kernels->scale_rows(count, depth, (tile_matrix){a, depth}, factor, to);
       for (int64_t x = 0; x < count * depth; x++) assert_true(b[x] == 0.5f * a[x]);
     }
 }
@@ -405,6 +435,7 @@ static void unpack_undoes_pack(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fastest_instruction_set_is_the_default),
+      cmocka_unit_test(the_environment_names_the_instruction_set_in_force),
       cmocka_unit_test(exp2_is_within_2_ulp_of_the_truth),
       cmocka_unit_test(exp2_is_exact_at_its_ends),
       cmocka_unit_test(scores_are_the_products_of_keys_and_queries),
@@ -414,6 +445,7 @@ int main(void) {
       cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),
       cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
       cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),
+      cmocka_unit_test(copies_keep_what_is_finite),
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
       cmocka_unit_test(elu1_fills_rows_up_with_zeros),

@@ -100,6 +100,8 @@ static const float exp2_polynomial[] = {
     0x1.cb4a9ap-13f, 0x1.44bd62p-10f, 0x1.3d4ff8p-7f, 0x1.c68154p-5f, 0x1.ebfdb6p-3f, 0x1.62e42ap-1f, 1.0f};
 #define EXP_VECTORS 8
 
+#include "float32.h"
+
 #include "kernels.h"
 
 const tile_kernels tile_avx512 = TILE_TABLE("avx512");

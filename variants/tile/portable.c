@@ -80,6 +80,8 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 #define EXP_VECTORS 4
 
+#include "float32.h"
+
 #include "kernels.h"
 
 const tile_kernels tile_portable = TILE_TABLE("portable");

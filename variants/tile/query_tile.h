@@ -1,9 +1,38 @@
-/* A tile of query rows on its way past the keys: the state of the online softmax and the steps that move
- * it on. The loop over keys is in fused.c; which tiles there are is in schedule.h. */
+/* A tile of query rows on its way past the keys: the state of the online softmax and the steps that move it on. The
+ * loop over keys is in online_softmax.c; which tiles there are is in schedule.h. */
 #ifndef ATTN_QUERY_TILE_H
 #define ATTN_QUERY_TILE_H
 
 #include "tile.h"
+
+typedef struct query_tile query_tile;
+
+/* How a tile lies in memory: numbers of floats. */
+typedef struct query_tile_layout {
+  int64_t rows;                       /* with padding */
+  int64_t depth, width;               /* of a row of queries and of outputs, with padding */
+  int64_t score_key, score_row;       /* from a score to that of the next key, and of the next row */
+  int64_t output_feature, output_row; /* the same for outputs */
+  int64_t spread;                     /* elements from a copied value to the next; 0: none is ever copied */
+} query_tile_layout;
+
+/* What a tile's layout decides. There are two: full_tile.c has a row in each lane, few_rows_tile.c the features of a
+ * row. Keys are counted from the first of the key tile. */
+typedef struct query_tile_steps {
+  int64_t keys; /* the most of a key tile */
+  int64_t rows; /* the most of a tile */
+  query_tile_layout (*layout)(const attn_problem *problem, const tile_kernels *kernels, int64_t count);
+  void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries, times the factor */
+  void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
+  void (*softcap)(query_tile *tile, int64_t keys, float cap);
+  void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
+  void (*weights)(query_tile *tile, int64_t keys);
+  void (*accumulate)(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead);
+  void (*merge)(query_tile *tile, const float *output, const float *ours, const float *theirs);
+  void (*unpack)(query_tile *tile, const float *factor, void *const *row); /* the output, times the factors */
+} query_tile_steps;
+
+extern const query_tile_steps full_tile, few_rows_tile;
 
 typedef struct query_tile_row {
   int64_t position, head; /* of the query */
@@ -13,32 +42,27 @@ typedef struct query_tile_row {
 /* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
  * first_head + (first_row + r) % heads: `heads` query heads that share their keys are stacked, position by
  * position, so that a causal tile stays narrow. */
-typedef struct query_tile {
+struct query_tile {
   const tile_kernels *kernels;
+  const query_tile_steps *steps;
   const attn_problem *problem;
   const attn_tensors *tensors;
   int64_t batch, first_head, heads, first_row;
   int64_t count; /* rows that exist */
-  int64_t rows;  /* with padding */
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
-  bool few;      /* at most TILE_FEW_ROWS rows, stored row by row; else columns, see tile.h */
 
-  const float *key, *value; /* of this batch entry and key/value head */
+  tile_rows key, value; /* of this batch entry and key/value head */
   query_tile_row row[TILE_MAX_ROWS];
-  attn_range keys;   /* all keys that some row sees */
-  attn_range shared; /* those that every row sees */
+  attn_range keys; /* from the first key that some row sees to the last */
 
-  float *queries; /* D x rows, scaled so that scores come out in base 2 (with softcap: before tanh) */
-  float *scores;  /* keys of a tile x rows: of key j and row r at j * score_key + r * score_row */
-  float *output;  /* Dv x rows, not yet divided by sum: at e * output_feature + r * output_row */
-  int64_t score_key, score_row, output_feature, output_row;
-  float *max, *sum, *rescale; /* [rows] */
-  float *finite;              /* [keys of a tile, Dv], for values that not all are */
-  float *spread_values;       /* [keys of a tile, Dv and a gap], for query_tile_values */
-} query_tile;
-
-/* Keys of a key tile. Few rows leave room in the caches for more, and long runs are what memory reads fastest. */
-static inline int64_t query_tile_keys(bool few) { return few ? TILE_FEW_KEYS : TILE_KEYS; }
+  query_tile_layout layout;
+  float *queries;      /* scaled so that scores come out in base 2 (with softcap: before tanh) */
+  float *scores;       /* [keys of a key tile, rows] */
+  float *output;       /* [Dv, rows], not yet divided by the sum */
+  tile_state state;    /* [rows] each */
+  void *finite;        /* elements [keys of a key tile, Dv], for values that not all are */
+  void *spread_values; /* elements [keys of a key tile, Dv and a gap], for query_tile_values */
+};
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
  * (scores, rescale, finite, spread_values) that tiles may take turns with; each in whole cache lines, so that threads
@@ -46,7 +70,13 @@ static inline int64_t query_tile_keys(bool few) { return few ? TILE_FEW_KEYS : T
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
 } query_tile_sizes;
-query_tile_sizes query_tile_measure(const attn_problem *problem, int64_t rows, bool few);
+query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
+                                    const query_tile_steps *steps, int64_t count);
+
+/* Features of a row in whole vectors. */
+static inline int64_t query_tile_pitch(const tile_kernels *kernels, int64_t features) {
+  return (features + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+}
 
 /* Element offset of row r in a tensor with these strides. */
 static inline int64_t query_tile_offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
@@ -54,45 +84,42 @@ static inline int64_t query_tile_offset(const query_tile *tile, const attn_strid
          tile->row[r].position * strides->position;
 }
 
-/* With batch, first_head, heads, first_row, count, rows, leads and few set: finds the rows and their keys. */
+/* With problem, tensors, batch, first_head, heads, first_row and count set: finds the rows and their keys. */
 void query_tile_place(query_tile *tile);
 
-/* Points the tile at its memory, so many floats as query_tile_measure says. The state is the output, then max and
- * sum of each row. */
+/* Points the tile at its memory, so many floats as query_tile_measure says; kernels and steps are set. The state is
+ * the output, then max and sum of each row. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch);
+void query_tile_use_state(query_tile *tile, float *state);
 
-/* Before the first key: packs the queries; nothing seen, output 0. */
-void query_tile_begin(query_tile *tile);
+/* Packs the queries: once, before the first key. */
+void query_tile_pack(query_tile *tile);
 
-/* Scores of keys [first, end), at most query_tile_keys, with softcap and bias, in base 2. */
+/* The state before the first key: nothing seen, output 0. */
+void query_tile_clear(query_tile *tile);
+
+/* Scores of keys [first, end), at most steps->keys, with softcap and bias, in base 2. */
 void query_tile_scores(query_tile *tile, int64_t first, int64_t end);
 
-/* Hides what band, lengths and mask hide. True when something in [first, end) was hidden. */
-bool query_tile_hide(query_tile *tile, int64_t first, int64_t end);
+/* What the rows see of keys [first, end). */
+attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end);
+
+/* Gives those of keys [first, end) that a row does not see a score of -inf. */
+void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
 
 /* Scores become weights under the running maximum. */
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
 
-/* The values of some keys, rows `stride` floats apart. */
-typedef struct tile_values {
-  const float *row;
-  int64_t stride;
-} tile_values;
-
 /* The values of keys [first, end) for `count` tiles that pass them together: where they are, or copied to where
  * their rows do not crowd a few sets of the L1 cache. Products read 64 rows side by side, which as rows of
  * [B, T, H, D] push each other out: with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
-tile_values query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
+tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
 
-/* Adds the weighted values of keys [first, end) to the output; rows of values are `stride` apart. */
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, const float *value, int64_t stride,
-                           bool hidden);
+/* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
+void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden);
 
-/* finite: [keys, width], the values with 0 for every NaN and infinity. */
-void copy_finite(const float *value, int64_t stride, int64_t keys, int64_t width, float *finite);
-
-/* Joins the state of another part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding";
- * the same formula as one online step). */
+/* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
+ * formula as one online step). A part of which a row saw nothing changes no bit of it. */
 void query_tile_merge(query_tile *tile, const float *other_state);
 
 /* After the last key: divides by the sum and writes the output rows and the log-sum-exp. */

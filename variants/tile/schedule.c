@@ -1,28 +1,44 @@
-/* Query tiles are independent, so the loop over batch x heads x blocks of tiles is parallel as it stands.
- * Where that gives few tiles against many keys (decoding), the keys of a tile are split too, each part
- * with a state of its own, joined afterwards (Dao et al. 2023, "Flash-Decoding for long-context
- * inference"). Sizes of blocks and numbers of parts depend on the problem alone, never on the threads:
- * the bits must not. */
+/* Query tiles are independent, so the loop over batch x stacks of heads x blocks of tiles is parallel as it stands.
+ * Where few rows meet many keys (decoding), the keys are cut into parts, each with a state of its own, joined
+ * afterwards in their order (Dao et al. 2023, "Flash-Decoding for long-context inference"). Where there are few
+ * blocks besides, threads take parts of the same block; else one thread takes a block's parts one after the other.
+ *
+ * What decides the bits of a row follows from the problem of one stack: tiles, key tiles and parts lie at places of
+ * their own. Blocks, and who computes which part when, look at the batch, the heads and the threads, and change no
+ * bit. */
 #include "schedule.h"
 
 #include <omp.h>
+
+#include "online_softmax.h"
 
 enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
   MAX_BLOCK = 4,      /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
   ENOUGH_BLOCKS = 64, /* work for many threads; blocks are made no larger than leaves this many */
-  FEW_BLOCKS = 32,    /* fewer: keys are split */
+  FEW_BLOCKS = 32,    /* fewer: threads share a block's parts */
+  FEW_TILES = 32,     /* of the rows of a head; fewer: keys are cut into parts */
   WANTED_PARTS = 64,
   LEAST_KEYS = 1024 /* of a part, worth its merge */
 };
 
+/* All of a call that its parts look at, the instruction set chosen. */
+typedef struct schedule_call {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  float *workspace;
+  int threads;
+  const tile_kernels *kernels;
+} schedule_call;
+
 /* How a problem is cut. */
 typedef struct tiling {
-  bool few;                               /* rows to a stack of heads */
-  int64_t rows;                           /* of a full tile */
-  int64_t tile_heads, tiles_per_head;     /* stacks of heads, and query tiles of each */
-  int64_t block, blocks_per_head, blocks; /* tiles of a block */
-  int64_t parts;                          /* of the keys of a block */
+  const query_tile_steps *steps;
+  int64_t heads, rows;                     /* of a stack, and of a full tile */
+  int64_t stacks, tiles_per_stack;         /* stacks of a batch entry, and query tiles of each */
+  int64_t parts, part_keys;                /* part p has keys from p * part_keys */
+  int64_t block, blocks_per_stack, blocks; /* tiles of a block */
+  int64_t shares; /* threads that a block's parts are for, each with a state for every part */
   query_tile_sizes floats;
 } tiling;
 
@@ -30,69 +46,62 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
 
-/* Rows that a tile of count rows has with its padding. */
-static int64_t padded_rows(const tiling *plan, int64_t count) {
-  const int64_t lanes = tile_select()->lanes;
-  return plan->few ? count : pieces(count, lanes) * lanes;
+/* By the rows of one head, however many are stacked: so a row's parts do not follow from its stack. */
+static void cut_keys(const attn_problem *problem, tiling *plan) {
+  const int64_t tiles = pieces(problem->query_length, TILE_MAX_ROWS);
+  const int64_t wanted = tiles < FEW_TILES ? WANTED_PARTS / larger(tiles, 1) : 1;
+  const int64_t parts = larger(1, smaller(wanted, problem->key_length / LEAST_KEYS));
+  plan->part_keys = larger(1, pieces(pieces(problem->key_length, parts), TILE_FEW_KEYS)) * TILE_FEW_KEYS;
+  plan->parts = larger(1, pieces(problem->key_length, plan->part_keys));
 }
 
-static tiling make_plan(const attn_problem *problem, schedule_shape shape) {
-  tiling plan = {.block = 1, .parts = 1};
-  const int64_t rows = problem->query_length * shape.heads;
+static tiling make_plan(const schedule_call *call, schedule_choice choose) {
+  const attn_problem *problem = call->problem;
+  tiling plan = {.blocks = 0};
   if (problem->query_heads == 0) return plan;
-  plan.few = rows <= FEW_ROWS;
-  plan.rows = plan.few ? TILE_FEW_ROWS : shape.rows;
-  plan.tile_heads = problem->query_heads / shape.heads;
-  plan.tiles_per_head = pieces(rows, plan.rows);
-  const int64_t tiles = problem->batch * plan.tile_heads * plan.tiles_per_head;
-  plan.block = larger(1, plan.few ? plan.tiles_per_head : smaller(MAX_BLOCK, tiles / ENOUGH_BLOCKS));
-  plan.blocks_per_head = pieces(plan.tiles_per_head, plan.block);
-  plan.blocks = problem->batch * plan.tile_heads * plan.blocks_per_head;
-  if (plan.blocks < FEW_BLOCKS)
-    plan.parts = larger(1, smaller(WANTED_PARTS / larger(plan.blocks, 1), problem->key_length / LEAST_KEYS));
-  plan.floats = query_tile_measure(problem, padded_rows(&plan, smaller(rows, plan.rows)), plan.few);
+  const schedule_shape shape = choose(problem, call->kernels);
+  const int64_t rows = problem->query_length * shape.heads;
+  plan.steps = rows <= FEW_ROWS ? &few_rows_tile : &full_tile;
+  plan.heads = shape.heads;
+  plan.rows = smaller(shape.rows, plan.steps->rows);
+  plan.stacks = problem->query_heads / shape.heads;
+  plan.tiles_per_stack = pieces(rows, plan.rows);
+  cut_keys(problem, &plan);
+
+  const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
+  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
+                                : larger(1, smaller(MAX_BLOCK, tiles / ENOUGH_BLOCKS));
+  plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
+  plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
+  plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < FEW_BLOCKS
+                    ? smaller(plan.parts, pieces(WANTED_PARTS, plan.blocks))
+                    : 1;
+  plan.floats = query_tile_measure(problem, call->kernels, plan.steps, smaller(rows, plan.rows));
   return plan;
 }
 
-/* Of each thread: queries and states of the largest block, so that the size does not depend on T, and
- * scratch. Split keys have their states apart. */
+/* Of each thread: queries and states of the largest block, so that the size does not depend on T, and scratch. A
+ * thread that takes all parts of a block has a second state of each tile, for the part on its way. */
 static size_t thread_floats(const tiling *plan) {
-  return MAX_BLOCK * (plan->floats.queries + plan->floats.state) + plan->floats.scratch;
+  const size_t states = plan->parts > 1 && plan->shares == 1 ? 2 : 1;
+  return MAX_BLOCK * (plan->floats.queries + states * plan->floats.state) + plan->floats.scratch;
 }
 
-size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape, int threads) {
-  const tiling plan = make_plan(problem, shape);
-  if (plan.blocks == 0) return 0;
-  const size_t states = plan.parts > 1 ? (size_t)(plan.blocks * plan.parts * plan.block) : 0;
-  return ((size_t)threads * thread_floats(&plan) + states * plan.floats.state) * sizeof(float);
+/* Where threads share a block's parts, every part has states in the memory of all. */
+static size_t shared_states(const tiling *plan) {
+  return plan->shares > 1 ? (size_t)(plan->blocks * plan->parts * plan->block) : 0;
 }
 
-/* The tiles of a block, in memory of this thread; returns how many. The last block of a head comes first:
- * under a causal mask it is the longest, and the short ones at the end fill the gaps between threads. */
-static int64_t place(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
-                     const tiling *plan, int64_t block, float *memory, query_tile tiles[MAX_BLOCK]) {
-  const int64_t head = block / plan->blocks_per_head, rows = problem->query_length * shape.heads;
-  const int64_t first = (plan->blocks_per_head - 1 - block % plan->blocks_per_head) * plan->block;
-  const int64_t count = smaller(plan->block, plan->tiles_per_head - first);
-  for (int64_t t = 0; t < count; t++) {
-    query_tile *tile = &tiles[t];
-    tile->kernels = tile_select();
-    tile->problem = problem;
-    tile->tensors = tensors;
-    tile->heads = shape.heads;
-    tile->batch = head / plan->tile_heads;
-    tile->first_head = head % plan->tile_heads * shape.heads;
-    tile->first_row = (first + t) * plan->rows;
-    tile->count = smaller(plan->rows, rows - tile->first_row);
-    tile->leads = t == 0;
-    tile->few = plan->few;
-    tile->rows = padded_rows(plan, tile->count);
-    query_tile_place(tile);
-    float *queries = memory + plan->floats.scratch + (size_t)t * (plan->floats.queries + plan->floats.state);
-    query_tile_use(tile, queries, queries + plan->floats.queries, memory);
-  }
-  return count;
-}
+/* The tiles of a block on their way. */
+typedef struct passage {
+  const schedule_call *call;
+  const tiling *plan;
+  int64_t block, count;
+  query_tile tiles[MAX_BLOCK];
+  attn_range keys;              /* all that some tile sees */
+  int64_t first_part, end_part; /* those with such keys; one where there is none */
+  float *states;                /* [2][MAX_BLOCK], of this thread */
+} passage;
 
 /* All keys that some tile of the block sees. */
 static attn_range keys_of(const query_tile *tiles, int64_t count) {
@@ -106,48 +115,115 @@ static attn_range keys_of(const query_tile *tiles, int64_t count) {
   return keys;
 }
 
-/* Part p of the keys, cut at multiples of the key tile. */
-static attn_range part_of(attn_range keys, int64_t tile_keys, int64_t part, int64_t parts) {
-  const int64_t each = pieces(pieces(keys.end - keys.first, parts), tile_keys) * tile_keys;
-  const int64_t first = smaller(keys.first + part * each, keys.end);
-  return (attn_range){first, smaller(first + each, keys.end)};
+/* Places a block's tiles in memory of this thread. The last block of a stack comes first: under a causal mask it is
+ * the longest, and the short ones at the end fill the gaps between threads. */
+static void place(const schedule_call *call, const tiling *plan, int64_t block, passage *of) {
+  const attn_problem *problem = call->problem;
+  const int64_t stack = block / plan->blocks_per_stack, rows = problem->query_length * plan->heads;
+  const int64_t first = (plan->blocks_per_stack - 1 - block % plan->blocks_per_stack) * plan->block;
+  float *scratch = call->workspace + (size_t)omp_get_thread_num() * thread_floats(plan);
+  float *queries = scratch + plan->floats.scratch;
+  of->call = call;
+  of->plan = plan;
+  of->states = queries + MAX_BLOCK * plan->floats.queries;
+  of->block = block;
+  of->count = smaller(plan->block, plan->tiles_per_stack - first);
+  for (int64_t t = 0; t < of->count; t++) {
+    query_tile *tile = &of->tiles[t];
+    tile->kernels = call->kernels;
+    tile->steps = plan->steps;
+    tile->problem = problem;
+    tile->tensors = call->tensors;
+    tile->heads = plan->heads;
+    tile->batch = stack / plan->stacks;
+    tile->first_head = stack % plan->stacks * plan->heads;
+    tile->first_row = (first + t) * plan->rows;
+    tile->count = smaller(plan->rows, rows - tile->first_row);
+    tile->leads = t == 0;
+    query_tile_place(tile);
+    query_tile_use(tile, queries + (size_t)t * plan->floats.queries,
+                   of->states + (size_t)t * plan->floats.state, scratch);
+  }
+  of->keys = keys_of(of->tiles, of->count);
+  of->first_part = of->keys.first / plan->part_keys;
+  of->end_part = larger(of->first_part + 1, pieces(of->keys.end, plan->part_keys));
 }
 
-/* The state that tile t of a block keeps for one part of its keys. */
-static float *part_state(const tiling *plan, float *states, int64_t block, int64_t part, int64_t t) {
-  return states + (size_t)((block * plan->parts + part) * plan->block + t) * plan->floats.state;
+/* The state that tile t keeps for a part of its keys. A thread with all parts of a block has two in turns: of the
+ * parts so far, and of the one on its way. */
+static float *state_of(const passage *of, int64_t part, int64_t t) {
+  const tiling *plan = of->plan;
+  if (plan->shares == 1)
+    return of->states + (size_t)((part > of->first_part) * MAX_BLOCK + t) * plan->floats.state;
+  float *states = of->call->workspace + (size_t)of->call->threads * thread_floats(plan);
+  return states + (size_t)((of->block * plan->parts + part) * plan->block + t) * plan->floats.state;
 }
 
-void schedule_run(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
-                  void *workspace, int threads) {
-  const tiling plan = make_plan(problem, shape);
-  float *memory = workspace, *states = memory + (size_t)threads * thread_floats(&plan);
+static void solve_part(passage *of, int64_t part) {
+  const int64_t first = part * of->plan->part_keys, end = first + of->plan->part_keys;
+  for (int64_t t = 0; t < of->count; t++) {
+    query_tile_use_state(&of->tiles[t], state_of(of, part, t));
+    query_tile_clear(&of->tiles[t]);
+  }
+  online_softmax(of->tiles, of->count,
+                 (attn_range){larger(first, of->keys.first), smaller(end, of->keys.end)});
+}
+
+/* Joins a part to those before it. */
+static void merge_part(passage *of, int64_t part) {
+  for (int64_t t = 0; t < of->count; t++) {
+    query_tile_use_state(&of->tiles[t], state_of(of, of->first_part, t));
+    query_tile_merge(&of->tiles[t], state_of(of, part, t));
+  }
+}
+
+static void finish(passage *of) {
+  for (int64_t t = 0; t < of->count; t++) {
+    query_tile_use_state(&of->tiles[t], state_of(of, of->first_part, t));
+    query_tile_finish(&of->tiles[t]);
+  }
+}
+
+/* One share of a block's parts; a block that is not shared out is joined on the way and finished. */
+static void solve_share(passage *of, int64_t share) {
+  const int64_t parts = of->end_part - of->first_part, shares = of->plan->shares;
+  for (int64_t t = 0; t < of->count; t++) query_tile_pack(&of->tiles[t]);
+  for (int64_t n = parts * share / shares; n < parts * (share + 1) / shares; n++) {
+    solve_part(of, of->first_part + n);
+    if (shares == 1 && n > 0) merge_part(of, of->first_part + n);
+  }
+  if (shares == 1) finish(of);
+}
+
+const char *schedule_unsupported(const attn_problem *problem) {
+  return problem->wants_weights ? "never holds the attention weights" : NULL;
+}
+
+size_t schedule_workspace_size(const attn_problem *problem, int threads, schedule_choice choose) {
+  const schedule_call call = {.problem = problem, .threads = threads, .kernels = tile_in_force()};
+  const tiling plan = make_plan(&call, choose);
+  if (plan.blocks == 0) return 0;
+  return ((size_t)threads * thread_floats(&plan) + shared_states(&plan) * plan.floats.state) * sizeof(float);
+}
+
+void schedule_run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads,
+                  schedule_choice choose) {
+  const schedule_call call = {problem, tensors, workspace, threads, tile_in_force()};
+  const tiling plan = make_plan(&call, choose);
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-  for (int64_t item = 0; item < plan.blocks * plan.parts; item++) {
-    query_tile tiles[MAX_BLOCK];
-    float *own = memory + (size_t)omp_get_thread_num() * thread_floats(&plan);
-    const int64_t count = place(problem, tensors, shape, &plan, item / plan.parts, own, tiles);
-    for (int64_t t = 0; t < count && plan.parts > 1; t++)
-      query_tile_use(&tiles[t], tiles[t].queries,
-                     part_state(&plan, states, item / plan.parts, item % plan.parts, t), tiles[t].scores);
-    for (int64_t t = 0; t < count; t++) query_tile_begin(&tiles[t]);
-    online_softmax(tiles, count,
-                   part_of(keys_of(tiles, count), query_tile_keys(plan.few), item % plan.parts, plan.parts));
-    for (int64_t t = 0; t < count && plan.parts == 1; t++) query_tile_finish(&tiles[t]);
+  for (int64_t item = 0; item < plan.blocks * plan.shares; item++) {
+    passage of;
+    place(&call, &plan, item / plan.shares, &of);
+    solve_share(&of, item % plan.shares);
   }
 
-  if (plan.parts == 1) return;
+  if (plan.shares == 1) return;
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t block = 0; block < plan.blocks; block++) {
-    query_tile tiles[MAX_BLOCK];
-    float *own = memory + (size_t)omp_get_thread_num() * thread_floats(&plan);
-    const int64_t count = place(problem, tensors, shape, &plan, block, own, tiles);
-    for (int64_t t = 0; t < count; t++) {
-      query_tile_use(&tiles[t], tiles[t].queries, part_state(&plan, states, block, 0, t), tiles[t].scores);
-      for (int64_t part = 1; part < plan.parts; part++)
-        query_tile_merge(&tiles[t], part_state(&plan, states, block, part, t));
-      query_tile_finish(&tiles[t]);
-    }
+    passage of;
+    place(&call, &plan, block, &of);
+    for (int64_t part = of.first_part + 1; part < of.end_part; part++) merge_part(&of, part);
+    finish(&of);
   }
 }

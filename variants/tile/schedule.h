@@ -1,8 +1,9 @@
-/* How a problem is cut into query tiles, and the parallel loop over them. */
+/* How a softmax problem is cut into query tiles, and the parallel loop over them: the one entry of fused and its
+ * family. */
 #ifndef ATTN_SCHEDULE_H
 #define ATTN_SCHEDULE_H
 
-#include "query_tile.h"
+#include "tile.h"
 
 /* What a variant chooses. */
 typedef struct schedule_shape {
@@ -10,15 +11,17 @@ typedef struct schedule_shape {
   int64_t rows;  /* of a full tile: a multiple of the lanes, at most max_rows */
 } schedule_shape;
 
+typedef schedule_shape (*schedule_choice)(const attn_problem *problem, const tile_kernels *kernels);
+
+/* NULL, or what this loop cannot do. */
+const char *schedule_unsupported(const attn_problem *problem);
+
 /* Bytes that schedule_run needs, aligned to TILE_ALIGNMENT; 0 where there is nothing to do. */
-size_t schedule_workspace_size(const attn_problem *problem, schedule_shape shape, int threads);
+size_t schedule_workspace_size(const attn_problem *problem, int threads, schedule_choice choose);
 
-/* Computes every output row, and the log-sum-exp where it is wanted. How the work is cut follows from the problem
- * alone, so that the bits do not depend on the number of threads. */
-void schedule_run(const attn_problem *problem, const attn_tensors *tensors, schedule_shape shape,
-                  void *workspace, int threads);
-
-/* Brings begun tiles of one key/value head past the keys [keys.first, keys.end). */
-void online_softmax(query_tile *tiles, int64_t count, attn_range keys);
+/* Computes every output row, and the log-sum-exp where it is wanted. The bits of a row follow from its stack of heads
+ * alone: neither from the batch, nor from the other heads, nor from the number of threads. */
+void schedule_run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads,
+                  schedule_choice choose);
 
 #endif

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "query_tile.h"
-
 enum { WIDEST_VECTOR = 16 };
 
 static const float log2e = 1.44269504f;
@@ -65,8 +63,9 @@ void score_rows_place(score_rows *rows) {
   const int64_t keys = rows->keys.end - rows->keys.first;
   rows->value = first_value(rows);
   rows->value_pitch = problem->value.position;
-  if (hidden && !rows->kernels->all_finite(keys, problem->value_dim, rows->value, rows->value_pitch)) {
-    copy_finite(rows->value, rows->value_pitch, keys, problem->value_dim, rows->finite);
+  const tile_rows value = {rows->value, rows->value_pitch};
+  if (hidden && !rows->kernels->all_finite(keys, problem->value_dim, value)) {
+    rows->kernels->copy_finite(keys, problem->value_dim, value, rows->finite);
     rows->value = rows->finite;
     rows->value_pitch = problem->value_dim;
   }

@@ -1,4 +1,4 @@
-/* Which tile kernels run: the fastest that the processor has, or the one that ATTN_ISA names. */
+/* Which tile kernels run: the fastest that the processor has, or the set that the caller names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,14 +20,15 @@ static size_t available(const tile_kernels *sets[MAX_SETS]) {
   return count;
 }
 
-const tile_kernels *tile_select(void) {
+const tile_kernels *tile_select(const char *isa) {
   const tile_kernels *sets[MAX_SETS];
   size_t count = available(sets);
-  const char *wanted = getenv("ATTN_ISA");
-  for (size_t n = 0; wanted && n < count; n++)
-    if (strcmp(sets[n]->name, wanted) == 0) return sets[n];
+  for (size_t n = 0; isa && n < count; n++)
+    if (strcmp(sets[n]->name, isa) == 0) return sets[n];
   return sets[count - 1];
 }
+
+const tile_kernels *tile_in_force(void) { return tile_select(getenv("ATTN_ISA")); }
 
 const char *const *tile_instruction_sets(void) {
   static const char *names[MAX_SETS + 1];

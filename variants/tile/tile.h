@@ -15,41 +15,73 @@
 
 enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_FEW_ROWS = 4, TILE_FEW_KEYS = 256, TILE_ALIGNMENT = 64 };
 
+/* Rows or columns of floats: number n begins at x + n * stride. tile_target is written to. */
+typedef struct tile_matrix {
+  const float *x;
+  int64_t stride;
+} tile_matrix;
+
+typedef struct tile_target {
+  float *x;
+  int64_t stride;
+} tile_target;
+
+/* Rows of a tensor, or of a copy of some: x and the stride are in elements of the type that the kernels are for. */
+typedef struct tile_rows {
+  const void *x;
+  int64_t stride;
+} tile_rows;
+
+/* What a product is of: query rows, keys, and features, of a key or of a value. */
+typedef struct tile_size {
+  int64_t rows, keys, features;
+} tile_size;
+
+/* Where the online softmax stands: of each row, see softmax below. */
+typedef struct tile_state {
+  float *max, *sum, *rescale;
+} tile_state;
+
 /* Rows that are wanted soon, two tiles of them: a kernel fetches them into the L2 cache while it computes,
- * as far as its own loops reach. width[s]: floats of row[s] + n * stride[s], 0 for none. */
+ * as far as its own loops reach. width[s]: elements of a row of of[s], 0 for none. */
 typedef struct tile_ahead {
-  const float *row[2];
-  int64_t stride[2], width[2];
+  tile_rows of[2];
+  int64_t width[2];
 } tile_ahead;
 
 typedef struct tile_kernels {
   const char *name;
+  int64_t element_bytes;
   int64_t lanes;
   int64_t max_rows;
 
-  /* scores[j, r] = sum_d key[j * key_stride + d] * queries[d, r]      d < depth, j < keys
-   * Columns of queries and of scores are pitches apart that may exceed rows. ahead may be NULL, here and below. */
-  void (*scores)(int64_t rows, int64_t keys, int64_t depth, const float *queries, int64_t queries_pitch,
-                 const float *key, int64_t key_stride, const tile_ahead *ahead, float *scores,
-                 int64_t scores_pitch);
+  /* scores[j, r] = sum_d key[j, d] * queries[d, r]      d < features, j < keys
+   * Columns of queries and of scores are strides apart that may exceed rows. ahead may be NULL, here and below. */
+  void (*scores)(tile_size size, tile_matrix queries, tile_rows key, const tile_ahead *ahead,
+                 tile_target scores);
 
-  /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j * value_stride + e]
-   * for e < width. The columns of weights and of output have pitches as well. */
-  void (*accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights, int64_t weights_pitch,
-                     const float *value, int64_t value_stride, const float *rescale, const tile_ahead *ahead,
-                     float *output, int64_t output_pitch);
+  /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j, e]      e < features, j < keys
+   * The columns of weights and of output have strides as well. */
+  void (*accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
+                     const tile_ahead *ahead, tile_target output);
 
   /* One step of the online softmax in base 2 (Milakov and Gimelshein 2018, algorithm 3), row by row:
    *     old = max;  max = largest of max and the scores;  rescale = 2^(old - max)
    *     scores = 2^(scores - max);  sum = sum * rescale + sum of the scores
    * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. */
-  void (*softmax)(int64_t rows, int64_t keys, float *scores, float *max, float *sum, float *rescale);
+  void (*softmax)(int64_t rows, int64_t keys, float *scores, tile_state state);
 
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
 
-  /* True when x[r * stride + n] for r < rows, n < width holds no NaN and no infinity. */
-  bool (*all_finite)(int64_t rows, int64_t width, const float *x, int64_t stride);
+  /* True when x[r, n] for r < rows, n < width holds no NaN and no infinity. */
+  bool (*all_finite)(int64_t rows, int64_t width, tile_rows x);
+
+  /* copy: [rows, width] elements, those of x with 0 for every NaN and infinity. */
+  void (*copy_finite)(int64_t rows, int64_t width, tile_rows x, void *copy);
+
+  /* Elements x[n], n < count, as floats. */
+  void (*read)(int64_t count, const void *x, float *floats);
 
   /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
    * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
@@ -62,42 +94,48 @@ typedef struct tile_kernels {
    * for x up to 127. count a multiple of lanes. */
   void (*exp2)(int64_t count, float *x);
 
-  /* y = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere, of rows of count elements at x + r * stride
-   * to y + r * pitch; 0 from count to the pitch. */
-  void (*elu1)(int64_t rows, int64_t count, const float *x, int64_t stride, float *y, int64_t pitch);
+  /* y = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere, of rows of count elements; 0 from count to the
+   * stride of y. */
+  void (*elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y);
 
   /* columns[d, r] = row[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
-  void (*pack)(int64_t rows, int64_t count, int64_t depth, const float *const *row, float factor,
+  void (*pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row, float factor,
                float *columns);
 
   /* row[r][e] = columns[e, r] * factor[r] for r < count, e < width. */
   void (*unpack)(int64_t rows, int64_t count, int64_t width, const float *columns, const float *factor,
-                 float *const *row);
+                 void *const *row);
 
-  /* row[r][e] = x[r * pitch + e] * factor[r] for r < count, e < width. */
-  void (*scale_rows)(int64_t count, int64_t width, const float *x, int64_t pitch, const float *factor,
-                     float *const *row);
+  /* row[r][e] = x[r, e] * factor[r] for r < count, e < width. */
+  void (*scale_rows)(int64_t count, int64_t width, tile_matrix x, const float *factor, void *const *row);
 
-  /* dots[r] = sum_n x[r * pitch + n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
-  void (*dot_rows)(int64_t rows, int64_t width, const float *x, int64_t pitch, const float *y, float *dots);
+  /* dots[r] = sum_n x[r, n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
+  void (*dot_rows)(int64_t rows, int64_t width, tile_matrix x, const float *y, float *dots);
 
   /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
-   *     scores[r * pitch + j] = sum_d query[r * query_pitch + d] * key[j * key_stride + d]
-   *     output[r * pitch + e] = output[r * pitch + e] * rescale[r] + sum_j weights[r, j] * value[j, e]
-   * query_pitch and the output's pitch are multiples of lanes; query is padded with zeros. ahead: rows that
-   * are fetched meanwhile, one for each key. */
-  void (*few_scores)(int64_t rows, int64_t keys, int64_t depth, const float *query, int64_t query_pitch,
-                     const float *key, int64_t key_stride, const float *ahead, int64_t ahead_stride,
-                     float *scores, int64_t pitch);
-  void (*few_accumulate)(int64_t rows, int64_t keys, int64_t width, const float *weights,
-                         int64_t weights_pitch, const float *value, int64_t value_stride,
-                         const float *rescale, const float *ahead, int64_t ahead_stride, float *output,
-                         int64_t pitch);
+   *     scores[r, j] = sum_d query[r, d] * key[j, d]
+   *     output[r, e] = output[r, e] * rescale[r] + sum_j weights[r, j] * value[j, e]
+   * The strides of query and output are multiples of lanes; query is padded with zeros. ahead: rows that are
+   * fetched meanwhile, one for each key. */
+  void (*few_scores)(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores);
+  void (*few_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
+                         tile_rows ahead, tile_target output);
 } tile_kernels;
 
-/* The kernels in force: of the instruction set that ATTN_ISA names, else the fastest that this processor
- * has. */
-const tile_kernels *tile_select(void);
+/* Element n of a tensor of these kernels' type, and its rows from row n on. */
+static inline const void *tile_element(const tile_kernels *kernels, const void *x, int64_t n) {
+  return (const char *)x + n * kernels->element_bytes;
+}
+
+static inline tile_rows tile_rows_from(const tile_kernels *kernels, tile_rows of, int64_t n) {
+  return (tile_rows){tile_element(kernels, of.x, n * of.stride), of.stride};
+}
+
+/* The kernels of an instruction set, by its name. NULL, or a name that this processor has none of: the fastest. */
+const tile_kernels *tile_select(const char *isa);
+
+/* Those that the environment variable ATTN_ISA asks for. Asked once at the top of a call and handed down. */
+const tile_kernels *tile_in_force(void);
 
 /* Names of those that this processor has, slowest first, ending in NULL. */
 const char *const *tile_instruction_sets(void);

@@ -1,0 +1,89 @@
+/* A tile of few rows, as decoding has them: at most TILE_FEW_ROWS, stored one after the other, the features of each
+ * across the lanes (few_rows.h). Few rows leave room in the caches for more keys in a tile, and long runs are what
+ * memory reads fastest. A row's result, to the last bit, does not depend on how many rows are beside it. */
+#include <math.h>
+
+#include "query_tile.h"
+
+static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
+  const int64_t width = query_tile_pitch(kernels, problem->value_dim);
+  return (query_tile_layout){.rows = count,
+                             .depth = query_tile_pitch(kernels, problem->head_dim),
+                             .width = width,
+                             .score_key = 1,
+                             .score_row = TILE_FEW_KEYS,
+                             .output_feature = 1,
+                             .output_row = width,
+                             .spread = 0};
+}
+
+static void pack(query_tile *tile, const void *const *row, float factor) {
+  const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *query = tile->queries + r * pitch;
+    tile->kernels->read(depth, row[r], query);
+    for (int64_t d = 0; d < pitch; d++) query[d] = d < depth ? query[d] * factor : 0;
+  }
+}
+
+static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
+  const tile_size size = {tile->count, keys, tile->problem->head_dim};
+  tile->kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
+                            (tile_target){tile->scores, TILE_FEW_KEYS});
+}
+
+static void softcap(query_tile *tile, int64_t keys, float cap) {
+  for (int64_t r = 0; r < tile->count; r++)
+    tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), cap, tile->scores + r * TILE_FEW_KEYS);
+}
+
+static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {
+  for (int64_t r = 0; r < tile->count; r++)
+    for (int64_t j = 0; j < keys; j++)
+      if ((float)j < first[r] || (float)j >= end[r]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
+}
+
+static void weights(query_tile *tile, int64_t keys) {
+  const int64_t padded = query_tile_pitch(tile->kernels, keys);
+  const tile_state *state = &tile->state;
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *score = tile->scores + r * TILE_FEW_KEYS, sum;
+    const float old_max = state->max[r];
+    for (int64_t j = keys; j < padded; j++) score[j] = -INFINITY;
+    tile->kernels->softmax_row(padded, score, &state->max[r], &sum);
+    state->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - state->max[r]);
+    state->sum[r] = state->sum[r] * state->rescale[r] + sum;
+  }
+}
+
+static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
+  const tile_size size = {tile->count, keys, tile->problem->value_dim};
+  tile->kernels->few_accumulate(size, (tile_matrix){tile->scores, TILE_FEW_KEYS}, value, tile->state.rescale,
+                                ahead, (tile_target){tile->output, tile->layout.width});
+}
+
+static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
+  const int64_t pitch = tile->layout.width;
+  for (int64_t r = 0; r < tile->count; r++)
+    for (int64_t e = 0; e < pitch; e++)
+      tile->output[r * pitch + e] = tile->output[r * pitch + e] * ours[r] + output[r * pitch + e] * theirs[r];
+}
+
+static void unpack(query_tile *tile, const float *factor, void *const *row) {
+  tile->kernels->scale_rows(tile->count, tile->problem->value_dim,
+                            (tile_matrix){tile->output, tile->layout.width}, factor, row);
+}
+
+const query_tile_steps few_rows_tile = {
+    .keys = TILE_FEW_KEYS,
+    .rows = TILE_FEW_ROWS,
+    .layout = layout,
+    .pack = pack,
+    .scores = scores,
+    .softcap = softcap,
+    .hide = hide,
+    .weights = weights,
+    .accumulate = accumulate,
+    .merge = merge,
+    .unpack = unpack,
+};

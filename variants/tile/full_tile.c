@@ -1,0 +1,80 @@
+/* A full tile: a row in each lane of a vector, so that max and sum of the rows are vertical operations. Queries,
+ * scores and outputs are columns (tile.h). What a row's result is, to the last bit, depends neither on its lane nor
+ * on the number of vectors: each lane is a chain of its own. */
+#include <math.h>
+
+#include "query_tile.h"
+
+enum { LINE = 16 }; /* floats of a cache line */
+
+/* Rows an odd number of cache lines apart use all sets of a cache alike. */
+static int64_t spread(int64_t width) { return ((width + LINE - 1) / LINE | 1) * LINE; }
+
+static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
+  const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+  return (query_tile_layout){.rows = rows,
+                             .depth = problem->head_dim,
+                             .width = problem->value_dim,
+                             .score_key = rows,
+                             .score_row = 1,
+                             .output_feature = rows,
+                             .output_row = 1,
+                             .spread = spread(problem->value_dim)};
+}
+
+static void pack(query_tile *tile, const void *const *row, float factor) {
+  tile->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, factor, tile->queries);
+}
+
+static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
+  const int64_t rows = tile->layout.rows;
+  const tile_size size = {rows, keys, tile->problem->head_dim};
+  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->value_dim}};
+  tile->kernels->scores(size, (tile_matrix){tile->queries, rows}, key, tile->leads ? &next : NULL,
+                        (tile_target){tile->scores, rows});
+}
+
+static void softcap(query_tile *tile, int64_t keys, float cap) {
+  tile->kernels->softcap(tile->layout.rows * keys, cap, tile->scores);
+}
+
+static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {
+  tile->kernels->hide(tile->layout.rows, keys, first, end, -INFINITY, tile->scores);
+}
+
+static void weights(query_tile *tile, int64_t keys) {
+  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, tile->state);
+}
+
+static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
+  const int64_t rows = tile->layout.rows;
+  const tile_size size = {rows, keys, tile->problem->value_dim};
+  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->head_dim}};
+  tile->kernels->accumulate(size, (tile_matrix){tile->scores, rows}, value, tile->state.rescale,
+                            tile->leads ? &next : NULL, (tile_target){tile->output, rows});
+}
+
+static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
+  const int64_t rows = tile->layout.rows;
+  for (int64_t e = 0; e < tile->problem->value_dim; e++)
+    for (int64_t r = 0; r < rows; r++)
+      tile->output[e * rows + r] = tile->output[e * rows + r] * ours[r] + output[e * rows + r] * theirs[r];
+}
+
+static void unpack(query_tile *tile, const float *factor, void *const *row) {
+  tile->kernels->unpack(tile->layout.rows, tile->count, tile->problem->value_dim, tile->output, factor, row);
+}
+
+const query_tile_steps full_tile = {
+    .keys = TILE_KEYS,
+    .rows = TILE_MAX_ROWS,
+    .layout = layout,
+    .pack = pack,
+    .scores = scores,
+    .softcap = softcap,
+    .hide = hide,
+    .weights = weights,
+    .accumulate = accumulate,
+    .merge = merge,
+    .unpack = unpack,
+};
