@@ -80,8 +80,7 @@ ifneq ($(call has_header,valgrind/memcheck.h),)
 endif
 
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) $(REFERENCE_SOURCES) \
-  variants/problem.c)
+COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) $(REFERENCE_SOURCES))
 PROGRAM_OBJECTS := $(COMMON_OBJECTS) $(call object,harness/main.c)
 VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
 RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
@@ -97,8 +96,9 @@ HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
-SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) variants/problem.c $(filter \
-  $(foreach file,inputs memory plugins statistics expected workload workload_text,%/$(file).c),$(HARNESS_SOURCES))
+# Its rooms up to run/, and expected rows.
+SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
+  $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c,$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
 

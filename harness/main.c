@@ -263,7 +263,6 @@ static int run_bench(const options *options, const variant_list *list) {
   const char *const *sets = variant_list_instruction_sets(list);
   size_t set_count = count_texts(sets);
   if (!isa && set_count) isa = sets[set_count - 1];
-  if (isa) setenv("ATTN_ISA", isa, 1);
 
   const sweep_request request = {.variants = &options->variants,
                                  .problems = &options->problems,
@@ -299,7 +298,7 @@ static bool check_verify_problem(const options *options, const variant_list *lis
   attn_problem problem = workload_problem(&workload);
   for (size_t i = 0; i < options->variants.count; i++) {
     const char *name = options->variants.items[i];
-    const char *reason = attn_unsupported(variant_list_find(list, name), &problem);
+    const char *reason = runner_refusal(variant_list_find(list, name), &problem);
     if (!reason) continue;
     snprintf(why, why_size, "%s cannot solve this problem: it %s", name, reason);
     return false;
@@ -319,13 +318,12 @@ static int run_verify(const options *options, const variant_list *list) {
       return complain(why);
   const char *const *names = options->variants.count ? (const char *const *)options->variants.items : NULL;
   crash_install();
-  if (options->cases)
-    return cases_verify(list, names, options->variants.count, options->cases, (int)options->threads, stdout);
   verify_options how = {
       .variant_names = names,
       .variant_count = options->variants.count,
       .problems = (const char *const *)options->problems.items,
       .problem_count = options->problems.count,
+      .cases = options->cases,
       .isa = isa,
       .seed = options->seed,
       .random_count = options->count,
@@ -334,6 +332,7 @@ static int run_verify(const options *options, const variant_list *list) {
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,
   };
+  if (options->cases) return golden_verify(list, &how, stdout);
   if (options->command == COMMAND_VERIFY) return verify_all(list, &how, stdout);
   if (options->problems.count) return fuzz_shrink(&how, options->seconds, stdout);
   const int status = fuzz_all(list, &how, options->seconds, stdout);
@@ -355,8 +354,8 @@ static int run_list(const variant_list *list) {
     char time[16], workspace[16];
     describe_growth(time, variant->time_exponent);
     describe_growth(workspace, variant->workspace_exponent);
-    printf("%-16s %-8s %-10s %-10s %s\n", variant->name,
-           variant->function == ATTN_LINEAR ? "linear" : "softmax", time, workspace, variant->summary);
+    printf("%-16s %-8s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name, time,
+           workspace, variant->summary);
   }
   printf("\ninstruction sets, slowest first:");
   const char *const *sets = variant_list_instruction_sets(list);

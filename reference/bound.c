@@ -259,7 +259,7 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
   set_all_bounds(problem, row, 0);
   if (!isfinite(row->lse)) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
-                         problem->has_bias ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
+                         problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
                          b, reference_kv_head(problem, h)};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {

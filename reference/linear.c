@@ -10,8 +10,8 @@
 
 static double phi(double x) { return x > 0 ? x + 1 : exp(x); }
 
-void reference_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                      int64_t i, reference_row *row) {
+static void solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
+                  reference_row *row) {
   const int64_t kv_head = reference_kv_head(problem, h);
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
 
@@ -32,3 +32,23 @@ void reference_linear(const attn_problem *problem, const attn_tensors *tensors, 
   if (!sees_a_key) return;
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] /= normaliser;
 }
+
+/* Each key joins a state of D x Dv, and each query row is multiplied with one: pairs do not count. */
+static double operations(const attn_problem *problem, double visible_pairs) {
+  (void)visible_pairs;
+  return 2 * (double)problem->head_dim * (double)problem->value_dim * (double)problem->batch *
+         ((double)problem->kv_heads * (double)problem->key_length +
+          (double)problem->query_heads * (double)problem->query_length);
+}
+
+/* phi(q).phi(k) with elements of size 1. */
+static double largest_weight(const attn_problem *problem) { return 4 * (double)problem->head_dim; }
+
+const reference_function reference_linear = {
+    .name = "linear",
+    .computes = "computes linear attention",
+    .solve = solve,
+    .bound = reference_linear_bound,
+    .operations = operations,
+    .largest_weight = largest_weight,
+};

@@ -26,19 +26,36 @@ typedef struct reference_row {
                                                         may be off by FLT_MIN, where it underflows */
 } reference_row;
 
-/* Fill everything above the bounds, for ATTN_SOFTMAX and ATTN_LINEAR. */
-void reference_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                       int64_t i, reference_row *row);
-void reference_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                      int64_t i, reference_row *row);
+/* Solves or bounds one row. */
+typedef void reference_of_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                              int64_t i, reference_row *row);
 
-/* Fill the bounds of a row that the functions above have filled. */
-void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                             int64_t i, reference_row *row);
-void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                            int64_t i, reference_row *row);
+/* A mathematical function: how its rows are solved and bounded, what they cost, and what is true of them. */
+typedef struct reference_function {
+  const char *name;        /* "softmax" */
+  const char *computes;    /* of a variant: "computes softmax attention" */
+  reference_of_row *solve; /* fills everything above the bounds */
+  reference_of_row *bound; /* and these, of a row that is solved */
 
-/* Both, by the problem's function. */
+  /* Floating-point operations that count, with so many visible pairs of query and key over all heads. */
+  double (*operations)(const attn_problem *problem, double visible_pairs);
+
+  /* How large the weight of a key can be before it is divided by their sum, for inputs of ordinary size. */
+  double (*largest_weight)(const attn_problem *problem);
+
+  /* The weights are exponentials of scores: there is a log-sum-exp, by which parts of the keys merge; a constant
+   * added to all scores of a row moves it and nothing else; and the weights sum to one. */
+  bool has_scores;
+} reference_function;
+
+extern const reference_function reference_softmax, reference_linear;
+
+/* NULL for a number that is no function. They are counted from 0. */
+const reference_function *reference_function_of(attn_function function);
+
+reference_of_row reference_softmax_bound, reference_linear_bound; /* bound.c */
+
+/* Solves and bounds a row by the problem's function. */
 void reference_solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                      int64_t i, reference_row *row);
 

@@ -6,7 +6,7 @@
 
 #include "reference.h"
 
-static inline const float *reference_vector(const void *tensor, attn_strides strides, int64_t b, int64_t h,
+static inline const float *reference_vector(const void *tensor, attn_layout strides, int64_t b, int64_t h,
                                             int64_t position) {
   return (const float *)tensor + b * strides.batch + h * strides.head + position * strides.position;
 }
@@ -21,8 +21,8 @@ static inline bool reference_sees(const attn_problem *problem, const attn_tensor
   if (problem->key_lengths && j >= problem->key_lengths[b]) return false;
   int64_t distance = j - i - (problem->offsets ? problem->offsets[b] : problem->offset);
   if (distance < -problem->left || distance > problem->right) return false;
-  if (!problem->has_mask) return true;
-  const attn_strides *mask = &problem->mask;
+  if (!problem->mask.type) return true;
+  const attn_layout *mask = &problem->mask;
   return tensors->mask[b * mask->batch + h * mask->head + i * mask->position + j] != 0;
 }
 

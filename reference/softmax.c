@@ -17,11 +17,11 @@ static double score(const attn_problem *problem, const float *query, const float
   return bias ? score + *bias : score;
 }
 
-void reference_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                       int64_t i, reference_row *row) {
+static void solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
+                  reference_row *row) {
   const int64_t kv_head = reference_kv_head(problem, h);
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-  const float *bias = problem->has_bias ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
+  const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
 
   bool sees_a_key = false;
   double largest = -INFINITY;
@@ -52,3 +52,23 @@ void reference_softmax(const attn_problem *problem, const attn_tensors *tensors,
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
   }
 }
+
+/* Two products of a query, or weight, and a key, or value, for each pair; the exponential is free. */
+static double operations(const attn_problem *problem, double visible_pairs) {
+  return 2 * ((double)problem->head_dim + (double)problem->value_dim) * visible_pairs;
+}
+
+static double largest_weight(const attn_problem *problem) {
+  (void)problem;
+  return 1;
+}
+
+const reference_function reference_softmax = {
+    .name = "softmax",
+    .computes = "computes softmax attention",
+    .solve = solve,
+    .bound = reference_softmax_bound,
+    .operations = operations,
+    .largest_weight = largest_weight,
+    .has_scores = true,
+};

@@ -3,15 +3,17 @@
 
 #include "reference.h"
 
+const reference_function *reference_function_of(attn_function function) {
+  static const reference_function *const table[] = {
+      [ATTN_SOFTMAX] = &reference_softmax, [ATTN_LINEAR] = &reference_linear};
+  return (unsigned)function < sizeof table / sizeof *table ? table[function] : NULL;
+}
+
 void reference_solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                      int64_t i, reference_row *row) {
-  if (problem->function == ATTN_LINEAR) {
-    reference_linear(problem, tensors, b, h, i, row);
-    reference_linear_bound(problem, tensors, b, h, i, row);
-  } else {
-    reference_softmax(problem, tensors, b, h, i, row);
-    reference_softmax_bound(problem, tensors, b, h, i, row);
-  }
+  const reference_function *function = reference_function_of(problem->function);
+  function->solve(problem, tensors, b, h, i, row);
+  function->bound(problem, tensors, b, h, i, row);
 }
 
 double reference_error_share(double computed, double truth, double bound) {

@@ -1,6 +1,6 @@
-/* The interface of attnbench: what an attention kernel is asked (attn_problem), what it is given
- * (attn_tensors), and what it says of itself (attn_variant). A new kernel includes this header and
- * nothing else. It can be included from C++, and so from CUDA.
+/* The interface of attnbench: what an attention kernel is asked (attn_problem), what a run of it is given
+ * (attn_call), and what it says of itself (attn_variant). A new kernel includes this header and nothing
+ * else. It can be included from C++, and so from CUDA.
  *
  * In comments: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D head
  * dimension of queries and keys, Dv head dimension of values. */
@@ -15,16 +15,15 @@
 extern "C" {
 #endif
 
-#define ATTN_INTERFACE_VERSION 1
+#define ATTN_INTERFACE_VERSION 2
+
+/* ---- the problem ---- */
 
 /* No limit on that side of the band. */
 #define ATTN_UNLIMITED INT64_MAX
 
 /* The largest size of an offset, either way, and of a limited band: sums of these do not overflow. */
 #define ATTN_FARTHEST (INT64_C(1) << 60)
-
-/* Element type of query, key, value, bias, output and weights. The log-sum-exp is float32 always. */
-typedef enum attn_dtype { ATTN_FLOAT32 = 0, ATTN_BFLOAT16 = 1, ATTN_FLOAT16 = 2 } attn_dtype;
 
 /* The mathematical function; it decides which reference a variant is held to.
  *
@@ -42,17 +41,44 @@ typedef enum attn_dtype { ATTN_FLOAT32 = 0, ATTN_BFLOAT16 = 1, ATTN_FLOAT16 = 2 
  * reach the output rows that see them and no other. */
 typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1 } attn_function;
 
-/* Distance, in elements, between neighbours along each axis; neighbours along the last axis (D, Dv or
- * Tk) are one element apart. Both [B, H, T, D] and [B, T, H, D] are expressed so. 0 broadcasts an
- * input. */
-typedef struct attn_strides {
-  int64_t batch, head, position;
-} attn_strides;
+/* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports;
+ * a problem with a part that is not in the variant's set is never given to it, so that no variant has to
+ * refuse what it has never heard of. */
+enum {
+  ATTN_BAND = 1 << 0,        /* left or right is limited */
+  ATTN_OFFSET = 1 << 1,      /* an offset that is not 0, or offsets */
+  ATTN_KEY_LENGTHS = 1 << 2, /* key_lengths */
+  ATTN_MASK = 1 << 3,
+  ATTN_BIAS = 1 << 4,
+  ATTN_SOFTCAP = 1 << 5, /* a softcap that is not 0 */
+  ATTN_LSE = 1 << 6,
+  ATTN_WEIGHTS = 1 << 7
+};
 
-/* What is asked, never how. */
+/* Element types. A tensor that is not there has none. */
+typedef enum attn_type {
+  ATTN_ABSENT = 0,
+  ATTN_FLOAT32 = 1,
+  ATTN_BFLOAT16 = 2,
+  ATTN_FLOAT16 = 3,
+  ATTN_UINT8 = 4
+} attn_type;
+
+/* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along
+ * each axis; neighbours along the last axis (D, Dv or Tk) are one element apart. Both [B, H, T, D] and
+ * [B, T, H, D] are expressed so. 0 broadcasts an input. */
+typedef struct attn_layout {
+  attn_type type;
+  int64_t batch, head, position;
+} attn_layout;
+
+/* What is asked, never how. A later version adds fields at the end, each with a feature.
+ *
+ * A variant may rely on: sizes not negative, D at least 1, H a multiple of Hkv, the address of every element
+ * within int64_t, numbers finite, band and key lengths in range. A band that is empty everywhere is sound. */
 typedef struct attn_problem {
   attn_function function;
-  attn_dtype dtype;
+  uint64_t features; /* ATTN_BAND and so on: what of the following is used */
 
   int64_t batch;
   int64_t query_heads;
@@ -75,28 +101,54 @@ typedef struct attn_problem {
 
   const int64_t *key_lengths; /* [B], keys of each entry that exist, 0 to Tk; NULL: all Tk */
 
-  bool has_mask;      /* tensors->mask is given: 0 hides a key */
-  bool has_bias;      /* tensors->bias is given: added to the scores */
-  bool wants_lse;     /* tensors->lse is to be written */
-  bool wants_weights; /* tensors->weights is to be written */
-
-  attn_strides query, key, value, output;
-  attn_strides mask, bias; /* [B, H, Tq, Tk] */
-  attn_strides lse;        /* [B, H, Tq] */
-  attn_strides weights;    /* [B, H, Tq, Tk] */
+  attn_layout query, key, value, output;
+  attn_layout mask;    /* uint8: 0 hides a key */
+  attn_layout bias;    /* added to the scores; -inf hides a key */
+  attn_layout lse;     /* float32: the log-sum-exp is wanted */
+  attn_layout weights; /* the weights are wanted */
 } attn_problem;
 
-/* Where the data are. Outputs are written whole, whatever they held, and overlap no input. */
+/* ---- a call ---- */
+
+/* Where the data are; NULL where the problem has no such tensor. Outputs are written whole, whatever they
+ * held, and overlap no input. */
 typedef struct attn_tensors {
   const void *query;   /* [B, H, Tq, D] */
   const void *key;     /* [B, Hkv, Tk, D] */
   const void *value;   /* [B, Hkv, Tk, Dv] */
-  const uint8_t *mask; /* [B, H, Tq, Tk], 1 = may be seen; NULL without has_mask */
-  const void *bias;    /* [B, H, Tq, Tk]; NULL without has_bias */
+  const uint8_t *mask; /* [B, H, Tq, Tk], 1 = may be seen */
+  const void *bias;    /* [B, H, Tq, Tk] */
   void *output;        /* [B, H, Tq, Dv] */
-  float *lse;          /* [B, H, Tq]; NULL without wants_lse */
-  void *weights;       /* [B, H, Tq, Tk], zero for hidden keys; NULL without wants_weights */
+  float *lse;          /* [B, H, Tq] */
+  void *weights;       /* [B, H, Tq, Tk], zero for hidden keys */
 } attn_tensors;
+
+struct attn_variant;
+
+/* Everything of one run. A later version adds fields at the end. */
+typedef struct attn_call {
+  size_t size;                        /* bytes of this struct as the caller knows it */
+  const struct attn_variant *variant; /* the one that is called: several may share a function */
+  const attn_problem *problem;
+  attn_tensors tensors;
+  void *workspace; /* as many bytes as workspace_size says, aligned to 64, holding anything */
+  int threads;     /* at most so many, 1 or more */
+  const char *isa; /* the instruction set to keep to, of the table's; NULL: the fastest there is */
+  void *stream;    /* of a device; NULL on the host */
+} attn_call;
+
+/* ---- a variant ---- */
+
+/* Where a variant's data lie. */
+typedef enum attn_place { ATTN_HOST = 0 } attn_place;
+
+/* What a variant may promise beyond being right; what it promises it is held to. */
+enum {
+  /* The bits of a row do not depend on its company: on the batch size and the other key/value heads. */
+  ATTN_BATCH_INVARIANT = 1 << 0,
+  /* A row has the same bits decoded alone (Tq = 1) as in the whole problem. */
+  ATTN_DECODE_INVARIANT = 1 << 1
+};
 
 /* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. The same
  * input gives the same bits, whatever the thread count, the workspace's contents and the layout ([B, H, T, D] or
@@ -105,22 +157,27 @@ typedef struct attn_variant {
   const char *name;    /* one word, [a-z0-9_]: fused */
   const char *summary; /* one line */
   attn_function function;
-  uint32_t dtypes; /* bit 1 << ATTN_FLOAT32 and so on: what it computes in */
+  uint64_t features; /* ATTN_BAND and so on: the optional parts that it supports */
+  uint32_t types; /* bits 1 << ATTN_FLOAT32 and so on: of queries, keys, values, bias, output and weights */
+  attn_place place;
+  uint32_t traits; /* ATTN_BATCH_INVARIANT and so on */
 
   /* Declared growth in T, all else fixed: the exponent of T. Measured, then held against this. */
   int time_exponent;
   int workspace_exponent;
 
+  /* What shows it best where nothing else is asked for, as parts of a problem line: "window:512". NULL: nothing. */
+  const char *showcase;
+
   /* NULL where the variant can solve the problem, else the reason in words. Called only with sound
-   * problems of its function and dtypes. NULL pointer: supports them all. */
-  const char *(*unsupported)(const attn_problem *problem);
+   * problems of its function, features and types, without tensors. NULL pointer: supports them all. */
+  const char *(*unsupported)(const attn_call *call);
 
-  /* Exact bytes of workspace that run needs with so many threads. NULL pointer: none. */
-  size_t (*workspace_size)(const attn_problem *problem, int threads);
+  /* Exact bytes of workspace that run needs for this call, whose tensors are not given. NULL pointer: none. */
+  size_t (*workspace_size)(const attn_call *call);
 
-  /* Solves the problem with at most `threads` threads, 1 or more. The workspace is aligned to 64
-   * bytes and holds anything. */
-  void (*run)(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads);
+  /* Solves the problem. */
+  void (*run)(const attn_call *call);
 } attn_variant;
 
 /* What a shared object of variants exports, under the name attn_plugin:
@@ -133,32 +190,18 @@ typedef struct attn_table {
   const attn_variant *const *variants; /* [count] */
 
   /* NULL, or: names the instruction sets that these variants can be held to on this processor,
-   * slowest first, ending in NULL. The environment variable ATTN_ISA, read at each call of
-   * workspace_size and run, holds them to one; unset, the last is used. */
+   * slowest first, ending in NULL. */
   const char *const *(*instruction_sets)(void);
 } attn_table;
 
 extern const attn_table attn_plugin __attribute__((visibility("default")));
 
-/* True when the problem makes sense; otherwise false and a sentence in reason (cut to size bytes) that
- * says what is wrong and what would be right. Everything that a variant may rely on is checked here:
- * sizes not negative, D at least 1, H a multiple of Hkv, the address of every element within
- * int64_t, numbers finite, band and key lengths in range. A band that is empty everywhere is sound. */
-bool attn_check_problem(const attn_problem *problem, char *reason, size_t reason_size);
+/* ---- what variants share ---- */
 
-/* NULL when the variant solves this sound problem, else the reason in words: another function, another
- * dtype, or what the variant itself says. */
-static inline const char *attn_unsupported(const attn_variant *variant, const attn_problem *problem) {
-  if (variant->function != problem->function)
-    return problem->function == ATTN_LINEAR ? "computes softmax attention" : "computes linear attention";
-  if (!(variant->dtypes >> problem->dtype & 1)) return "does not compute in this data type";
-  return variant->unsupported ? variant->unsupported(problem) : NULL;
-}
-
-/* Strides of a packed [B, heads, length, width] tensor. */
-static inline attn_strides attn_packed(int64_t heads, int64_t length, int64_t width) {
-  attn_strides strides = {heads * length * width, length * width, width};
-  return strides;
+/* A packed [B, heads, length, width] tensor. */
+static inline attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
+  attn_layout layout = {type, heads * length * width, length * width, width};
+  return layout;
 }
 
 /* The keys that the band and the key lengths let query i of entry b see: first <= j < end, with
@@ -171,7 +214,7 @@ static inline attn_range attn_visible_keys(const attn_problem *problem, int64_t 
   int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
   int64_t centre = i + (problem->offsets ? problem->offsets[b] : problem->offset);
   attn_range range = {0, length};
-  /* attn_check_problem keeps the offset within a range where these sums cannot overflow. */
+  /* Offsets are kept within a range where these sums cannot overflow. */
   if (problem->left != ATTN_UNLIMITED && centre - problem->left > 0) range.first = centre - problem->left;
   if (problem->right != ATTN_UNLIMITED && centre + problem->right < length - 1)
     range.end = centre + problem->right + 1;
@@ -202,7 +245,7 @@ static inline attn_visibility attn_tile_visibility(const attn_problem *problem, 
   if (any.first < j0) any.first = j0;
   if (any.end > j1) any.end = j1;
   if (i0 >= i1 || any.first >= any.end) return ATTN_EMPTY;
-  return !problem->has_mask && j0 >= all.first && j1 <= all.end ? ATTN_FULL : ATTN_PARTIAL;
+  return !problem->mask.type && j0 >= all.first && j1 <= all.end ? ATTN_FULL : ATTN_PARTIAL;
 }
 
 /* visible[j - j0] = 1 where query i of head h of entry b sees key j, by band, key lengths and mask, and 0 where it
@@ -212,7 +255,7 @@ static inline int64_t attn_visible_row(const attn_problem *problem, const attn_t
   attn_range range = attn_visible_keys(problem, b, i);
   const uint8_t *mask = NULL;
   int64_t count = 0;
-  if (problem->has_mask)
+  if (problem->mask.type)
     mask = tensors->mask + b * problem->mask.batch + h * problem->mask.head + i * problem->mask.position;
   for (int64_t j = j0; j < j1; j++) {
     visible[j - j0] = j >= range.first && j < range.end && (!mask || mask[j] != 0);

@@ -16,7 +16,8 @@ static bool is_leading_dimension(int64_t stride, int64_t width) {
   return stride >= width && stride <= INT_MAX;
 }
 
-static const char *unsupported(const attn_problem *problem) {
+static const char *unsupported(const attn_call *call) {
+  const attn_problem *problem = call->problem;
   if (!is_leading_dimension(problem->query.position, problem->head_dim) ||
       !is_leading_dimension(problem->key.position, problem->head_dim) ||
       !is_leading_dimension(problem->value.position, problem->value_dim) ||
@@ -46,14 +47,20 @@ static void solve_block(score_rows *rows) {
   for (int64_t r = 0; r < rows->count; r++) score_rows_finish(rows, r);
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
+static size_t workspace_size(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const int threads = call->threads;
   const int64_t scores = problem->query_length * score_rows_pitch(problem->key_length);
   return (size_t)(scores + threads * problem->key_length * problem->value_dim) * sizeof(float);
 }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+static void run(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const attn_tensors *tensors = &call->tensors;
+  void *workspace = call->workspace;
+  int threads = call->threads;
   const int64_t pitch = score_rows_pitch(problem->key_length);
-  const tile_kernels *kernels = tile_in_force();
+  const tile_kernels *kernels = tile_select(call->isa);
   /* The library must not start threads of its own inside ours; its setting is put back afterwards. A
    * sequential build of it has no locks: called from two threads at once, it was seen to give wrong sums. */
   const int library_threads = openblas_get_num_threads();
@@ -82,7 +89,10 @@ const attn_variant attn_blas = {
     .name = "blas",
     .summary = "sgemm, softmax, sgemm with OpenBLAS; all T x T scores of a head",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
+                ATTN_WEIGHTS,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 2,
     .unsupported = unsupported,

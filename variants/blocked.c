@@ -106,11 +106,17 @@ static size_t thread_floats(const attn_problem *problem) {
                   KEYS * problem->head_dim + problem->key_length * problem->value_dim);
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
+static size_t workspace_size(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const int threads = call->threads;
   return (size_t)threads * thread_floats(problem) * sizeof(float);
 }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+static void run(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const attn_tensors *tensors = &call->tensors;
+  void *workspace = call->workspace;
+  const int threads = call->threads;
   const int64_t blocks = (problem->query_length + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const int64_t heads = problem->batch * problem->query_heads;
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
@@ -136,7 +142,10 @@ const attn_variant attn_blocked = {
     .name = "blocked",
     .summary = "the same loops tiled for registers and caches in portable C; one panel of scores",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
+                ATTN_WEIGHTS,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 1,
     .workspace_size = workspace_size,

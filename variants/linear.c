@@ -85,8 +85,9 @@ static int64_t wanted_slices(const attn_problem *problem, int64_t heads, int64_t
   return slices < most ? slices : most;
 }
 
-static linear_plan make_plan(const attn_problem *problem, int threads) {
-  linear_plan plan = {.kernels = tile_in_force(), .slices = 1, .shares = 1};
+static linear_plan make_plan(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  linear_plan plan = {.kernels = tile_select(call->isa), .slices = 1, .shares = 1};
   const int64_t lanes = plan.kernels->lanes;
   bool causal = false;
   if (problem->query_heads == 0) return plan;
@@ -97,7 +98,7 @@ static linear_plan make_plan(const attn_problem *problem, int threads) {
     if (rows > plan.rows) plan.rows = rows;
     causal |= is_causal(problem, b);
   }
-  plan.slices = wanted_slices(problem, plan.heads, threads, causal);
+  plan.slices = wanted_slices(problem, plan.heads, call->threads, causal);
   if (plan.slices > 1) plan.shares = 2 * plan.slices;
   plan.depth = round_up(problem->head_dim, lanes);
   plan.width = round_up(problem->value_dim, lanes);
@@ -265,7 +266,7 @@ static void *output_row(const query_tile *tile, int64_t r) {
 
 /* Query row r, and those behind it that are evenly apart. */
 static tile_rows query_rows(const query_tile *tile, int64_t r) {
-  const attn_strides *strides = &tile->problem->query;
+  const attn_layout *strides = &tile->problem->query;
   return (tile_rows){tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, strides, r)),
                      strides->position};
 }
@@ -426,19 +427,23 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
   }
 }
 
-static const char *unsupported(const attn_problem *problem) {
-  return problem->left != ATTN_UNLIMITED ? "a running sum cannot forget keys: needs an unlimited left" : NULL;
+static const char *unsupported(const attn_call *call) {
+  return call->problem->left != ATTN_UNLIMITED ? "a running sum cannot forget keys: needs an unlimited left"
+                                               : NULL;
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
-  const linear_plan plan = make_plan(problem, threads);
+static size_t workspace_size(const attn_call *call) {
+  const linear_plan plan = make_plan(call);
   const size_t states = plan.slices > 1 ? (size_t)(plan.heads * plan.shares) : 0;
-  return (states * plan.state_floats + (size_t)threads * plan.thread_floats) * sizeof(float);
+  return (states * plan.state_floats + (size_t)call->threads * plan.thread_floats) * sizeof(float);
 }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  linear_plan plan = make_plan(problem, threads);
-  float *memory = workspace, *states = memory + (size_t)threads * plan.thread_floats;
+static void run(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const attn_tensors *tensors = &call->tensors;
+  const int threads = call->threads;
+  linear_plan plan = make_plan(call);
+  float *memory = call->workspace, *states = memory + (size_t)threads * plan.thread_floats;
   if (problem->query_length < LEAST_LENGTH && problem->key_length < LEAST_LENGTH)
     plan.slices = plan.shares = 1;
   if (problem->query_length == 0) return;
@@ -465,7 +470,9 @@ const attn_variant attn_linear = {
     .name = "linear",
     .summary = "elu(x) + 1 feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,
     .workspace_exponent = 0,
     .unsupported = unsupported,

@@ -9,25 +9,24 @@ static schedule_shape choose(const attn_problem *problem, const tile_kernels *ke
   return (schedule_shape){.heads = problem->query_heads, .rows = kernels->max_rows};
 }
 
-static const char *unsupported(const attn_problem *problem) {
-  return problem->kv_heads != 1 ? "needs a single key/value head" : schedule_unsupported(problem);
+static const char *unsupported(const attn_call *call) {
+  return call->problem->kv_heads == 1 ? NULL : "needs a single key/value head";
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
-  return schedule_workspace_size(problem, threads, choose);
-}
+static size_t workspace_size(const attn_call *call) { return schedule_workspace_size(call, choose); }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  schedule_run(problem, tensors, workspace, threads, choose);
-}
+static void run(const attn_call *call) { schedule_run(call, choose); }
 
 const attn_variant attn_multi_query = {
     .name = "multi_query",
     .summary = "fused, with all query heads stacked on the one key/value head",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = SCHEDULE_FEATURES,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 0,
+    .showcase = "Hkv:1",
     .unsupported = unsupported,
     .workspace_size = workspace_size,
     .run = run,

@@ -5,7 +5,7 @@
 
 #include "attention.h"
 
-static int64_t at(const attn_strides *strides, int64_t b, int64_t h, int64_t i) {
+static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
 }
 
@@ -18,7 +18,7 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   for (int64_t d = 0; d < problem->head_dim; d++) dot += query[d] * key[d];
   float result = (float)problem->scale * dot;
   if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
-  if (problem->has_bias) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
+  if (problem->bias.type) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
   return result;
 }
 
@@ -43,13 +43,13 @@ static float softmax(float *row, int64_t length) {
 static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                       int64_t i, float *row) {
   const attn_range range = attn_visible_keys(problem, b, i);
-  const uint8_t *mask = problem->has_mask ? tensors->mask + at(&problem->mask, b, h, i) : NULL;
+  const uint8_t *mask = problem->mask.type ? tensors->mask + at(&problem->mask, b, h, i) : NULL;
   for (int64_t j = 0; j < problem->key_length; j++)
     row[j] = is_visible(range, mask, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
 
   const float lse = softmax(row, problem->key_length);
-  if (problem->wants_lse) tensors->lse[at(&problem->lse, b, h, i)] = lse;
-  if (problem->wants_weights) {
+  if (problem->lse.type) tensors->lse[at(&problem->lse, b, h, i)] = lse;
+  if (problem->weights.type) {
     float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
     for (int64_t j = 0; j < problem->key_length; j++) weights[j] = is_visible(range, mask, j) ? row[j] : 0;
   }
@@ -66,12 +66,15 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   }
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
-  (void)threads;
-  return (size_t)(problem->query_length * problem->key_length) * sizeof(float);
+static size_t workspace_size(const attn_call *call) {
+  return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
 }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+static void run(const attn_call *call) {
+  const attn_problem *problem = call->problem;
+  const attn_tensors *tensors = &call->tensors;
+  void *workspace = call->workspace;
+  const int threads = call->threads;
   float *weights = workspace;
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
@@ -84,7 +87,10 @@ const attn_variant attn_naive = {
     .name = "naive",
     .summary = "the formula as written: three plain loops, all T x T scores of a head",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
+                ATTN_WEIGHTS,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 2,
     .workspace_size = workspace_size,

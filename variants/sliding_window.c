@@ -27,22 +27,20 @@ static schedule_shape choose(const attn_problem *problem, const tile_kernels *ke
   return best;
 }
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
-  return schedule_workspace_size(problem, threads, choose);
-}
+static size_t workspace_size(const attn_call *call) { return schedule_workspace_size(call, choose); }
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  schedule_run(problem, tensors, workspace, threads, choose);
-}
+static void run(const attn_call *call) { schedule_run(call, choose); }
 
 const attn_variant attn_sliding_window = {
     .name = "sliding_window",
     .summary = "softmax over a band, with tiles cut to the window: O(T W)",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = SCHEDULE_FEATURES,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,
     .workspace_exponent = 0,
-    .unsupported = schedule_unsupported,
+    .showcase = "window:512",
     .workspace_size = workspace_size,
     .run = run,
 };

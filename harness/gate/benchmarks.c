@@ -8,6 +8,7 @@
 
 #include "gate.h"
 #include "measure/sweep.h"
+#include "run/runner.h"
 
 enum { HEADS = 4, WINDOW = 64, CONTROLS = 3 };
 
@@ -106,7 +107,7 @@ void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *
       workload w;
       if ((shapes[s].team && team < 2) || !workload_for(variant, &shapes[s], &w)) continue;
       const attn_problem problem = workload_problem(&w);
-      if (attn_unsupported(variant, &problem) || attn_unsupported(before, &problem)) continue;
+      if (runner_refusal(variant, &problem) || runner_refusal(before, &problem)) continue;
       add(set, variant, &w, shapes[s].team ? team : 1, false, options);
       if (!itself) continue;
       add(set, variant, &w, 1, true, options);

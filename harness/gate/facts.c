@@ -47,7 +47,7 @@ static workload workload_for(const attn_variant *variant, shape shape) {
 
 static bool can_solve(const attn_variant *variant, const workload *w) {
   const attn_problem problem = workload_problem(w);
-  return !attn_unsupported(variant, &problem);
+  return !runner_refusal(variant, &problem);
 }
 
 /* ---- the tree of facts ---- */
@@ -88,7 +88,8 @@ static void add_workspace(json_t *facts, const attn_variant *variant, const char
         char name[GATE_NAME_BYTES], key[GATE_NAME_BYTES + 16];
         name_fact(name, variant, &w);
         snprintf(key, sizeof key, "%s/threads:%d", name, threads[t]);
-        const size_t bytes = variant->workspace_size ? variant->workspace_size(&problem, threads[t]) : 0;
+        const run_setup setup = {.variant = variant, .isa = isa, .threads = threads[t]};
+        const size_t bytes = runner_workspace_bytes(&setup, &problem);
         json_object_set_new(sizes, key, json_integer((json_int_t)bytes));
       }
 }
@@ -104,8 +105,9 @@ static bool add_error(json_t *facts, const attn_variant *variant, const char *is
     if (!can_solve(variant, &w)) continue;
     inputs inputs;
     verdict verdict = {.passed = true};
+    const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
     if (!inputs_create(&inputs, &w, true, why, why_size)) return false;
-    const bool ran = verify_run(variant, &inputs, 1, 64, &verdict, why, why_size);
+    const bool ran = verify_run(&setup, &inputs, 64, &verdict, why, why_size);
     inputs_destroy(&inputs);
     if (!ran) return false;
     char name[GATE_NAME_BYTES], digits[32];
@@ -122,13 +124,11 @@ static bool add_for_each_isa(json_t *facts, const variant_list *list, char *why,
       list->tables[0]->instruction_sets ? list->tables[0]->instruction_sets() : only_one;
   bool good = true;
   for (size_t s = 0; sets[s] && good; s++) {
-    setenv("ATTN_ISA", sets[s], 1);
     for (size_t n = 0; n < list->count && good; n++) {
       add_workspace(facts, list->variants[n], sets[s]);
       good = add_error(facts, list->variants[n], sets[s], why, why_size);
     }
   }
-  unsetenv("ATTN_ISA");
   return good;
 }
 

@@ -131,6 +131,7 @@ typedef struct gate_benchmark {
   double screen; /* their centre */
   bool suspect;
   interval change; /* of the log ratio: of the confirmations where there are some, else of the screens */
+  char wrong[256]; /* in the head's outputs while it was timed, in words; "": nothing */
   double p;        /* that it got slower by more than half the smallest effect, by chance; corrected */
   gate_verdict verdict;
 } gate_benchmark;
@@ -187,7 +188,7 @@ double gate_urgency(const gate_benchmark *benchmark);
  * False without memory. */
 bool gate_judge(gate_times *times, double smallest);
 
-/* Adds what got slower; false without memory. */
+/* Adds what got slower, and what was wrong while it was timed; false without memory. */
 bool gate_find_slower(const gate_times *times, const gate_options *options, gate_findings *findings);
 
 /* Waives more instructions in less time: where some benchmark of the variant on that instruction set is

@@ -93,6 +93,9 @@ bool gate_judge(gate_times *times, double smallest) {
 bool gate_find_slower(const gate_times *times, const gate_options *options, gate_findings *findings) {
   for (size_t n = 0; n < times->set.count; n++) {
     const gate_benchmark *b = &times->set.benchmarks[n];
+    if (b->wrong[0] && !gate_find(findings, options, GATE_WRONG, b->variant, b->name,
+                                  "wrong while it is timed: %s", b->wrong))
+      return false;
     if (b->verdict != GATE_SLOWER || gate_is_control(b)) continue;
     size_t above = 0;
     for (size_t i = 0; i < b->confirmation_count; i++) above += b->confirmations[i] > 0;

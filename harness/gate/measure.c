@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "run/crash.h"
+#include "run/runner.h"
+#include "verify/verify.h"
 #include "gate.h"
 #include "base/random.h"
 #include "base/text.h"
@@ -36,6 +38,7 @@ typedef struct measured {
   size_t every;   /* rounds that it takes part in: those that take long sit out some */
   double *ratios; /* [quads] */
   size_t made;
+  char wrong[256]; /* in the head's outputs while it was timed, in words; "": nothing */
 } measured;
 
 typedef struct process {
@@ -108,11 +111,10 @@ static bool find_inputs(process *process, size_t n) {
   return false;
 }
 
-static void hold_to_isa(const measured *benchmark) {
-  if (strcmp(benchmark->isa, "-") == 0)
-    unsetenv("ATTN_ISA");
-  else
-    setenv("ATTN_ISA", benchmark->isa, 1);
+static run_setup setup_of(const measured *benchmark, int arm) {
+  return (run_setup){.variant = benchmark->arms[arm],
+                     .isa = strcmp(benchmark->isa, "-") == 0 ? NULL : benchmark->isa,
+                     .threads = benchmark->threads};
 }
 
 /* One workspace for all, at the same address for both arms, its pages there before the clock runs. */
@@ -120,13 +122,11 @@ static bool make_workspace(process *process) {
   size_t most = 0;
   for (size_t n = 0; n < process->count; n++) {
     const measured *benchmark = &process->benchmarks[n];
-    hold_to_isa(benchmark);
     for (int arm = 0; arm < 2; arm++) {
-      const attn_variant *variant = benchmark->arms[arm];
-      const char *reason = attn_unsupported(variant, &benchmark->inputs->problem);
-      if (reason) return complain(variant->name, reason), false;
-      if (!variant->workspace_size) continue;
-      const size_t bytes = variant->workspace_size(&benchmark->inputs->problem, benchmark->threads);
+      const run_setup setup = setup_of(benchmark, arm);
+      const char *reason = runner_refusal(setup.variant, &benchmark->inputs->problem);
+      if (reason) return complain(setup.variant->name, reason), false;
+      const size_t bytes = runner_workspace_bytes(&setup, &benchmark->inputs->problem);
       if (bytes > most) most = bytes;
     }
   }
@@ -176,14 +176,20 @@ static void choose_processors(process *process) {
 /* Processor time where one thread runs: that others took the processor away, for milliseconds at a time on a busy
  * machine, is not the kernel's doing. Of all threads of the process, so that none can be started unseen.
  * A team is timed by the wall: its work may be the same while its threads wait for each other. */
-static double sample(process *process, const measured *benchmark, int arm, int64_t iterations) {
-  const clockid_t clock = benchmark->threads == 1 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;
-  const inputs *in = benchmark->inputs;
-  void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = benchmark->arms[arm]->run;
-  const double start = clock_seconds(clock);
-  for (int64_t n = 0; n < iterations; n++)
-    run(&in->problem, &in->tensors, process->workspace, benchmark->threads);
-  return clock_seconds(clock) - start;
+static double sample(process *process, measured *benchmark, int arm, int64_t iterations, bool checked) {
+  const run_setup setup = setup_of(benchmark, arm);
+  run_batch batch = {.inputs = benchmark->inputs,
+                     .workspace = process->workspace,
+                     .iterations = iterations,
+                     .seed = draw(process)};
+  run_elapsed elapsed;
+  verdict verdict;
+  if (checked) inputs_poison_outputs(benchmark->inputs);
+  runner_time(&setup, &batch, &elapsed);
+  if (checked && arm == 1 && verify_batch(&batch, &verdict) && !verdict.passed)
+    snprintf(benchmark->wrong, sizeof benchmark->wrong, "%.200s", verdict.problem);
+  runner_restore(&batch);
+  return benchmark->threads == 1 ? elapsed.cpu : elapsed.wall;
 }
 
 static void calibrate(process *process, measured *benchmark) {
@@ -191,29 +197,31 @@ static void calibrate(process *process, measured *benchmark) {
     const double wanted = benchmark->threads == 1 ? sample_seconds : team_sample_seconds;
     int64_t iterations = 1;
     double taken;
-    while ((taken = sample(process, benchmark, 0, iterations)) < wanted)
+    while ((taken = sample(process, benchmark, 0, iterations, false)) < wanted)
       iterations = (int64_t)ceil((double)iterations * fmin(10, 1.3 * wanted / fmax(taken, 1e-9))) + 1;
     benchmark->iterations = iterations;
   }
-  benchmark->seconds = sample(process, benchmark, 0, benchmark->iterations) / (double)benchmark->iterations;
+  benchmark->seconds =
+      sample(process, benchmark, 0, benchmark->iterations, false) / (double)benchmark->iterations;
   const double quad = gate_quad_seconds(benchmark->iterations, benchmark->seconds);
   benchmark->every = (size_t)fmin(fmax(1, round(quad / GATE_QUAD_SECONDS)), 8);
 }
 
 /* Each arm once before the clock: what ran before has left its own data in the caches. */
-static double measure_quad(process *process, const measured *benchmark) {
+static double measure_quad(process *process, measured *benchmark) {
   static const int orders[2][QUAD] = {{0, 1, 1, 0}, {1, 0, 0, 1}};
   const int *order = orders[draw(process) & 1];
   double taken[2] = {0, 0};
-  sample(process, benchmark, order[1], 1);
-  sample(process, benchmark, order[0], 1);
+  sample(process, benchmark, order[1], 1, false);
+  sample(process, benchmark, order[0], 1, false);
+  /* The last of each in the first quad is held to the reference. */
   for (int n = 0; n < QUAD; n++)
-    taken[order[n]] += log(sample(process, benchmark, order[n], benchmark->iterations));
+    taken[order[n]] += log(
+        sample(process, benchmark, order[n], benchmark->iterations, benchmark->made == 0 && n >= QUAD / 2));
   return 0.5 * (taken[1] - taken[0]);
 }
 
 static void prepare(process *process, const measured *benchmark) {
-  hold_to_isa(benchmark);
   const cpu_set_t *set = benchmark->threads == 1 ? &process->one : &process->all;
   sched_setaffinity(0, sizeof *set, set);
   crash_context(benchmark->arms[0]->name, benchmark->problem, NULL, NULL, benchmark->threads);
@@ -267,7 +275,8 @@ int gate_measure(const gate_measurement *what) {
     for (size_t n = 0; n < process.count; n++) {
       const measured *benchmark = &process.benchmarks[n];
       const double median = benchmark->made ? statistics_median(benchmark->ratios, benchmark->made) : 0;
-      printf("%zu %lld %.9g %.9g\n", n, (long long)benchmark->iterations, benchmark->seconds, median);
+      printf("%zu %lld %.9g %.9g %s\n", n, (long long)benchmark->iterations, benchmark->seconds, median,
+             benchmark->wrong);
     }
   }
   tear_down(&process);

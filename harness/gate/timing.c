@@ -64,14 +64,15 @@ static void take_confirmation(gate_benchmark *benchmark, int64_t iterations, dou
 }
 
 /* What gate-measure prints of one benchmark. */
-static bool read_line(const char *line, int64_t *index, int64_t *iterations, double *seconds,
-                      double *median) {
+static bool read_line(const char *line, int64_t *index, int64_t *iterations, double *seconds, double *median,
+                      const char **wrong) {
   const char *at;
   char *after_seconds, *after_median;
   if (!text_integer(line, 0, INT64_MAX, &at, index) || *at != ' ') return false;
   if (!text_integer(at + 1, 0, INT64_MAX, &at, iterations) || *at != ' ') return false;
   *seconds = strtod(at, &after_seconds);
   *median = strtod(after_seconds, &after_median);
+  *wrong = after_median + (*after_median == ' ');
   return after_seconds != at && after_median != after_seconds;
 }
 
@@ -80,9 +81,13 @@ static bool take_results(const char *said, gate_benchmark **chosen, size_t count
   for (const char *line = said; line && *line; line = strchr(line, '\n'), line += line != NULL) {
     int64_t index, iterations;
     double seconds, median;
-    if (!read_line(line, &index, &iterations, &seconds, &median)) continue;
+    const char *wrong;
+    if (!read_line(line, &index, &iterations, &seconds, &median, &wrong)) continue;
     if (taken >= count || index != (int64_t)taken || !isfinite(median)) return false;
-    take(chosen[taken++], iterations, seconds, median);
+    gate_benchmark *benchmark = chosen[taken++];
+    take(benchmark, iterations, seconds, median);
+    if (!benchmark->wrong[0] && !benchmark->against_itself)
+      snprintf(benchmark->wrong, sizeof benchmark->wrong, "%.*s", (int)strcspn(wrong, "\n"), wrong);
   }
   return taken == count;
 }

@@ -154,7 +154,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   describe_run(report, options);
   interrupt_catch();
   bench.progress = progress_begin(options->quiet);
-  bool good = footprint_begin(&bench.footprints, points, options->threads, why, why_size) &&
+  bool good = footprint_begin(&bench.footprints, points, options->threads, options->isa, why, why_size) &&
               start(&bench, why, why_size);
   if (good) {
     progress_show(&bench.progress, 0, count, options->machine_seconds, "measuring the machine");

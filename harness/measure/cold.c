@@ -38,22 +38,14 @@ static void *copy(unsigned char **to, const guarded *buffer, const void *tensor)
 }
 
 size_t cold_fill(cold *cold, const inputs *inputs) {
-  const guarded *const buffers[] = {&inputs->query, &inputs->key,  &inputs->value,
-                                    &inputs->mask,  &inputs->bias, &inputs->output};
   size_t one = 0;
-  for (size_t n = 0; n < sizeof buffers / sizeof *buffers; n++) one += room_for(buffers[n]);
+  for (tensor_id id = 0; id < TENSORS; id++) one += room_for(&inputs->buffers[id]);
   size_t count = one ? cold->bytes / one : 0;
   if (count > MOST_COPIES) count = MOST_COPIES;
   unsigned char *to = cold->memory;
-  for (size_t n = 0; n < count; n++) {
-    attn_tensors *tensors = &cold->copies[n];
-    *tensors = inputs->tensors;
-    tensors->query = copy(&to, &inputs->query, tensors->query);
-    tensors->key = copy(&to, &inputs->key, tensors->key);
-    tensors->value = copy(&to, &inputs->value, tensors->value);
-    tensors->mask = copy(&to, &inputs->mask, tensors->mask);
-    tensors->bias = copy(&to, &inputs->bias, tensors->bias);
-    tensors->output = copy(&to, &inputs->output, tensors->output);
-  }
+  for (size_t n = 0; n < count; n++)
+    for (tensor_id id = 0; id < TENSORS; id++)
+      tensor_set_data(&cold->copies[n], id,
+                      copy(&to, &inputs->buffers[id], tensor_data(&inputs->tensors, id)));
   return count;
 }

@@ -2,7 +2,7 @@
 #ifndef ATTN_HARNESS_COLD_H
 #define ATTN_HARNESS_COLD_H
 
-#include "problem/workload.h"
+#include "problem/inputs.h"
 
 typedef struct cold {
   unsigned char *memory;

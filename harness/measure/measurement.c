@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run/crash.h"
 #include "base/interrupt.h"
+#include "base/random.h"
 #include "base/timer.h"
+#include "verify/verify.h"
 
 static const double confidence = 0.95;
+
+/* Of the time in repetitions, for holding what they wrote to the reference. */
+static const double checked_share = 0.05;
 
 /* ---- verification ---- */
 
@@ -18,65 +22,57 @@ static void fail(measurement *measurement, const char *reason) {
   snprintf(measurement->result->reason, sizeof measurement->result->reason, "%s", reason);
 }
 
-static void judge(measurement *measurement, const guarded *workspace) {
+bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
+  const run_watch watch = {.workspace = RUN_FRESH, .inputs_checksum = measurement->expected->inputs_checksum};
   result *result = measurement->result;
+  run_outcome outcome;
   verdict verdict;
+  if (!runner_run(&measurement->setup, measurement->inputs, &watch, &outcome, why, why_size)) return false;
+  measurement->run_seconds = outcome.seconds;
+  result->workspace_touched_bytes = outcome.workspace_touched_bytes;
   expected_compare(measurement->expected, &verdict);
   result->error_bound_fraction = verdict.bound_share;
   result->rows_checked = verdict.rows_checked;
   result->rows_total = verdict.rows_total;
   if (!verdict.passed)
     fail(measurement, verdict.problem);
-  else if (!guarded_intact(workspace))
-    fail(measurement, "writes beyond its workspace");
-  else if (!guarded_intact(&measurement->inputs->output))
-    fail(measurement, "writes beyond the output");
-  else if (inputs_checksum(measurement->inputs) != measurement->expected->inputs_checksum)
-    fail(measurement, "changes its inputs");
-}
-
-bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
-  inputs *in = measurement->inputs;
-  guarded workspace;
-  if (!guarded_create(&workspace, measurement->result->workspace_bytes, 64, why, why_size)) return false;
-  guarded_reset(&workspace);
-  inputs_poison_outputs(in);
-  crash_context(measurement->variant->name, measurement->problem, measurement->origin,
-                measurement->options->isa, measurement->options->threads);
-  const double start = wall_seconds();
-  measurement->variant->run(&in->problem, &in->tensors, workspace.data, measurement->options->threads);
-  measurement->run_seconds = wall_seconds() - start;
-  crash_context(NULL, NULL, NULL, NULL, 0);
-  measurement->result->workspace_touched_bytes = guarded_touched_bytes(&workspace);
-  judge(measurement, &workspace);
-  guarded_destroy(&workspace);
+  else if (outcome.violation[0])
+    fail(measurement, outcome.violation);
   return true;
 }
 
 /* ---- timing ---- */
 
-typedef struct elapsed {
-  double wall, cpu;
-} elapsed;
+static void fail_while_timed(measurement *measurement, const char *problem) {
+  char sentence[sizeof measurement->result->reason];
+  snprintf(sentence, sizeof sentence, "right at first, but wrong while it is timed: %.200s", problem);
+  fail(measurement, sentence);
+}
+
+/* Holds what the last run of a batch wrote to the reference. */
+static void check_batch(measurement *measurement, const run_batch *batch) {
+  const double start = wall_seconds();
+  verdict verdict;
+  if (verify_batch(batch, &verdict) && !verdict.passed) fail_while_timed(measurement, verdict.problem);
+  measurement->checked += wall_seconds() - start;
+}
 
 /* Runs the variant so many times; false when interrupted in between. */
-static bool run_batch(const measurement *measurement, void *workspace, int64_t iterations, elapsed *elapsed) {
-  const attn_problem *problem = &measurement->inputs->problem;
-  const attn_tensors *tensors = measurement->copy_count ? measurement->copies : &measurement->inputs->tensors;
-  const size_t copies = measurement->copy_count ? measurement->copy_count : 1;
-  void (*const run)(const attn_problem *, const attn_tensors *, void *, int) = measurement->variant->run;
-  const int threads = measurement->options->threads;
-  crash_context(measurement->variant->name, measurement->problem, measurement->origin,
-                measurement->options->isa, measurement->options->threads);
-  const double cpu_start = cpu_seconds(), start = wall_seconds();
-  bool whole = true;
-  for (int64_t n = 0; n < iterations && whole; n++) {
-    run(problem, tensors + (size_t)n % copies, workspace, threads);
-    whole = n + 1 == iterations || !interrupt_wanted();
-  }
-  elapsed->wall = wall_seconds() - start;
-  elapsed->cpu = cpu_seconds() - cpu_start;
-  crash_context(NULL, NULL, NULL, NULL, 0);
+static bool run_batch_of(measurement *measurement, void *workspace, int64_t iterations, bool checked,
+                         run_elapsed *elapsed) {
+  run_batch batch = {.inputs = measurement->inputs,
+                     .copies = measurement->copies,
+                     .copy_count = measurement->copy_count,
+                     .workspace = workspace,
+                     .iterations = iterations,
+                     .seed =
+                         random_mixed(measurement->options->seed + UINT64_C(0x71ed)) + measurement->batches++,
+                     .ends = interrupt_wanted};
+  if (checked) inputs_poison_outputs(measurement->inputs);
+  const bool whole = runner_time(&measurement->setup, &batch, elapsed);
+  if (batch.unwritten) fail_while_timed(measurement, "leaves a part of the output unwritten");
+  if (whole && checked && !batch.unwritten) check_batch(measurement, &batch);
+  runner_restore(&batch);
   return whole;
 }
 
@@ -97,8 +93,8 @@ static bool settle(measurement *measurement, void *workspace) {
   int64_t iterations = 1;
   double fastest = INFINITY, warmed = 0;
   for (int steady = 0; steady < 2 || warmed < warmup;) {
-    elapsed elapsed;
-    if (!run_batch(measurement, workspace, iterations, &elapsed)) return false;
+    run_elapsed elapsed;
+    if (!run_batch_of(measurement, workspace, iterations, false, &elapsed)) return false;
     const double seconds = elapsed.wall / (double)iterations;
     warmed += elapsed.wall;
     steady = seconds >= (1 - settled_within) * fastest ? steady + 1 : 0;
@@ -128,12 +124,13 @@ bool measurement_calibrate(measurement *measurement, void *workspace) {
 bool measurement_repeat(measurement *measurement, void *workspace) {
   enum { CHEAP_BESIDE = 10 };
   result *result = measurement->result;
-  elapsed elapsed;
+  run_elapsed elapsed;
   /* Another point ran before, and took the caches: one run brings them back where it costs little. */
   if (result->iterations >= CHEAP_BESIDE && !measurement->options->cold &&
-      !run_batch(measurement, workspace, 1, &elapsed))
+      !run_batch_of(measurement, workspace, 1, false, &elapsed))
     return false;
-  if (!run_batch(measurement, workspace, result->iterations, &elapsed)) return false;
+  const bool checked = result->repetitions == 0 || measurement->checked < checked_share * measurement->spent;
+  if (!run_batch_of(measurement, workspace, result->iterations, checked, &elapsed)) return false;
   const double iterations = (double)result->iterations;
   result->seconds[result->repetitions] = elapsed.wall / iterations;
   result->cpu_seconds[result->repetitions] = elapsed.cpu / iterations;
@@ -168,6 +165,7 @@ static bool is_precise(const measurement *measurement) {
 bool measurement_wants_more(const measurement *measurement) {
   const bench_options *options = measurement->options;
   const size_t made = measurement->result->repetitions;
+  if (measurement->result->state == RESULT_FAILED) return false;
   if (options->repetitions > 0 || made >= measurement->most) return made < measurement->most;
   if (made < BENCH_LEAST_REPETITIONS || measurement->spent < options->least_time) return true;
   return measurement->spent < options->point_budget && !is_precise(measurement);

@@ -4,21 +4,22 @@
 
 #include "bench_options.h"
 #include "results.h"
+#include "run/runner.h"
 #include "verify/expected.h"
 
 typedef struct measurement {
-  const attn_variant *variant;
-  const char *origin; /* as in bench_point */
+  run_setup setup;
   const bench_options *options;
   inputs *inputs; /* shared with the other measurements on the same workload */
   const expected *expected;
   const attn_tensors *copies; /* of the inputs, which iterations take in turn */
   size_t copy_count;          /* 0: all take the inputs themselves */
-  const char *problem;        /* the workload in words */
   result *result;
   double run_seconds; /* of one iteration, as far as is known */
   double spent;       /* seconds in repetitions */
+  double checked;     /* seconds in holding what they wrote to the reference */
   size_t most;        /* repetitions that there is room for */
+  uint64_t batches;   /* made so far: each changes its inputs in another way */
 } measurement;
 
 /* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the
@@ -33,7 +34,9 @@ bool measurement_make_room(measurement *measurement, char *why, size_t why_size)
  * interrupted. */
 bool measurement_calibrate(measurement *measurement, void *workspace);
 
-/* One repetition more; false, and nothing is recorded, when interrupted. */
+/* One repetition more; false, and nothing is recorded, when interrupted. What the last run wrote, on inputs that no
+ * run before had, is held to the reference: the result is RESULT_FAILED when it is wrong. Where that would take
+ * more than a twentieth of the time, only now and then. */
 bool measurement_repeat(measurement *measurement, void *workspace);
 
 /* False when all repetitions are made: as many as were asked for, or as the precision takes, or as the

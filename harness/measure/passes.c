@@ -26,7 +26,7 @@ static double more_bytes(const measurement *measurements, size_t first, size_t e
   double bytes = workload_tensor_bytes(&added->result->workload);
   size_t largest = 0;
   for (size_t n = first; n < end; n++) {
-    if (strcmp(measurements[n].problem, added->problem) == 0) bytes = 0;
+    if (strcmp(measurements[n].setup.problem, added->setup.problem) == 0) bytes = 0;
     if (measurements[n].result->workspace_bytes > largest) largest = measurements[n].result->workspace_bytes;
   }
   const size_t workspace = added->result->workspace_bytes;

@@ -12,6 +12,7 @@
 
 #include "base/interrupt.h"
 #include "shared_inputs.h"
+#include "problem/check.h"
 #include "run/predict.h"
 #include "base/format.h"
 
@@ -47,14 +48,24 @@ static void format_duration(char text[32], double seconds) {
     snprintf(text, 32, "%.0f hours", fmin(seconds / 3600, 1e9));
 }
 
+static run_setup setup_of(const bench *bench, size_t n) {
+  const bench_point *point = &bench->points[n];
+  const result *result = &bench->report->results[n];
+  return (run_setup){.variant = point->variant,
+                     .origin = point->origin,
+                     .isa = bench->options->isa,
+                     .threads = bench->options->threads,
+                     .problem = result->name + strlen(result->variant) + 1};
+}
+
 static bool fits_time(bench *bench, size_t n) {
   const bench_point *point = &bench->points[n];
+  const run_setup setup = setup_of(bench, n);
   result *result = &bench->report->results[n];
   const double limit = bench->options->point_limit;
-  const double seconds =
-      bench->families[result->family_index].seconds > 0
-          ? bench_expected_run_seconds(bench, n)
-          : predict_seconds(point->variant, &point->workload, bench->options->threads, limit);
+  const double seconds = bench->families[result->family_index].seconds > 0
+                             ? bench_expected_run_seconds(bench, n)
+                             : predict_seconds(&setup, &point->workload, limit);
   if (seconds <= limit) return true;
   char predicted[32], allowed[32];
   format_duration(predicted, seconds);
@@ -105,14 +116,14 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
   result *result = &bench->report->results[n];
   const attn_problem problem = workload_problem(&point->workload);
   char why[sizeof result->reason];
-  const bool sound = attn_check_problem(&problem, why, sizeof why);
-  const char *reason = sound ? attn_unsupported(point->variant, &problem) : why;
+  const bool sound = check_problem(&problem, why, sizeof why);
+  const char *reason = sound ? runner_refusal(point->variant, &problem) : why;
   if (reason) {
     bench_skip(bench, result, "%s", reason);
     return false;
   }
-  if (point->variant->workspace_size)
-    result->workspace_bytes = point->variant->workspace_size(&problem, bench->options->threads);
+  const run_setup setup = setup_of(bench, n);
+  result->workspace_bytes = runner_workspace_bytes(&setup, &problem);
   return fits_memory(bench, length_group, n) && fits_time(bench, n);
 }
 
@@ -147,12 +158,10 @@ static void prepare_point(bench *bench, length_group *length_group, size_t n) {
   char why[sizeof result->reason] = "out of memory";
   if (!is_feasible(bench, length_group, n)) return;
   shared_entry *shared = acquire_solved(length_group, &point->workload, why, sizeof why);
-  measurement measurement = {.variant = point->variant,
-                             .origin = point->origin,
+  measurement measurement = {.setup = setup_of(bench, n),
                              .options = bench->options,
                              .inputs = shared ? &shared->inputs : NULL,
                              .expected = shared ? &shared->expected : NULL,
-                             .problem = result->name + strlen(result->variant) + 1,
                              .result = result};
   if (!shared || !measurement_verify(&measurement, why, sizeof why) ||
       !measure_memory(bench, n, why, sizeof why) || !measurement_make_room(&measurement, why, sizeof why)) {

@@ -67,14 +67,21 @@ void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]) 
 
 /* ---- shapes ---- */
 
-int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
-  if (strcmp(variant->name, "multi_query") == 0) return 1;
-  return strcmp(variant->name, "grouped_query") == 0 && query_heads % 2 == 0 ? 2 : query_heads;
+/* A workload in the variant's own words. */
+static workload showcase_of(const attn_variant *variant, int64_t query_heads) {
+  char why[8];
+  workload shown = workload_default();
+  shown.query_heads = shown.kv_heads = query_heads;
+  workload said = shown;
+  return variant->showcase && workload_say(&said, variant->showcase, why, sizeof why) ? said : shown;
 }
 
-int64_t sweep_window(const attn_variant *variant) {
-  return strcmp(variant->name, "sliding_window") == 0 ? 512 : ATTN_UNLIMITED;
+int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
+  const int64_t kv_heads = showcase_of(variant, query_heads).kv_heads;
+  return kv_heads > 0 && query_heads % kv_heads == 0 ? kv_heads : query_heads;
 }
+
+int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 1).left; }
 
 /* The shape of the command line for one variant, without its length; what is not said is what shows the
  * variant best. */
@@ -133,7 +140,7 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
     if (count) shape.query_length = shape.key_length = lengths[i];
     if (!workload_check(&shape, builder->why, builder->why_size)) return false;
     attn_problem problem = workload_problem(&shape);
-    const char *reason = attn_unsupported(variant, &problem);
+    const char *reason = runner_refusal(variant, &problem);
     if (reason) {
       leave_out(builder, variant, &shape, reason);
       return true;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "run/point.h"
+#include "run/runner.h"
 #include "run/plugins.h"
 
 /* What was asked for; 0 or SWEEP_UNSAID where nothing was said. */
@@ -33,8 +34,7 @@ bool sweep_create(sweep *sweep, const sweep_request *request, const variant_list
                   size_t why_size);
 void sweep_destroy(sweep *sweep);
 
-/* What shows a variant best where nothing else is asked for: multi_query one key/value head, grouped_query
- * two, sliding_window a window. */
+/* What shows a variant best where nothing else is asked for, by its showcase. */
 int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads);
 int64_t sweep_window(const attn_variant *variant); /* ATTN_UNLIMITED: none */
 

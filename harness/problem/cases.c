@@ -6,6 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "features.h"
+#include "reference/reference.h"
+#include "types.h"
 
 enum { PATH_BYTES = 4096, LINE_BYTES = 256 };
 
@@ -19,12 +25,26 @@ typedef struct case_key {
   int64_t *integer; /* where the value goes: one of these */
   double *number;
   bool *flag;
-  bool seen;
+  attn_type *type;
+  bool optional, seen;
 } case_key;
+
+static bool parse_type(const char *text, attn_type *type) {
+  for (*type = ATTN_FLOAT32; element_type_of(*type); ++*type)
+    if (strcmp(element_type_of(*type)->name, text) == 0) return element_type_of(*type)->load != NULL;
+  return false;
+}
+
+static bool parse_function(const char *text, attn_function *function) {
+  for (*function = 0; reference_function_of(*function); ++*function)
+    if (strcmp(reference_function_of(*function)->name, text) == 0) return true;
+  return false;
+}
 
 static bool parse_value(const case_key *key, const char *text) {
   char *end;
   errno = 0;
+  if (key->type) return parse_type(text, key->type);
   if (key->number) {
     *key->number = strtod(text, &end);
     return end != text && *end == '\0' && isfinite(*key->number);
@@ -37,11 +57,6 @@ static bool parse_value(const case_key *key, const char *text) {
   }
   *key->integer = value;
   return true;
-}
-
-static bool parse_function(const char *text, attn_function *function) {
-  *function = strcmp(text, "linear") == 0 ? ATTN_LINEAR : ATTN_SOFTMAX;
-  return *function == ATTN_LINEAR || strcmp(text, "softmax") == 0;
 }
 
 /* One line: "key value". */
@@ -57,11 +72,12 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
   }
   for (size_t n = 0; n < key_count; n++) {
     if (strcmp(name, keys[n].name) != 0) continue;
-    const bool has_target = keys[n].integer || keys[n].number || keys[n].flag;
+    const bool has_target = keys[n].integer || keys[n].number || keys[n].flag || keys[n].type;
     if (keys[n].seen) {
       snprintf(why, why_size, "%s: '%s' is given twice", path, name);
     } else if (has_target ? !parse_value(&keys[n], value) : !parse_function(value, function)) {
       const char *right = !has_target      ? "softmax or linear"
+                          : keys[n].type   ? "f32"
                           : keys[n].flag   ? "0 or 1"
                           : keys[n].number ? "a finite number"
                                            : "a whole number";
@@ -75,7 +91,13 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
   return false;
 }
 
-static bool read_case_text(attn_problem *problem, bool *has_lengths, const char *folder, char *why,
+/* What a case says beside its problem. */
+typedef struct case_words {
+  attn_type type; /* of queries, keys and values */
+  bool has_mask, has_bias, has_lengths;
+} case_words;
+
+static bool read_case_text(attn_problem *problem, case_words *words, const char *folder, char *why,
                            size_t why_size) {
   case_key keys[] = {
       {.name = "function"},
@@ -92,9 +114,10 @@ static bool read_case_text(attn_problem *problem, bool *has_lengths, const char 
       {.name = "offset", .integer = &problem->offset},
       {.name = "softcap", .number = &problem->softcap},
       {.name = "epsilon", .number = &problem->epsilon},
-      {.name = "has_mask", .flag = &problem->has_mask},
-      {.name = "has_bias", .flag = &problem->has_bias},
-      {.name = "has_lengths", .flag = has_lengths},
+      {.name = "has_mask", .flag = &words->has_mask},
+      {.name = "has_bias", .flag = &words->has_bias},
+      {.name = "has_lengths", .flag = &words->has_lengths},
+      {.name = "type", .type = &words->type, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -114,7 +137,7 @@ static bool read_case_text(attn_problem *problem, bool *has_lengths, const char 
   }
   fclose(file);
   for (size_t n = 0; sound && n < key_count; n++)
-    if (!keys[n].seen) {
+    if (!keys[n].seen && !keys[n].optional) {
       snprintf(why, why_size, "%s: the key '%s' is missing", path, keys[n].name);
       sound = false;
     }
@@ -187,19 +210,6 @@ static bool array_bytes(const char *folder, const char *name, shape expected, si
   return true;
 }
 
-static bool create_array(guarded *buffer, const char *folder, const char *name, shape expected,
-                         size_t element_bytes, char *why, size_t why_size) {
-  size_t bytes;
-  return array_bytes(folder, name, expected, element_bytes, &bytes, why, why_size) &&
-         guarded_create(buffer, bytes, element_bytes, why, why_size);
-}
-
-static bool read_array(guarded *buffer, const char *folder, const char *name, shape expected,
-                       size_t element_bytes, char *why, size_t why_size) {
-  return create_array(buffer, folder, name, expected, element_bytes, why, why_size) &&
-         read_exactly(folder, name, buffer->data, buffer->bytes, why, why_size);
-}
-
 static void *read_plain(const char *folder, const char *name, shape expected, size_t element_bytes, char *why,
                         size_t why_size) {
   size_t bytes;
@@ -215,87 +225,111 @@ static void *read_plain(const char *folder, const char *name, shape expected, si
 }
 
 static bool read_lengths(golden_case *loaded, const char *folder, char *why, size_t why_size) {
-  const shape expected = {{loaded->problem.batch, 1, 1, 1}};
+  attn_problem *problem = &loaded->inputs.problem;
+  const shape expected = {{problem->batch, 1, 1, 1}};
   int32_t *stored = read_plain(folder, "lengths.i32", expected, sizeof *stored, why, why_size);
   if (!stored) return false;
-  loaded->lengths = calloc((size_t)loaded->problem.batch + 1, sizeof *loaded->lengths);
+  loaded->lengths = calloc((size_t)problem->batch + 1, sizeof *loaded->lengths);
   if (loaded->lengths)
-    for (int64_t b = 0; b < loaded->problem.batch; b++) loaded->lengths[b] = stored[b];
+    for (int64_t b = 0; b < problem->batch; b++) loaded->lengths[b] = stored[b];
   else
     snprintf(why, why_size, "%s/lengths.i32: no memory", folder);
   free(stored);
-  loaded->problem.key_lengths = loaded->lengths;
+  problem->key_lengths = loaded->lengths;
   return loaded->lengths != NULL;
 }
 
-static bool read_arrays(golden_case *loaded, bool has_lengths, const char *folder, char *why,
+/* The file of a tensor: its name, and the name of its elements' type. */
+static void name_file(char name[LINE_BYTES], tensor_id id, attn_type type) {
+  snprintf(name, LINE_BYTES, "%s.%s", tensor_table[id].file, element_type_of(type)->name);
+}
+
+/* Whether the case has this tensor, and of which type. Those that case.txt says nothing of are there when their file
+ * is. */
+static attn_type type_in_case(const golden_case *loaded, const case_words *words, const char *folder,
+                              tensor_id id) {
+  char name[LINE_BYTES], path[PATH_BYTES];
+  attn_type type = ATTN_FLOAT32;
+  while (!(tensor_table[id].types >> type & 1)) type++;
+  if (tensor_table[id].types >> words->type & 1) type = words->type;
+  if (!tensor_is_optional(id)) return type;
+  if (!tensor_table[id].file) return ATTN_ABSENT;
+  if (id == TENSOR_MASK) return words->has_mask ? type : ATTN_ABSENT;
+  if (id == TENSOR_BIAS) return words->has_bias ? ATTN_FLOAT32 : ATTN_ABSENT;
+  if (id == TENSOR_LSE)
+    return reference_function_of(loaded->inputs.problem.function)->has_scores ? ATTN_FLOAT32 : ATTN_ABSENT;
+  name_file(name, id, type);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0 ? type : ATTN_ABSENT;
+}
+
+/* Packed; a mask is for all heads, a bias for all entries. */
+static attn_layout packed_layout(const attn_problem *p, tensor_id id, attn_type type) {
+  const char *axes = tensor_table[id].axes;
+  const bool batch = axes[0] != '1' && id != TENSOR_BIAS, head = axes[1] != '1' && id != TENSOR_MASK;
+  const tensor_shape whole = tensor_shape_of(p, id);
+  attn_layout layout = attn_packed(type, head ? whole.heads : 1, whole.length, whole.width);
+  if (!batch) layout.batch = 0;
+  if (!head) layout.head = 0;
+  if (axes[2] == '1') layout.position = 0;
+  return layout;
+}
+
+static bool read_tensor(golden_case *loaded, tensor_id id, attn_type type, const char *folder, char *why,
                         size_t why_size) {
-  const attn_problem *p = &loaded->problem;
-  const shape query = {{p->batch, p->query_heads, p->query_length, p->head_dim}};
-  const shape key = {{p->batch, p->kv_heads, p->key_length, p->head_dim}};
-  const shape value = {{p->batch, p->kv_heads, p->key_length, p->value_dim}};
-  const shape mask = {{p->batch, 1, p->query_length, p->key_length}};
-  const shape bias = {{1, p->query_heads, p->query_length, p->key_length}};
-  const shape output = {{p->batch, p->query_heads, p->query_length, p->value_dim}};
-  const shape lse = {{p->batch, p->query_heads, p->query_length, 1}};
-  if (!read_array(&loaded->query, folder, "q.f32", query, sizeof(float), why, why_size) ||
-      !read_array(&loaded->key, folder, "k.f32", key, sizeof(float), why, why_size) ||
-      !read_array(&loaded->value, folder, "v.f32", value, sizeof(float), why, why_size))
+  attn_problem *p = &loaded->inputs.problem;
+  char name[LINE_BYTES];
+  size_t bytes;
+  *tensor_layout_of(p, id) = packed_layout(p, id, type);
+  const tensor_shape stored = tensor_stored_shape(p, id);
+  const shape expected = {{stored.batch, stored.heads, stored.length, stored.width}};
+  const size_t element_bytes = element_type_of(type)->bytes;
+  guarded *buffer = &loaded->inputs.buffers[id];
+  name_file(name, id, type);
+  if (!array_bytes(folder, name, expected, element_bytes, &bytes, why, why_size) ||
+      !guarded_create(buffer, bytes, element_bytes, why, why_size))
     return false;
-  if (p->has_mask && !read_array(&loaded->mask, folder, "mask.u8", mask, 1, why, why_size)) return false;
-  if (p->has_bias && !read_array(&loaded->bias, folder, "bias.f32", bias, sizeof(float), why, why_size))
-    return false;
-  if (has_lengths && !read_lengths(loaded, folder, why, why_size)) return false;
+  tensor_set_data(&loaded->inputs.tensors, id, buffer->data);
+  return tensor_table[id].written || read_exactly(folder, name, buffer->data, bytes, why, why_size);
+}
 
-  loaded->expected_output = read_plain(folder, "output.f64", output, sizeof(double), why, why_size);
-  if (!loaded->expected_output) return false;
-  if (p->wants_lse) {
-    loaded->expected_lse = read_plain(folder, "lse.f64", lse, sizeof(double), why, why_size);
-    if (!loaded->expected_lse) return false;
+static double *read_answer(const golden_case *loaded, tensor_id id, const char *folder, char *why,
+                           size_t why_size) {
+  char name[LINE_BYTES];
+  const tensor_shape whole = tensor_shape_of(&loaded->inputs.problem, id);
+  const shape expected = {{whole.batch, whole.heads, whole.length, whole.width}};
+  snprintf(name, sizeof name, "%s.f64", tensor_table[id].file);
+  return read_plain(folder, name, expected, sizeof(double), why, why_size);
+}
+
+static bool read_arrays(golden_case *loaded, const case_words *words, const char *folder, char *why,
+                        size_t why_size) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_type type = type_in_case(loaded, words, folder, id);
+    if (type != ATTN_ABSENT && !read_tensor(loaded, id, type, folder, why, why_size)) return false;
   }
-  return create_array(&loaded->output, folder, "output.f64", output, sizeof(float), why, why_size) &&
-         create_array(&loaded->lse, folder, "lse.f64", lse, sizeof(float), why, why_size);
-}
-
-static void set_strides(attn_problem *p) {
-  p->query = attn_packed(p->query_heads, p->query_length, p->head_dim);
-  p->key = attn_packed(p->kv_heads, p->key_length, p->head_dim);
-  p->value = attn_packed(p->kv_heads, p->key_length, p->value_dim);
-  p->output = attn_packed(p->query_heads, p->query_length, p->value_dim);
-  p->lse = attn_packed(p->query_heads, p->query_length, 1);
-  p->mask = attn_packed(1, p->query_length, p->key_length);
-  p->mask.head = 0;
-  p->bias = attn_packed(p->query_heads, p->query_length, p->key_length);
-  p->bias.batch = 0;
-}
-
-static void set_tensors(golden_case *loaded) {
-  const attn_problem *p = &loaded->problem;
-  loaded->tensors = (attn_tensors){.query = loaded->query.data,
-                                   .key = loaded->key.data,
-                                   .value = loaded->value.data,
-                                   .mask = p->has_mask ? loaded->mask.data : NULL,
-                                   .bias = p->has_bias ? loaded->bias.data : NULL,
-                                   .output = loaded->output.data,
-                                   .lse = p->wants_lse ? (float *)(void *)loaded->lse.data : NULL};
+  if (words->has_lengths && !read_lengths(loaded, folder, why, why_size)) return false;
+  loaded->expected_output = read_answer(loaded, TENSOR_OUTPUT, folder, why, why_size);
+  if (!loaded->expected_output || !loaded->inputs.problem.lse.type) return loaded->expected_output != NULL;
+  loaded->expected_lse = read_answer(loaded, TENSOR_LSE, folder, why, why_size);
+  return loaded->expected_lse != NULL;
 }
 
 bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_size) {
-  *loaded = (golden_case){.problem.dtype = ATTN_FLOAT32};
+  *loaded = (golden_case){.inputs.workload = workload_default()};
   if (strlen(folder) > PATH_BYTES - 32) {
     snprintf(why, why_size, "the path of the case is too long");
     return false;
   }
-  bool has_lengths = false;
-  if (!read_case_text(&loaded->problem, &has_lengths, folder, why, why_size) ||
-      !finish_case_text(&loaded->problem, folder, why, why_size))
+  attn_problem *problem = &loaded->inputs.problem;
+  case_words words = {.type = ATTN_FLOAT32};
+  if (!read_case_text(problem, &words, folder, why, why_size) ||
+      !finish_case_text(problem, folder, why, why_size))
     return false;
-  loaded->problem.wants_lse = loaded->problem.function == ATTN_SOFTMAX;
-  if (read_arrays(loaded, has_lengths, folder, why, why_size)) {
-    set_strides(&loaded->problem);
-    set_tensors(loaded);
+  if (read_arrays(loaded, &words, folder, why, why_size)) {
     char reason[LINE_BYTES];
-    if (attn_check_problem(&loaded->problem, reason, sizeof reason)) return true;
+    problem->features = features_of(problem);
+    if (check_problem(problem, reason, sizeof reason)) return true;
     snprintf(why, why_size, "%s/case.txt: %s", folder, reason);
   }
   case_destroy(loaded);
@@ -303,12 +337,9 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
 }
 
 void case_destroy(golden_case *loaded) {
-  guarded *buffers[] = {&loaded->query, &loaded->key,    &loaded->value, &loaded->mask,
-                        &loaded->bias,  &loaded->output, &loaded->lse};
-  for (size_t n = 0; n < sizeof buffers / sizeof *buffers; n++)
-    if (buffers[n]->mapping) guarded_destroy(buffers[n]);
+  inputs_destroy(&loaded->inputs);
   free(loaded->lengths);
   free(loaded->expected_output);
   free(loaded->expected_lse);
-  *loaded = (golden_case){.problem.dtype = ATTN_FLOAT32};
+  *loaded = (golden_case){0};
 }

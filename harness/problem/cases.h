@@ -3,15 +3,12 @@
 #ifndef ATTN_HARNESS_CASES_H
 #define ATTN_HARNESS_CASES_H
 
-#include "base/memory.h"
-#include "variants/attention.h"
+#include "inputs.h"
 
-/* One case: what is asked, where the inputs and outputs lie, and the answer. */
+/* One case: what is asked, with the log-sum-exp where the case has one, and the answer. The workload of the inputs
+ * says nothing: what is asked stands in their problem alone, which points into this struct's memory. */
 typedef struct golden_case {
-  attn_problem
-      problem; /* asks for the log-sum-exp where the case has one; points into this struct's memory */
-  attn_tensors tensors;
-  guarded query, key, value, mask, bias, output, lse;
+  inputs inputs;
   int64_t *lengths;
   double *expected_output; /* [B, H, Tq, Dv] packed, as the output */
   double *expected_lse;    /* [B, H, Tq]; NULL for linear attention */

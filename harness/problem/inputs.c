@@ -2,17 +2,22 @@
  * never of its neighbours: the bits do not depend on threads or on the layout. Only + - * / and conversions
  * make them, which IEEE 754 rounds alike everywhere; products that are added to something are exact, so
  * that contraction into a fused multiply-add changes nothing. */
+#include "inputs.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/random.h"
-#include "workload.h"
+#include "check.h"
+#include "types.h"
+#include "reference/reference.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
 
+/* Streams of random numbers; the first three also say what is drawn. */
 enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
@@ -42,6 +47,7 @@ typedef struct element {
   int64_t b, h, x, d;           /* entry, head, position, feature */
   int64_t heads, length, width; /* of the tensor */
   double score_unit;            /* q.k that makes a score of 1 */
+  double largest_weight;        /* of a key, before the division by their sum */
 } element;
 
 static uint64_t place(const element *e, int64_t x) {
@@ -86,13 +92,10 @@ static float denormal(const element *e, int tensor) {
   return tensor == VALUE || e->d % 2 ? (float)((double)plain(e) * 0x1p-127) : plain(e);
 }
 
-/* Kernels may sum weight times value before they divide: softmax weights are at most 1 then, those of
- * linear attention at most 4 D. Sums beyond a quarter of FLT_MAX have no bound, so nothing would be checked. */
+/* Kernels may sum weight times value before they divide. Sums beyond a quarter of FLT_MAX have no bound, so nothing would be checked. */
 static float huge(const element *e, int tensor) {
   if (tensor != VALUE) return plain(e);
-  double weights = 4.0 * (double)e->length;
-  if (e->w->function == ATTN_LINEAR) weights *= 4.0 * (double)e->w->head_dim;
-  return (float)((double)plain(e) * (double)FLT_MAX / weights);
+  return (float)((double)plain(e) * (double)FLT_MAX / (4.0 * (double)e->length * e->largest_weight));
 }
 
 static float with_zero_rows(const element *e) {
@@ -139,55 +142,70 @@ static float element_of(const element *e, int tensor) {
   }
 }
 
-/* A tensor of a problem: [batch, heads, length, width]. */
-typedef struct shape {
-  attn_strides strides;
-  int64_t batch, heads, length, width;
-} shape;
-
-static size_t elements_spanned(shape s) {
-  if (s.batch <= 0 || s.heads <= 0 || s.length <= 0 || s.width <= 0) return 0;
-  return (size_t)(s.strides.batch * (s.batch - 1) + s.strides.head * (s.heads - 1) +
-                  s.strides.position * (s.length - 1) + s.width);
-}
-
 /* The scale of the scores turned round; linear attention has none. Kept where float32 can hold it. */
 static double score_unit(const attn_problem *p) {
-  if (p->function == ATTN_LINEAR || p->scale == 0) return 1;
+  if (!reference_function_of(p->function)->has_scores || p->scale == 0) return 1;
   double unit = 1 / p->scale;
   return fabs(unit) > 0x1p40 || fabs(unit) < 0x1p-40 ? 1 : unit;
 }
 
-static void fill_tensor(const inputs *in, int tensor, shape s, float *data) {
-  const workload *w = &in->workload;
-  const int64_t rows = elements_spanned(s) > 0 ? s.batch * s.heads * s.length : 0;
+/* A tensor that is drawn. */
+typedef struct drawn {
+  const inputs *in;
+  tensor_shape shape; /* as it lies in memory */
+  attn_layout layout;
+  uint64_t stream;
+  void *data;
+} drawn;
+
+static int64_t rows_of(const drawn *to) {
+  const tensor_shape s = to->shape;
+  return s.batch > 0 && s.heads > 0 && s.length > 0 && s.width > 0 ? s.batch * s.heads * s.length : 0;
+}
+
+/* Where a row begins, in elements. */
+static int64_t place_of_row(const drawn *to, int64_t row) {
+  const int64_t length = to->shape.length, heads = to->shape.heads;
+  return row / length / heads * to->layout.batch + row / length % heads * to->layout.head +
+         row % length * to->layout.position;
+}
+
+static void fill_features(const drawn *to, int tensor) {
+  const workload *w = &to->in->workload;
+  const tensor_shape s = to->shape;
+  const int64_t rows = rows_of(to);
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
     element e = {.w = w,
-                 .stream = stream_of(w, (uint64_t)tensor),
+                 .stream = to->stream,
                  .b = row / s.length / s.heads,
                  .h = row / s.length % s.heads,
                  .x = row % s.length,
                  .heads = s.heads,
                  .length = s.length,
                  .width = s.width,
-                 .score_unit = score_unit(&in->problem)};
-    float *out = data + e.b * s.strides.batch + e.h * s.strides.head + e.x * s.strides.position;
+                 .score_unit = score_unit(&to->in->problem),
+                 .largest_weight = reference_function_of(w->function)->largest_weight(&to->in->problem)};
+    float *out = (float *)to->data + place_of_row(to, row);
     for (e.d = 0; e.d < s.width; e.d++) out[e.d] = element_of(&e, tensor);
   }
 }
 
+static void fill_query(const drawn *to) { fill_features(to, QUERY); }
+static void fill_key(const drawn *to) { fill_features(to, KEY); }
+static void fill_value(const drawn *to) { fill_features(to, VALUE); }
+
 /* About 70 % of the keys may be seen; where the mask varies over queries, one row in 16 sees none. */
-static void fill_mask(const inputs *in, shape s, uint8_t *data) {
-  const uint64_t stream = stream_of(&in->workload, MASK), rows_stream = stream_of(&in->workload, PLACE);
-  const int64_t rows = elements_spanned(s) > 0 ? s.batch * s.heads * s.length : 0;
+static void fill_mask(const drawn *to) {
+  const uint64_t rows_stream = stream_of(&to->in->workload, PLACE);
+  const tensor_shape s = to->shape;
+  const int64_t rows = rows_of(to);
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
-    uint8_t *out = data + row / s.length / s.heads * s.strides.batch +
-                   row / s.length % s.heads * s.strides.head + row % s.length * s.strides.position;
+    uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
     const bool none = s.length > 1 && random_bits(rows_stream, (uint64_t)row) % 16 == 0;
     for (int64_t j = 0; j < s.width; j++)
-      out[j] = !none && random_bits(stream, (uint64_t)(row * s.width + j)) % 10 < 7;
+      out[j] = !none && random_bits(to->stream, (uint64_t)(row * s.width + j)) % 10 < 7;
   }
 }
 
@@ -199,75 +217,45 @@ static float bias_of(const workload *w, uint64_t bits, bool is_odd) {
   return 2 * uniform(bits);
 }
 
-static void fill_bias(const inputs *in, shape s, float *data) {
-  const uint64_t stream = stream_of(&in->workload, BIAS);
-  const int64_t rows = elements_spanned(s) > 0 ? s.batch * s.heads * s.length : 0;
+static void fill_bias(const drawn *to) {
+  const workload *w = &to->in->workload;
+  const tensor_shape s = to->shape;
+  const int64_t rows = rows_of(to);
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
-    float *out = data + row / s.length / s.heads * s.strides.batch +
-                 row / s.length % s.heads * s.strides.head + row % s.length * s.strides.position;
-    const uint64_t row_bits = random_bits(stream + PLACE, (uint64_t)row);
-    const bool has_odd = in->workload.fill == FILL_NONFINITE && row_bits % 8 == 0;
+    float *out = (float *)to->data + place_of_row(to, row);
+    const uint64_t row_bits = random_bits(to->stream + PLACE, (uint64_t)row);
+    const bool has_odd = w->fill == FILL_NONFINITE && row_bits % 8 == 0;
     for (int64_t j = 0; j < s.width; j++)
-      out[j] = bias_of(&in->workload, random_bits(stream, (uint64_t)(row * s.width + j)),
+      out[j] = bias_of(w, random_bits(to->stream, (uint64_t)(row * s.width + j)),
                        has_odd && j == (int64_t)((row_bits >> 8) % (uint64_t)s.width));
   }
 }
 
-static shape shape_of_mask(const inputs *in, workload_axes axes, attn_strides strides) {
-  const attn_problem *p = &in->problem;
-  return (shape){strides, axes.batch ? p->batch : p->batch > 0, axes.head ? p->query_heads : 1,
-                 axes.query ? p->query_length : 1, p->key_length};
-}
+/* How the inputs are drawn, each from a stream of its own. */
+static const struct {
+  uint64_t stream;
+  void (*fill)(const drawn *to);
+} fills[TENSORS] = {
+    [TENSOR_QUERY] = {QUERY, fill_query}, [TENSOR_KEY] = {KEY, fill_key},
+    [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
+    [TENSOR_BIAS] = {BIAS, fill_bias},
+};
 
 /* A buffer for a tensor, or NULL. In timing every tensor begins at a cache line; shifted and padded ones one
  * element behind it. In verification every tensor ends where its guard page begins; shifted ones one element
  * before it, so that widths of whole vectors do not make them aligned. */
-static void *tensor_create(guarded *buffer, shape s, size_t element_bytes, const inputs *in, bool aligned,
-                           char *why, size_t why_size) {
+static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, size_t why_size) {
   const bool shifted = in->workload.layout == LAYOUT_SHIFTED, padded = in->workload.layout == LAYOUT_PADDED;
+  const size_t element_bytes = element_type_of(tensor_layout(&in->problem, id)->type)->bytes;
   const size_t lead = aligned && (shifted || padded) ? element_bytes : 0;
   const size_t tail = !aligned && shifted ? element_bytes : 0;
-  const size_t bytes = elements_spanned(s) * element_bytes + lead + tail;
+  const size_t bytes = tensor_bytes(&in->problem, id) + lead + tail;
+  guarded *buffer = &in->buffers[id];
   if (!guarded_create(buffer, bytes, aligned ? 64 : element_bytes, why, why_size)) return NULL;
   /* A kernel that lets what lies between the rows into a result shows a NaN. */
   if (shifted || padded) guarded_poison(buffer);
   return buffer->data + lead;
-}
-
-static bool create_tensors(inputs *in, bool aligned, char *why, size_t why_size) {
-  const attn_problem *p = &in->problem;
-  attn_tensors *t = &in->tensors;
-  const int64_t B = p->batch, H = p->query_heads, Hkv = p->kv_heads;
-  const int64_t Tq = p->query_length, Tk = p->key_length;
-  const shape query = {p->query, B, H, Tq, p->head_dim}, key = {p->key, B, Hkv, Tk, p->head_dim};
-  const shape value = {p->value, B, Hkv, Tk, p->value_dim}, output = {p->output, B, H, Tq, p->value_dim};
-  const shape lse = {p->lse, B, H, Tq, 1}, weights = {p->weights, B, H, Tq, Tk};
-  const shape mask = shape_of_mask(in, in->workload.mask, p->mask);
-  const shape bias = shape_of_mask(in, in->workload.bias, p->bias);
-  float *q, *k, *v, *added = NULL;
-  uint8_t *seen = NULL;
-  if (!(q = tensor_create(&in->query, query, 4, in, aligned, why, why_size)) ||
-      !(k = tensor_create(&in->key, key, 4, in, aligned, why, why_size)) ||
-      !(v = tensor_create(&in->value, value, 4, in, aligned, why, why_size)) ||
-      !(t->output = tensor_create(&in->output, output, 4, in, aligned, why, why_size)) ||
-      (p->has_mask && !(seen = tensor_create(&in->mask, mask, 1, in, aligned, why, why_size))) ||
-      (p->has_bias && !(added = tensor_create(&in->bias, bias, 4, in, aligned, why, why_size))) ||
-      (p->wants_lse && !(t->lse = tensor_create(&in->lse, lse, 4, in, aligned, why, why_size))) ||
-      (p->wants_weights &&
-       !(t->weights = tensor_create(&in->weights, weights, 4, in, aligned, why, why_size))))
-    return false;
-  fill_tensor(in, QUERY, query, q);
-  fill_tensor(in, KEY, key, k);
-  fill_tensor(in, VALUE, value, v);
-  if (seen) fill_mask(in, mask, seen);
-  if (added) fill_bias(in, bias, added);
-  t->query = q;
-  t->key = k;
-  t->value = v;
-  t->mask = seen;
-  t->bias = added;
-  return true;
 }
 
 bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
@@ -278,52 +266,49 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
     return false;
   }
   in->problem = workload_problem(&in->workload);
-  if (!attn_check_problem(&in->problem, why, why_size)) return false;
+  if (!check_problem(&in->problem, why, why_size)) return false;
   const double bytes = workload_tensor_bytes(w), available = (double)memory_available_bytes();
   if (bytes > available) {
     snprintf(why, why_size, "the tensors take %.1f MiB, and %.1f MiB of memory are available", bytes / 0x1p20,
              available / 0x1p20);
     return false;
   }
-  if (create_tensors(in, aligned, why, why_size)) return true;
-  inputs_destroy(in);
-  return false;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    if (!tensor_layout(&in->problem, id)->type) continue;
+    void *data = tensor_create(in, id, aligned, why, why_size);
+    if (!data) {
+      inputs_destroy(in);
+      return false;
+    }
+    tensor_set_data(&in->tensors, id, data);
+    const drawn to = {in, tensor_stored_shape(&in->problem, id), *tensor_layout(&in->problem, id),
+                      stream_of(w, fills[id].stream), data};
+    if (fills[id].fill) fills[id].fill(&to);
+  }
+  return true;
 }
 
 void inputs_destroy(inputs *in) {
-  guarded *const buffers[] = {&in->query, &in->key,    &in->value, &in->mask,
-                              &in->bias,  &in->output, &in->lse,   &in->weights};
-  for (size_t n = 0; n < sizeof buffers / sizeof buffers[0]; n++) guarded_destroy(buffers[n]);
+  for (tensor_id id = 0; id < TENSORS; id++) guarded_destroy(&in->buffers[id]);
   in->tensors = (attn_tensors){0};
 }
 
 bool inputs_move_to_front(inputs *in, char *why, size_t why_size) {
-  guarded *const buffers[] = {&in->query, &in->key,    &in->value, &in->mask,
-                              &in->bias,  &in->output, &in->lse,   &in->weights};
-  for (size_t n = 0; n < sizeof buffers / sizeof buffers[0]; n++) {
-    guarded moved;
-    if (!buffers[n]->mapping) continue;
-    if (!guarded_create_front(&moved, buffers[n]->bytes, why, why_size)) return false;
-    memcpy(moved.data, buffers[n]->data, moved.bytes);
-    guarded_destroy(buffers[n]);
-    *buffers[n] = moved;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    guarded moved, *buffer = &in->buffers[id];
+    if (!buffer->mapping) continue;
+    if (!guarded_create_front(&moved, buffer->bytes, why, why_size)) return false;
+    memcpy(moved.data, buffer->data, moved.bytes);
+    guarded_destroy(buffer);
+    *buffer = moved;
+    tensor_set_data(&in->tensors, id, moved.data);
   }
-  attn_tensors *t = &in->tensors;
-  t->query = in->query.data;
-  t->key = in->key.data;
-  t->value = in->value.data;
-  t->output = in->output.data;
-  if (t->mask) t->mask = in->mask.data;
-  if (t->bias) t->bias = in->bias.data;
-  if (t->lse) t->lse = (float *)(void *)in->lse.data;
-  if (t->weights) t->weights = in->weights.data;
   return true;
 }
 
 void inputs_poison_outputs(inputs *in) {
-  guarded_poison(&in->output);
-  guarded_poison(&in->lse);
-  guarded_poison(&in->weights);
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (tensor_table[id].written) guarded_poison(&in->buffers[id]);
 }
 
 static uint64_t checksum(const guarded *buffer) {
@@ -339,15 +324,13 @@ static uint64_t checksum(const guarded *buffer) {
   return sum;
 }
 
-uint64_t inputs_checksum(const inputs *in) {
-  const guarded *const buffers[] = {&in->query, &in->key, &in->value, &in->mask, &in->bias};
+static uint64_t checksum_of(const inputs *in, bool written) {
   uint64_t sum = 0;
-  for (size_t n = 0; n < sizeof buffers / sizeof buffers[0]; n++)
-    sum = random_mixed(sum + checksum(buffers[n]));
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (tensor_table[id].written == written) sum = random_mixed(sum + checksum(&in->buffers[id]));
   return sum;
 }
 
-uint64_t inputs_outputs_checksum(const inputs *in) {
-  return random_mixed(random_mixed(checksum(&in->output)) + random_mixed(checksum(&in->lse)) * 3) +
-         checksum(&in->weights);
-}
+uint64_t inputs_checksum(const inputs *in) { return checksum_of(in, false); }
+
+uint64_t inputs_outputs_checksum(const inputs *in) { return checksum_of(in, true); }

@@ -2,39 +2,24 @@
  * ones often and the corners (nothing at all, the largest numbers allowed, a long sequence) now and then. */
 #include "random_problem.h"
 
-#include <math.h>
-
-#include "base/random.h"
+#include "features.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
 /* Multiply-adds of one problem at most: few seconds have to do for thousands of problems. */
 static const int64_t most_work = 4000000;
 
-/* Draws, one after the other. */
-typedef struct draws {
-  uint64_t stream, count;
-} draws;
-
-static uint64_t draw(draws *from) { return random_bits(from->stream, from->count++); }
-
-static int64_t between(draws *from, int64_t low, int64_t high) {
-  return low + (int64_t)(draw(from) % (uint64_t)(high - low + 1));
-}
-
-static bool one_in(draws *from, int64_t n) { return between(from, 1, n) == 1; }
-
 static int64_t random_length(draws *from) {
   static const int64_t edges[] = {4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256};
-  if (one_in(from, 40)) return between(from, 0, 1);
-  if (one_in(from, 2)) return edges[between(from, 0, COUNT(edges) - 1)] + between(from, -1, 1);
-  return one_in(from, 2) ? between(from, 1, 24) : between(from, 1, 220);
+  if (draw_one_in(from, 40)) return draw_between(from, 0, 1);
+  if (draw_one_in(from, 2)) return edges[draw_between(from, 0, COUNT(edges) - 1)] + draw_between(from, -1, 1);
+  return draw_one_in(from, 2) ? draw_between(from, 1, 24) : draw_between(from, 1, 220);
 }
 
 static int64_t random_dim(draws *from) {
   static const int64_t usual[] = {16, 32, 64, 80, 128};
-  if (one_in(from, 40)) return between(from, 131, 300);
-  return one_in(from, 3) ? usual[between(from, 0, COUNT(usual) - 1)] : between(from, 1, 130);
+  if (draw_one_in(from, 40)) return draw_between(from, 131, 300);
+  return draw_one_in(from, 3) ? usual[draw_between(from, 0, COUNT(usual) - 1)] : draw_between(from, 1, 130);
 }
 
 static int64_t work_of(const workload *w) {
@@ -58,87 +43,67 @@ static void cut_down(workload *w) {
 
 static void draw_sizes(draws *from, workload *w) {
   static const int64_t groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 8, 71};
-  w->batch = one_in(from, 20) ? between(from, 4, WORKLOAD_MAX_LISTED_BATCH) : between(from, 1, 3);
-  w->kv_heads = one_in(from, 2) ? 1 : between(from, 1, 3);
-  w->query_heads = w->kv_heads * groups[between(from, 0, COUNT(groups) - 1)];
-  if (w->function == ATTN_LINEAR && one_in(from, 2)) w->kv_heads = w->query_heads;
+  w->batch =
+      draw_one_in(from, 20) ? draw_between(from, 4, WORKLOAD_MAX_LISTED_BATCH) : draw_between(from, 1, 3);
+  w->kv_heads = draw_one_in(from, 2) ? 1 : draw_between(from, 1, 3);
+  w->query_heads = w->kv_heads * groups[draw_between(from, 0, COUNT(groups) - 1)];
+  if (w->function == ATTN_LINEAR && draw_one_in(from, 2)) w->kv_heads = w->query_heads;
   w->head_dim = random_dim(from);
-  w->value_dim = one_in(from, 3) ? random_dim(from) : w->head_dim;
+  w->value_dim = draw_one_in(from, 3) ? random_dim(from) : w->head_dim;
   w->query_length = random_length(from);
-  w->key_length = one_in(from, 2) ? w->query_length : random_length(from);
-  if (one_in(from, 20)) { /* many keys for a few queries */
-    w->query_length = between(from, 1, 4);
-    w->key_length = between(from, 300, 5000);
+  w->key_length = draw_one_in(from, 2) ? w->query_length : random_length(from);
+  if (draw_one_in(from, 20)) { /* many keys for a few queries */
+    w->query_length = draw_between(from, 1, 4);
+    w->key_length = draw_between(from, 300, 5000);
   }
   cut_down(w);
-  if (one_in(from, 50)) *(one_in(from, 2) ? &w->batch : &w->value_dim) = 0;
+  if (draw_one_in(from, 50)) *(draw_one_in(from, 2) ? &w->batch : &w->value_dim) = 0;
 }
 
 /* A whole number that a band may have: small, as long as the sequence, or as large as is allowed. */
 static int64_t random_reach(draws *from, int64_t longest) {
-  if (one_in(from, 20)) return ATTN_FARTHEST - between(from, 0, 1);
-  if (one_in(from, 20)) return between(from, INT64_C(1) << 30, INT64_C(1) << 33);
-  return between(from, 0, one_in(from, 2) ? 20 : longest);
+  if (draw_one_in(from, 20)) return ATTN_FARTHEST - draw_between(from, 0, 1);
+  if (draw_one_in(from, 20)) return draw_between(from, INT64_C(1) << 30, INT64_C(1) << 33);
+  return draw_between(from, 0, draw_one_in(from, 2) ? 20 : longest);
 }
 
 static int64_t random_offset(draws *from, int64_t longest) {
-  const int64_t distance = one_in(from, 2) ? between(from, 0, longest) : random_reach(from, longest);
-  return one_in(from, 2) ? distance : -distance;
+  const int64_t distance =
+      draw_one_in(from, 2) ? draw_between(from, 0, longest) : random_reach(from, longest);
+  return draw_one_in(from, 2) ? distance : -distance;
 }
 
 static int64_t random_key_length(draws *from, int64_t most) {
-  if (one_in(from, 3)) return one_in(from, 2) ? 0 : most;
-  return between(from, 0, most);
+  if (draw_one_in(from, 3)) return draw_one_in(from, 2) ? 0 : most;
+  return draw_between(from, 0, most);
 }
 
 static void draw_band(draws *from, workload *w) {
   const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
-  const int64_t kind = between(from, 0, 7);
+  const int64_t kind = draw_between(from, 0, 7);
   w->right = kind < 2 ? ATTN_UNLIMITED : kind < 6 ? 0 : random_reach(from, longest);
-  w->left = kind < 4 || one_in(from, 8) ? ATTN_UNLIMITED : random_reach(from, longest);
-  if (kind >= 2 && one_in(from, 3)) w->offset = w->key_length - w->query_length;
-  if (kind >= 2 && one_in(from, 6)) w->offset = random_offset(from, longest);
-  w->has_offsets = kind >= 2 && one_in(from, 6);
-  w->has_lengths = one_in(from, 3);
+  w->left = kind < 4 || draw_one_in(from, 8) ? ATTN_UNLIMITED : random_reach(from, longest);
+  if (kind >= 2 && draw_one_in(from, 3)) w->offset = w->key_length - w->query_length;
+  if (kind >= 2 && draw_one_in(from, 6)) w->offset = random_offset(from, longest);
+  w->has_offsets = kind >= 2 && draw_one_in(from, 6);
+  w->has_lengths = draw_one_in(from, 3);
   for (int64_t b = 0; b < w->batch; b++) {
     if (w->has_offsets) w->offsets[b] = random_offset(from, longest);
     if (w->has_lengths) w->lengths[b] = random_key_length(from, w->key_length);
   }
 }
 
-static void draw_axes(draws *from, workload_axes *axes) {
-  axes->present = one_in(from, 5);
-  if (!axes->present) return;
-  axes->batch = one_in(from, 2);
-  axes->head = one_in(from, 2);
-  axes->query = one_in(from, 2);
-}
-
-static void draw_softmax(draws *from, workload *w) {
-  static const double scales[] = {0, 1, -1, 1e-30, -1e-3, 30};
-  static const double softcaps[] = {1e-3, 0.5, 1e4};
-  if (one_in(from, 4)) w->scale = (double)between(from, -40, 40) / 32 / sqrt((double)w->head_dim);
-  if (one_in(from, 20)) w->scale = scales[between(from, 0, COUNT(scales) - 1)];
-  if (one_in(from, 5)) w->softcap = (double)between(from, 1, 100) / 2;
-  if (one_in(from, 40)) w->softcap = softcaps[between(from, 0, COUNT(softcaps) - 1)];
-  draw_axes(from, &w->mask);
-  draw_axes(from, &w->bias);
-  w->wants_lse = one_in(from, 2);
-  w->wants_weights = one_in(from, 12);
-}
-
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
-  w.function = one_in(&from, 5) ? ATTN_LINEAR : ATTN_SOFTMAX;
+  w.function = draw_one_in(&from, 5) ? ATTN_LINEAR : ATTN_SOFTMAX;
   draw_sizes(&from, &w);
   draw_band(&from, &w);
-  w.layout = (workload_layout)between(&from, LAYOUT_BHTD, LAYOUT_PADDED);
-  w.fill = one_in(&from, 3) ? FILL_UNIFORM : (workload_fill)between(&from, FILL_NORMAL, FILL_NONFINITE);
+  w.layout = (workload_layout)draw_between(&from, LAYOUT_BHTD, LAYOUT_PADDED);
+  w.fill =
+      draw_one_in(&from, 3) ? FILL_UNIFORM : (workload_fill)draw_between(&from, FILL_NORMAL, FILL_NONFINITE);
   w.seed = draw(&from) >> 32;
-  if (w.function == ATTN_SOFTMAX)
-    draw_softmax(&from, &w);
-  else if (one_in(&from, 4))
-    w.epsilon = one_in(&from, 2) ? 0 : (double)between(&from, 1, 100) / 64;
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
+    if (row->functions >> w.function & 1) feature_draw(row, &from, &w);
   return w;
 }

@@ -21,7 +21,6 @@
 #define ATTN_HARNESS_WORKLOAD_H
 
 #include "variants/attention.h"
-#include "base/memory.h"
 
 /* The longest name, every number at its longest and 16 listed twice, has some 1100 letters. */
 enum { WORKLOAD_NAME_BYTES = 1152, WORKLOAD_MAX_LISTED_BATCH = 16 };
@@ -63,7 +62,10 @@ typedef struct workload {
   workload_layout layout;
   workload_fill fill;
   uint64_t seed;
+  bool names_seed; /* the line says which */
 } workload;
+
+#define WORKLOAD_EPSILON 1e-6
 
 /* full, B 1, H 4, Hkv as H, D 64, Dv as D, T 1024, default scale, epsilon 1e-6, uniform, seed 1. */
 workload workload_default(void);
@@ -72,13 +74,16 @@ workload workload_default(void);
  * problem is sound: attn_check_problem does that. */
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size);
 
+/* Changes what these parts of a line say, and nothing that would follow from it. False as workload_parse. */
+bool workload_say(workload *workload, const char *parts, char *why, size_t why_size);
+
 /* False, with the reason in words, when the problem that it poses makes no sense or is too large to be computed. */
 bool workload_check(const workload *workload, char *why, size_t why_size);
 
 /* Both together, with the text in the reason. */
 bool workload_parse_sound(const char *text, workload *result, char *why, size_t why_size);
 
-/* Gives a workload that has the default seed, as one that names none, another. */
+/* Gives a workload whose line names no seed another. */
 void workload_seed_unnamed(workload *workload, uint64_t seed);
 
 /* The text of a workload; parts at their defaults are left out, but B, H, Hkv, D, T never. */
@@ -95,33 +100,6 @@ double workload_flops(const workload *workload);
 
 /* Bytes of all tensors. */
 double workload_tensor_bytes(const workload *workload);
-
-/* The inputs and outputs of a workload, each in a guarded buffer of its own. */
-typedef struct inputs {
-  workload workload;
-  attn_problem problem; /* points into this struct: do not copy an inputs */
-  attn_tensors tensors;
-  guarded query, key, value, mask, bias, output, lse, weights;
-} inputs;
-
-/* False, with the reason in words, when the problem is not sound (attn_check_problem) or its memory
- * cannot be had. aligned: tensors begin at 64-byte boundaries, as in timing; else each ends at its
- * guard page, so that any overrun faults. The same workload gives the same bits everywhere. */
-bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
-void inputs_destroy(inputs *inputs);
-
-/* Of inputs that are not aligned: moves every buffer to where the guard page before it ends, so that any
- * underrun faults. */
-bool inputs_move_to_front(inputs *inputs, char *why, size_t why_size);
-
-/* Poisons output, lse and weights. */
-void inputs_poison_outputs(inputs *inputs);
-
-/* A checksum of all inputs, to see that a run changed none. */
-uint64_t inputs_checksum(const inputs *inputs);
-
-/* A checksum of the bits of all outputs, to see that two runs gave the same. */
-uint64_t inputs_outputs_checksum(const inputs *inputs);
 
 /* The attention shapes of real models, each with its source. NULL-terminated by name == NULL. */
 typedef struct preset {

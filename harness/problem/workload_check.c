@@ -1,6 +1,7 @@
 /* Whether a workload makes sense. */
 #include <stdio.h>
 
+#include "check.h"
 #include "workload.h"
 
 /* True when the number of elements of every tensor, and of the whole T x T scores, stays far within
@@ -29,7 +30,7 @@ bool workload_check(const workload *workload, char *why, size_t why_size) {
     return false;
   }
   attn_problem problem = workload_problem(workload);
-  return attn_check_problem(&problem, why, why_size);
+  return check_problem(&problem, why, why_size);
 }
 
 bool workload_parse_sound(const char *text, workload *result, char *why, size_t why_size) {

@@ -54,7 +54,7 @@ static const result *common_problem(const report *report) {
 }
 
 static void print_fastest(const report *report, FILE *out) {
-  const result *problem = common_problem(report), *fastest = problem, *naive = NULL;
+  const result *problem = common_problem(report), *fastest = problem, *first = NULL;
   if (!problem) {
     fprintf(out, "No variant was measured on full softmax attention.\n");
     return;
@@ -64,7 +64,7 @@ static void print_fastest(const report *report, FILE *out) {
     if (!is_full_softmax(result) || strcmp(problem_of(result->name), problem_of(problem->name)) != 0)
       continue;
     if (result->seconds_median.estimate < fastest->seconds_median.estimate) fastest = result;
-    if (strcmp(result->variant, "naive") == 0) naive = result;
+    if (!first || result->family_index < first->family_index) first = result;
   }
   double spread = format_half_width(fastest->seconds_median) / fastest->seconds_median.estimate;
   char rate[FORMAT_BYTES];
@@ -74,10 +74,10 @@ static void print_fastest(const report *report, FILE *out) {
           rate);
   if (isfinite(fastest->peak_fraction) && fastest->peak_fraction > 0)
     fprintf(out, ", %.0f%% of the peak", 100 * fastest->peak_fraction);
-  if (naive && naive != fastest) {
+  if (first != fastest) {
     char times[FORMAT_BYTES];
-    format_number(times, naive->seconds_median.estimate / fastest->seconds_median.estimate, 2);
-    fprintf(out, ", %s times as fast as naive", times);
+    format_number(times, first->seconds_median.estimate / fastest->seconds_median.estimate, 2);
+    fprintf(out, ", %s times as fast as %s", times, first->variant);
   }
   /* As when something else kept the machine busy while the peak was measured. */
   if (fastest->peak_fraction > 1)
@@ -123,15 +123,37 @@ static bool same_sizes(const workload *a, const workload *b) {
          a->head_dim == b->head_dim && a->value_dim == b->value_dim;
 }
 
-/* The family of fused that solves what this one is an answer to: the same sizes, and causal where it is
- * causal, if fused was measured so. */
+/* The declared exponent of time; -1: there is no growth of that family. */
+static int declared_growth(const report *report, int family) {
+  const growth *growth = report_growth(report, family);
+  return growth ? growth->time_declared : -1;
+}
+
+/* Seconds at the longest length that was measured. */
+static double longest_seconds(const report *report, int family) {
+  const result *longest = NULL;
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *point = &report->results[i];
+    if (point->family_index != family || !is_measured(point)) continue;
+    if (!longest || result_length(point) > result_length(longest)) longest = point;
+  }
+  return longest ? longest->seconds_median.estimate : INFINITY;
+}
+
+/* The family that the challenger, which declares to grow more slowly, has to overtake: of those that grow faster with
+ * the same sizes the fastest, causal where the challenger is, if any was measured so. */
 static const result *champion_of(const report *report, const result *challenger) {
   const result *champion = NULL;
+  const int declared = declared_growth(report, challenger->family_index);
   for (int family = 0; family < report_family_count(report); family++) {
-    const result *fused = first_of(report, family);
-    if (!fused || strcmp(fused->variant, "fused") != 0) continue;
-    if (!same_sizes(&fused->workload, &challenger->workload)) continue;
-    if (!champion || fused->workload.right == challenger->workload.right) champion = fused;
+    const result *other = first_of(report, family);
+    if (!other || declared_growth(report, family) <= declared) continue;
+    if (!same_sizes(&other->workload, &challenger->workload)) continue;
+    const bool alike = other->workload.right == challenger->workload.right;
+    const bool was_alike = champion && champion->workload.right == challenger->workload.right;
+    const bool faster =
+        champion && longest_seconds(report, family) < longest_seconds(report, champion->family_index);
+    if (!champion || (alike && !was_alike) || (alike == was_alike && faster)) champion = other;
   }
   return champion;
 }
@@ -148,9 +170,7 @@ static size_t families_of(const report *report, const char *variant) {
 static void print_crossovers(const report *report, FILE *out) {
   for (int family = 0; family < report_family_count(report); family++) {
     const result *challenger = first_of(report, family);
-    if (!challenger) continue;
-    if (strcmp(challenger->variant, "linear") != 0 && strcmp(challenger->variant, "sliding_window") != 0)
-      continue;
+    if (!challenger || declared_growth(report, family) < 0) continue;
     const result *champion = champion_of(report, challenger);
     if (!champion) continue;
     char names[2 * WORKLOAD_NAME_BYTES + 16];

@@ -35,12 +35,12 @@ static void reply(int socket, const answer *answer) {
   if (send(socket, answer, sizeof *answer, MSG_NOSIGNAL) != (ssize_t)sizeof *answer) _exit(1);
 }
 
-static void measure_in_child(const bench_point *point, int threads, int socket) {
+static void measure_in_child(const bench_point *point, int threads, const char *isa, int socket) {
   answer answer = {0};
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    answer.good = footprint_of_run(point, threads, &answer.footprint, answer.why, sizeof answer.why);
+    answer.good = footprint_of_run(point, threads, isa, &answer.footprint, answer.why, sizeof answer.why);
     reply(socket, &answer);
     _exit(ANSWERED);
   }
@@ -56,14 +56,14 @@ static void measure_in_child(const bench_point *point, int threads, int socket) 
   reply(socket, &answer);
 }
 
-static void serve(const bench_point *points, int threads, int socket) {
+static void serve(const bench_point *points, int threads, const char *isa, int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   /* Ctrl-C is meant for the process that asks, which then ends this one. */
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, SIG_IGN);
   size_t point;
   while (read(socket, &point, sizeof point) == (ssize_t)sizeof point)
-    measure_in_child(&points[point], threads, socket);
+    measure_in_child(&points[point], threads, isa, socket);
   _exit(0);
 }
 
@@ -74,8 +74,8 @@ static bool refuse(char *why, size_t why_size, const char *reason) {
   return false;
 }
 
-bool footprint_begin(footprint_source *source, const bench_point *points, int threads, char *why,
-                     size_t why_size) {
+bool footprint_begin(footprint_source *source, const bench_point *points, int threads, const char *isa,
+                     char *why, size_t why_size) {
   int ends[2];
   *source = (footprint_source){0};
   if (!footprint_is_measured()) return true;
@@ -84,7 +84,7 @@ bool footprint_begin(footprint_source *source, const bench_point *points, int th
   const pid_t process = fork();
   if (process == 0) {
     close(ends[0]);
-    serve(points, threads, ends[1]);
+    serve(points, threads, isa, ends[1]);
   }
   close(ends[1]);
   *source = (footprint_source){process, ends[0]};

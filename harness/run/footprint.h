@@ -27,8 +27,8 @@ typedef struct footprint_source {
 bool footprint_is_measured(void);
 
 /* To be called before any variant runs. points stay the caller's. False, with the reason in words. */
-bool footprint_begin(footprint_source *source, const bench_point *points, int threads, char *why,
-                     size_t why_size);
+bool footprint_begin(footprint_source *source, const bench_point *points, int threads, const char *isa,
+                     char *why, size_t why_size);
 void footprint_end(footprint_source *source);
 
 /* Runs a point twice in a process of its own. False, with the reason in words, when it could not be measured
@@ -37,7 +37,7 @@ bool footprint_measure(footprint_source *source, size_t point, footprint *footpr
                        size_t why_size);
 
 /* The part that happens in that process: to be called once in it. */
-bool footprint_of_run(const bench_point *point, int threads, footprint *footprint, char *why,
+bool footprint_of_run(const bench_point *point, int threads, const char *isa, footprint *footprint, char *why,
                       size_t why_size);
 
 #endif

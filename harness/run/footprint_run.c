@@ -13,8 +13,10 @@
 
 #include "footprint.h"
 #include "heap_calls.h"
+#include "runner.h"
 #include "stack_paint.h"
 #include "static_data.h"
+#include "version1.h"
 
 /* Stacks are painted and looked at so far down. */
 enum { STACK_BYTES = 8 << 20 };
@@ -27,9 +29,9 @@ enum { WORD_BYTES = 4 };
 static const unsigned char patterns[2] = {0x5a, 0xa5};
 
 typedef struct measurement {
-  const attn_variant *variant;
-  int threads;
+  run_setup setup;
   inputs inputs;
+  attn_call call;
   guarded workspace;
   unsigned char *touched; /* a bit for each word of the workspace */
   unsigned char *stack;   /* of the thread that runs the variant */
@@ -88,7 +90,7 @@ static size_t hidden_bytes(const kernel_view *before, const kernel_view *after) 
 
 /* A team that has run before keeps its threads: those that the variant will get. */
 static void paint_team(measurement *measurement, unsigned char pattern) {
-#pragma omp parallel num_threads(measurement->threads)
+#pragma omp parallel num_threads(measurement->setup.threads)
   {
     stack_paint *paint = &measurement->paints[omp_get_thread_num()];
     if (omp_get_thread_num() > 0 && paint->low) stack_paint_below(paint, pattern);
@@ -96,7 +98,7 @@ static void paint_team(measurement *measurement, unsigned char pattern) {
 }
 
 static void find_team(measurement *measurement) {
-#pragma omp parallel num_threads(measurement->threads)
+#pragma omp parallel num_threads(measurement->setup.threads)
   {
     pthread_attr_t attributes;
     void *low;
@@ -117,14 +119,13 @@ static void keep_deeper(size_t *depth, size_t found) {
 /* Nothing else may be called between paint and run, or between run and look: it would use the same stack. */
 __attribute__((noinline)) static void run_on_paint(measurement *measurement, unsigned char pattern) {
   stack_paint_below(&measurement->paints[0], pattern);
-  measurement->variant->run(&measurement->inputs.problem, &measurement->inputs.tensors,
-                            measurement->workspace.data, measurement->threads);
+  runner_invoke(&measurement->call);
   const size_t depth = stack_paint_depth(&measurement->paints[0], pattern);
   keep_deeper(&measurement->depths[0], depth);
 }
 
 static void look_at_team(measurement *measurement, unsigned char pattern) {
-  for (int n = 1; n < measurement->threads; n++)
+  for (int n = 1; n < measurement->setup.threads; n++)
     if (measurement->paints[n].top)
       keep_deeper(&measurement->depths[n], stack_paint_depth(&measurement->paints[n], pattern));
 }
@@ -155,7 +156,7 @@ static size_t touched_bytes(const measurement *measurement) {
 }
 
 static void count_calls(footprint *footprint, const heap_counts *verification, bool first_run) {
-  /* As heap_calls_of_run has it: libraries may set themselves up in the first run. */
+  /* As runner_run has it: libraries may set themselves up in the first run. */
   const heap_calls *calls =
       first_run || verification->own.count > 0 ? &verification->own : &verification->library;
   if (footprint->heap_calls > 0 || calls->count == 0) return;
@@ -175,7 +176,7 @@ static void *make_runs(void *context) {
   for (int n = 0; n < 2; n++) {
     memset(measurement->workspace.data, patterns[n], measurement->workspace.bytes);
     paint_team(measurement, patterns[n]);
-    heap_calls_start(measurement->variant);
+    heap_calls_start(measurement->setup.variant);
     run_on_paint(measurement, patterns[n]);
     const heap_counts verification = heap_calls_stop();
     count_calls(footprint, &verification, n == 0);
@@ -185,7 +186,7 @@ static void *make_runs(void *context) {
   const kernel_view after = look();
   footprint->hidden_bytes = hidden_bytes(&before, &after);
   footprint->workspace_touched_bytes = touched_bytes(measurement);
-  for (int n = 0; n < measurement->threads; n++) footprint->stack_bytes += measurement->depths[n];
+  for (int n = 0; n < measurement->setup.threads; n++) footprint->stack_bytes += measurement->depths[n];
   return NULL;
 }
 
@@ -211,17 +212,18 @@ static bool run_on_own_stack(measurement *measurement, char *why, size_t why_siz
   return ran;
 }
 
-bool footprint_of_run(const bench_point *point, int threads, footprint *footprint, char *why,
+bool footprint_of_run(const bench_point *point, int threads, const char *isa, footprint *footprint, char *why,
                       size_t why_size) {
   /* A thread's first call of malloc would map an arena of its own. */
   mallopt(M_ARENA_MAX, 1);
   *footprint = (struct footprint){0};
-  measurement measurement = {.variant = point->variant, .threads = threads, .footprint = footprint};
-  const void *code = (const void *)(uintptr_t)point->variant->run;
-  if (!static_data_bytes(code, threads, &footprint->static_bytes, why, why_size)) return false;
+  measurement measurement = {.setup = {.variant = point->variant, .threads = threads, .isa = isa},
+                             .footprint = footprint};
+  if (!static_data_bytes(variant_code(point->variant), threads, &footprint->static_bytes, why, why_size))
+    return false;
   if (!inputs_create(&measurement.inputs, &point->workload, true, why, why_size)) return false;
   const attn_problem *problem = &measurement.inputs.problem;
-  const size_t bytes = point->variant->workspace_size ? point->variant->workspace_size(problem, threads) : 0;
+  const size_t bytes = runner_workspace_bytes(&measurement.setup, problem);
   const size_t marks = bytes / WORD_BYTES / 8 + 1;
   bool good = guarded_create(&measurement.workspace, bytes, 64, why, why_size);
   if (good) {
@@ -231,6 +233,8 @@ bool footprint_of_run(const bench_point *point, int threads, footprint *footprin
     good = measurement.touched && measurement.paints && measurement.depths;
     if (!good) snprintf(why, why_size, "no memory to note what is touched");
   }
+  measurement.call =
+      runner_call(&measurement.setup, problem, &measurement.inputs.tensors, measurement.workspace.data);
   if (good) memset(measurement.touched, 0, marks); /* its pages are there before the kernel is asked */
   good = good && run_on_own_stack(&measurement, why, why_size);
   free(measurement.touched);

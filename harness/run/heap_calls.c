@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "version1.h"
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
 #elif defined(__has_feature)
@@ -45,7 +47,7 @@ static const void *object_of(const void *code) {
 void heap_calls_start(const attn_variant *variant) {
   void *frame;
   backtrace(&frame, 1); /* its first call loads what it needs, from the heap */
-  own_object = object_of((const void *)(uintptr_t)variant->run);
+  own_object = object_of(variant_code(variant));
   by_own.count = by_library.count = 0;
   by_own.first = by_library.first = NULL;
   counting = true;
@@ -54,17 +56,6 @@ void heap_calls_start(const attn_variant *variant) {
 heap_counts heap_calls_stop(void) {
   counting = false;
   return (heap_counts){{by_own.count, by_own.first}, {by_library.count, by_library.first}};
-}
-
-heap_calls heap_calls_of_run(const attn_variant *variant, const attn_problem *problem,
-                             const attn_tensors *tensors, void *workspace, int threads) {
-  for (bool again = false;; again = true) {
-    heap_calls_start(variant);
-    variant->run(problem, tensors, workspace, threads);
-    const heap_counts counts = heap_calls_stop();
-    if (counts.own.count > 0) return counts.own;
-    if (counts.library.count == 0 || again) return counts.library;
-  }
 }
 
 #if !HAS_SANITIZER

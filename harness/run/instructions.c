@@ -12,7 +12,7 @@
 
 #include "base/child.h"
 #include "plugins.h"
-#include "problem/workload.h"
+#include "runner.h"
 
 #define COUNTED "instructions_counted_run"
 enum { PATH_BYTES = 4096 };
@@ -29,9 +29,8 @@ enum { PATH_BYTES = 4096 };
 
 /* Named on valgrind's command line, so it must be a function of its own, and one that the kernel returns
  * to: hence the empty statement after the call. */
-__attribute__((noinline, used)) void instructions_counted_run(const attn_variant *variant, inputs *inputs,
-                                                              void *workspace) {
-  variant->run(&inputs->problem, &inputs->tensors, workspace, 1);
+__attribute__((noinline, used)) void instructions_counted_run(const attn_call *call) {
+  runner_invoke(call);
   __asm__ volatile("" ::: "memory");
 }
 
@@ -51,14 +50,16 @@ static int count_one(const attn_variant *variant, const workload *wanted) {
     inputs inputs;
     if (!inputs_create(&inputs, pass ? wanted : &brief, true, why, sizeof why))
       return complain(variant->name, why);
-    const char *reason = attn_unsupported(variant, &inputs.problem);
-    size_t bytes = reason || !variant->workspace_size ? 0 : variant->workspace_size(&inputs.problem, 1);
+    const run_setup setup = {.variant = variant, .isa = getenv("ATTN_ISA"), .threads = 1};
+    const char *reason = runner_refusal(variant, &inputs.problem);
+    size_t bytes = reason ? 0 : runner_workspace_bytes(&setup, &inputs.problem);
     void *workspace = aligned_alloc(64, (bytes + 64) / 64 * 64);
     if (!workspace) reason = "its workspace cannot be had";
+    const attn_call call = runner_call(&setup, &inputs.problem, &inputs.tensors, workspace);
     if (!reason && pass)
-      instructions_counted_run(variant, &inputs, workspace);
+      instructions_counted_run(&call);
     else if (!reason)
-      variant->run(&inputs.problem, &inputs.tensors, workspace, 1);
+      runner_invoke(&call);
     free(workspace);
     inputs_destroy(&inputs);
     if (reason) return complain(variant->name, reason);

@@ -3,24 +3,14 @@
 #include "plugins.h"
 
 #include <dlfcn.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-typedef struct complaint {
-  char *text;
-  size_t size;
-} complaint;
-
-__attribute__((format(printf, 2, 3))) static bool wrong(complaint to, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (to.size > 0) vsnprintf(to.text, to.size, format, arguments);
-  va_end(arguments);
-  return false;
-}
+#include "base/complaint.h"
+#include "reference/reference.h"
+#include "version1.h"
 
 /* The table of a shared object, or NULL. */
 static const attn_table *load(const char *path, complaint to) {
@@ -56,11 +46,14 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
                  variant->name ? variant->name : "(NULL)");
   if (!variant->run) return wrong(to, "variant '%s' of plugin %s has no run function", variant->name, path);
   if (!variant->summary) return wrong(to, "variant '%s' of plugin %s has no summary", variant->name, path);
-  if (variant->function != ATTN_SOFTMAX && variant->function != ATTN_LINEAR)
+  if (!reference_function_of(variant->function))
     return wrong(to, "variant '%s' of plugin %s computes function %d: there are %d (softmax) and %d (linear)",
                  variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR);
-  if (!variant->dtypes)
-    return wrong(to, "variant '%s' of plugin %s has no data type: dtypes is 1 << ATTN_FLOAT32, or more bits",
+  if (variant->place != ATTN_HOST)
+    return wrong(to, "variant '%s' of plugin %s has its data in place %d: there is %d (the host)",
+                 variant->name, path, (int)variant->place, ATTN_HOST);
+  if (!variant->types)
+    return wrong(to, "variant '%s' of plugin %s has no data type: types is 1 << ATTN_FLOAT32, or more bits",
                  variant->name, path);
   for (size_t n = 0; n < list->count; n++)
     if (strcmp(list->variants[n]->name, variant->name) == 0)
@@ -95,6 +88,10 @@ static bool reserve(variant_list *list, size_t more) {
 /* path: for loading and messages; origin: what the list keeps. */
 static const attn_table *add(variant_list *list, const char *path, const char *origin, complaint to) {
   const attn_table *table = load(path, to);
+  if (table && table->interface_version == 1 && !(table = version1_adapt(table))) {
+    wrong(to, "no memory for the variants of plugin %s", path);
+    return NULL;
+  }
   if (!table || !check_table(table, path, to)) return NULL;
   if (!reserve(list, table->count)) {
     wrong(to, "no memory for the variants of plugin %s", path);
@@ -146,4 +143,13 @@ void variant_list_destroy(variant_list *list) {
 const char *const *variant_list_instruction_sets(const variant_list *list) {
   static const char *const none[] = {NULL};
   return list->own && list->own->instruction_sets ? list->own->instruction_sets() : none;
+}
+
+const char *const *variant_list_instruction_sets_of(const variant_list *list, const attn_variant *variant) {
+  static const char *const none[] = {NULL};
+  for (size_t t = 0; t < list->table_count; t++)
+    for (uint32_t n = 0; n < list->tables[t]->count; n++)
+      if (list->tables[t]->variants[n] == variant)
+        return list->tables[t]->instruction_sets ? list->tables[t]->instruction_sets() : none;
+  return none;
 }

@@ -15,7 +15,7 @@ typedef struct variant_list {
 } variant_list;
 
 /* Adds the variants of a shared object; false, with the reason in words, when it cannot be loaded,
- * exports no attn_plugin, was built for another interface version, has a name that is already taken or
+ * exports no attn_plugin, was built for an unknown interface version (1 is adapted), has a name that is already taken or
  * not one word of [a-z0-9_], or lacks run. The path is kept, not copied. */
 bool variant_list_add(variant_list *list, const char *path, char *why, size_t why_size);
 
@@ -27,5 +27,8 @@ void variant_list_destroy(variant_list *list);
 
 /* The instruction sets that our own variants can be held to, slowest first, NULL-terminated. */
 const char *const *variant_list_instruction_sets(const variant_list *list);
+
+/* The same of the table that a variant came in; none when it names none. */
+const char *const *variant_list_instruction_sets_of(const variant_list *list, const attn_variant *variant);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "base/timer.h"
-
 /* Plain loops without optimisation, under a sanitizer, on a busy machine. */
 static const double slowest_flops_per_second = 1e8;
 
@@ -36,26 +34,24 @@ static workload shortened(const workload *original, int64_t divisor) {
 
 /* The faster of two runs, as the first one meets pages that are not there yet; one that is long enough is
  * not repeated. Infinite when the problem cannot be had. */
-static double time_run(const attn_variant *variant, const workload *workload, int threads) {
+static double time_run(const run_setup *setup, const workload *workload) {
   char why[256];
   inputs inputs;
-  guarded workspace;
   double best = INFINITY;
   if (!inputs_create(&inputs, workload, true, why, sizeof why)) return best;
-  const size_t bytes = variant->workspace_size ? variant->workspace_size(&inputs.problem, threads) : 0;
-  if (!attn_unsupported(variant, &inputs.problem) && guarded_create(&workspace, bytes, 64, why, sizeof why)) {
+  if (!runner_refusal(setup->variant, &inputs.problem)) {
+    const run_watch watch = {.workspace = 0, .inputs_checksum = inputs_checksum(&inputs)};
+    run_outcome outcome;
     for (int run = 0; run == 0 || (run == 1 && best < believable_seconds); run++) {
-      const double start = wall_seconds();
-      variant->run(&inputs.problem, &inputs.tensors, workspace.data, threads);
-      best = fmin(best, wall_seconds() - start);
+      if (!runner_run(setup, &inputs, &watch, &outcome, why, sizeof why)) break;
+      best = fmin(best, outcome.seconds);
     }
-    guarded_destroy(&workspace);
   }
   inputs_destroy(&inputs);
   return best;
 }
 
-double predict_seconds(const attn_variant *variant, const workload *whole, int threads, double limit) {
+double predict_seconds(const run_setup *setup, const workload *whole, double limit) {
   const double longest = workload_flops(whole) / slowest_flops_per_second;
   if (longest <= limit) return longest;
   int64_t divisor = 2;
@@ -68,9 +64,9 @@ double predict_seconds(const attn_variant *variant, const workload *whole, int t
   double predicted = longest;
   for (; divisor > 1; divisor /= 4) {
     part = shortened(whole, divisor);
-    const double seconds = time_run(variant, &part, threads);
+    const double seconds = time_run(setup, &part);
     if (!isfinite(seconds)) return predicted;
-    predicted = seconds * predict_growth(&part, whole, variant->time_exponent);
+    predicted = seconds * predict_growth(&part, whole, setup->variant->time_exponent);
     if (predicted <= limit || seconds >= believable_seconds) return predicted;
   }
   return predicted;

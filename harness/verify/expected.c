@@ -83,7 +83,7 @@ static bool choose_rows(expected *known, int64_t max_rows) {
 /* Cuts the numbers into the rows' arrays. */
 static bool place_rows(expected *known) {
   const attn_problem *p = &known->inputs->problem;
-  const size_t Dv = (size_t)p->value_dim, Tk = p->wants_weights ? (size_t)p->key_length : 0;
+  const size_t Dv = (size_t)p->value_dim, Tk = p->weights.type ? (size_t)p->key_length : 0;
   const size_t rows = (size_t)known->rows;
   known->solved = calloc(rows + 1, sizeof *known->solved);
   known->numbers = calloc(rows + 1, (3 * Dv + Tk + 1) * sizeof(double));
@@ -186,12 +186,19 @@ typedef struct output {
   const char *name;
   const guarded *buffer;
   const float *data;
-  attn_strides strides;
+  attn_layout layout;
   int64_t width;
 } output;
 
+/* Width 0: it is not wanted. */
+static output output_of(const inputs *in, tensor_id id) {
+  const attn_layout *layout = tensor_layout(&in->problem, id);
+  return (output){tensor_table[id].name, &in->buffers[id], tensor_data(&in->tensors, id), *layout,
+                  layout->type ? tensor_shape_of(&in->problem, id).width : 0};
+}
+
 static const float *row_of(const output *o, place at) {
-  return o->data + at.b * o->strides.batch + at.h * o->strides.head + at.i * o->strides.position;
+  return o->data + at.b * o->layout.batch + at.h * o->layout.head + at.i * o->layout.position;
 }
 
 /* Every element is written, and nothing between the rows. */
@@ -292,10 +299,8 @@ static void hold_rows(const expected *known, const output outputs[3], verdict *r
 void expected_compare(const expected *known, verdict *result) {
   const inputs *in = known->inputs;
   const attn_problem *p = &in->problem;
-  const output outputs[3] = {
-      {"output", &in->output, in->tensors.output, p->output, p->value_dim},
-      {"lse", &in->lse, in->tensors.lse, p->lse, p->wants_lse ? 1 : 0},
-      {"weights", &in->weights, in->tensors.weights, p->weights, p->wants_weights ? p->key_length : 0}};
+  const output outputs[3] = {output_of(in, TENSOR_OUTPUT), output_of(in, TENSOR_LSE),
+                             output_of(in, TENSOR_WEIGHTS)};
   memset(result, 0, sizeof *result);
   result->passed = true;
   result->rows_checked = known->rows;

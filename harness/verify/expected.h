@@ -4,7 +4,7 @@
 #define ATTN_HARNESS_EXPECTED_H
 
 #include "reference/reference.h"
-#include "problem/workload.h"
+#include "problem/inputs.h"
 
 /* How a run compared with the reference. */
 typedef struct verdict {

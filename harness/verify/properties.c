@@ -7,14 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/heap_calls.h"
-#include "property_inputs.h"
-
 /* One property of one variant on one problem. */
-typedef struct measurement {
+typedef struct check {
   const properties *all;
-  const attn_variant *variant;
-  int threads;
+  run_setup setup;
   property property;
   uint64_t bits;    /* of the outputs for the original problem */
   int64_t compared; /* what the property has said something of */
@@ -22,9 +18,9 @@ typedef struct measurement {
   bool had_memory;
   char *why;
   size_t why_size;
-} measurement;
+} check;
 
-__attribute__((format(printf, 2, 3))) static bool fail(measurement *t, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static bool fail(check *t, const char *format, ...) {
   property_verdict *verdict = t->verdict;
   if (verdict->failed) return false;
   verdict->failed |= 1u << t->property;
@@ -38,66 +34,54 @@ __attribute__((format(printf, 2, 3))) static bool fail(measurement *t, const cha
 
 /* ---- Runs ---- */
 
-enum { POISON = -1 };
+static void note_calls(check *t, const heap_calls *calls) {
+  if (calls->count > 0)
+    fail(t, "calls for memory inside run: %s first, %zu call%s", calls->first, calls->count,
+         calls->count == 1 ? "" : "s");
+}
 
-static bool create_workspace(measurement *t, guarded *workspace, const inputs *in, int threads, int filling) {
-  const size_t bytes = t->variant->workspace_size ? t->variant->workspace_size(&in->problem, threads) : 0;
-  t->had_memory = t->property == PROPERTY_EDGES ? guarded_create_front(workspace, bytes, t->why, t->why_size)
-                                                : guarded_create(workspace, bytes, 64, t->why, t->why_size);
+/* False where memory is short or the variant did what it may not. Workspaces as in run_watch. */
+static bool run_on(check *t, inputs *in, uint64_t checksum, int threads, int workspace) {
+  const run_watch watch = {.workspace = workspace,
+                           .workspace_in_front = t->property == PROPERTY_EDGES,
+                           .heap = t->property == PROPERTY_HEAP,
+                           .inputs_checksum = checksum};
+  run_setup setup = t->setup;
+  run_outcome outcome;
+  setup.threads = threads;
+  t->had_memory = runner_run(&setup, in, &watch, &outcome, t->why, t->why_size);
   if (!t->had_memory) return false;
-  if (filling == POISON)
-    guarded_poison(workspace);
-  else if (bytes > 0)
-    memset(workspace->data, filling, bytes);
-  return true;
+  note_calls(t, &outcome.heap);
+  return !outcome.violation[0] || fail(t, "%s", outcome.violation);
 }
 
-static bool is_untouched(measurement *t, const inputs *in, uint64_t checksum, const guarded *workspace) {
-  const guarded *const buffers[] = {&in->query,  &in->key, &in->value,   &in->mask, &in->bias,
-                                    &in->output, &in->lse, &in->weights, workspace};
-  for (size_t n = 0; n < sizeof buffers / sizeof *buffers; n++)
-    if (!guarded_intact(buffers[n])) return fail(t, "writes beyond one of its buffers");
-  return inputs_checksum(in) == checksum || fail(t, "changes its inputs");
+static bool run_original(check *t, int threads, int workspace) {
+  return run_on(t, t->all->original, t->all->checksum, threads, workspace);
 }
 
-/* False where memory is short or something was touched that may not be. Other fillings than POISON are bytes. */
-static bool run_filled(measurement *t, inputs *in, uint64_t checksum, int threads, int filling) {
-  guarded workspace;
-  if (!create_workspace(t, &workspace, in, threads, filling)) return false;
-  inputs_poison_outputs(in);
-  t->variant->run(&in->problem, &in->tensors, workspace.data, threads);
-  const bool good = is_untouched(t, in, checksum, &workspace);
-  guarded_destroy(&workspace);
-  return good;
+static bool run_altered(check *t, const altered *on) {
+  return run_on(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->setup.threads, RUN_POISONED);
 }
 
-static bool run_original(measurement *t, int threads, int filling) {
-  return run_filled(t, t->all->original, t->all->checksum, threads, filling);
-}
-
-static bool run_altered(measurement *t, const altered *on) {
-  return run_filled(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->threads, POISON);
-}
-
-static const altered *altered_for(const measurement *t, altered_kind kind) {
+static const altered *altered_for(const check *t, altered_kind kind) {
   const altered *on = &t->all->of[kind];
-  return on->made && !attn_unsupported(t->variant, &on->inputs.problem) ? on : NULL;
+  return on->made && !runner_refusal(t->setup.variant, &on->inputs.problem) ? on : NULL;
 }
 
 /* ---- Comparisons ---- */
 
 static const float *output_of(const inputs *in, row_place at) {
-  const attn_strides *s = &in->problem.output;
+  const attn_layout *s = &in->problem.output;
   return (const float *)in->tensors.output + at.b * s->batch + at.h * s->head + at.i * s->position;
 }
 
 static float lse_of(const inputs *in, row_place at) {
-  const attn_strides *s = &in->problem.lse;
+  const attn_layout *s = &in->problem.lse;
   return in->tensors.lse[at.b * s->batch + at.h * s->head + at.i * s->position];
 }
 
 static const float *weights_of(const inputs *in, row_place at) {
-  const attn_strides *s = &in->problem.weights;
+  const attn_layout *s = &in->problem.weights;
   return (const float *)in->tensors.weights + at.b * s->batch + at.h * s->head + at.i * s->position;
 }
 
@@ -117,25 +101,24 @@ static bool same_numbers(const float *a, const float *b, int64_t count) {
   return true;
 }
 
-static bool same_row(const inputs *a, const inputs *b, row_place at) {
+static bool same_rows(const inputs *a, row_place in_a, const inputs *b, row_place in_b) {
   const attn_problem *p = &a->problem;
-  if (!same_numbers(output_of(a, at), output_of(b, at), p->value_dim)) return false;
-  if (p->wants_lse) {
-    const float one = lse_of(a, at), other = lse_of(b, at);
+  if (!same_numbers(output_of(a, in_a), output_of(b, in_b), p->value_dim)) return false;
+  if (p->lse.type) {
+    const float one = lse_of(a, in_a), other = lse_of(b, in_b);
     if (!same_numbers(&one, &other, 1)) return false;
   }
-  return !p->wants_weights || same_numbers(weights_of(a, at), weights_of(b, at), p->key_length);
+  return !p->weights.type || same_numbers(weights_of(a, in_a), weights_of(b, in_b), p->key_length);
 }
 
 /* All rows, or those of a list of B H Tq. */
-static void expect_same_rows(measurement *t, const inputs *a, const inputs *b, const bool *rows,
-                             const char *when) {
+static void expect_same_rows(check *t, const inputs *a, const inputs *b, const bool *rows, const char *when) {
   const attn_problem *p = &a->problem;
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     if (rows && !rows[n]) continue;
     const row_place at = row_place_of(p, n);
     t->compared++;
-    if (!same_row(a, b, at)) {
+    if (!same_rows(a, at, b, at)) {
       fail(t, "%s, row b %lld, h %lld, i %lld has other bits", when, (long long)at.b, (long long)at.h,
            (long long)at.i);
       return;
@@ -145,8 +128,8 @@ static void expect_same_rows(measurement *t, const inputs *a, const inputs *b, c
 
 /* What a row of one run must be, give or take. A bound that is infinite allows anything; an expectation that is
  * not finite says nothing. */
-static bool expect_near(measurement *t, int64_t r, const char *what, int64_t e, double computed,
-                        double expected, double bound, const char *when) {
+static bool expect_near(check *t, int64_t r, const char *what, int64_t e, double computed, double expected,
+                        double bound, const char *when) {
   if (!isfinite(expected)) return true;
   t->compared++;
   if (bound == INFINITY || fabs(computed - expected) <= bound) return true;
@@ -158,68 +141,61 @@ static bool expect_near(measurement *t, int64_t r, const char *what, int64_t e, 
 static bool is_finite_row(const reference_row *row, int64_t e) { return isfinite(row->output[e]); }
 
 /* Row r of two runs of which each may be off by its own bound. shift: by which the log-sum-exp must differ. */
-static void expect_near_row(measurement *t, int64_t r, const inputs *a, row_place in_a,
-                            const reference_row *of_a, const inputs *b, row_place in_b,
-                            const reference_row *of_b, double shift, const char *when) {
+static void expect_near_row(check *t, int64_t r, const inputs *a, row_place in_a, const reference_row *of_a,
+                            const inputs *b, row_place in_b, const reference_row *of_b, double shift,
+                            const char *when) {
   for (int64_t e = 0; e < a->problem.value_dim; e++) {
     if (!is_finite_row(of_a, e) || !is_finite_row(of_b, e)) continue;
     const double bound = of_a->output_bound_probabilistic[e] + of_b->output_bound_probabilistic[e];
     if (!expect_near(t, r, "output", e, output_of(b, in_b)[e], output_of(a, in_a)[e], bound, when)) return;
   }
-  if (!a->problem.wants_lse || !isfinite(of_a->lse) || !isfinite(of_b->lse)) return;
+  if (!a->problem.lse.type || !isfinite(of_a->lse) || !isfinite(of_b->lse)) return;
   expect_near(t, r, "lse", 0, lse_of(b, in_b), lse_of(a, in_a) + shift,
               of_a->lse_bound_probabilistic + of_b->lse_bound_probabilistic, when);
 }
 
 /* ---- The properties ---- */
 
-static void hold_repeat(measurement *t) {
+static void hold_repeat(check *t) {
   t->compared++;
-  if (run_original(t, t->threads, POISON) && inputs_outputs_checksum(t->all->original) != t->bits)
+  if (run_original(t, t->setup.threads, RUN_POISONED) && inputs_outputs_checksum(t->all->original) != t->bits)
     fail(t, "a second run gives other bits");
 }
 
-static void hold_workspace(measurement *t) {
+static void hold_workspace(check *t) {
   static const int fillings[] = {0, 0x3f};
-  if (!t->variant->workspace_size || t->variant->workspace_size(&t->all->original->problem, t->threads) == 0)
-    return;
+  if (runner_workspace_bytes(&t->setup, &t->all->original->problem) == 0) return;
   for (size_t n = 0; n < sizeof fillings / sizeof *fillings && !t->verdict->failed && t->had_memory; n++) {
     t->compared++;
-    if (run_original(t, t->threads, fillings[n]) && inputs_outputs_checksum(t->all->original) != t->bits)
+    if (run_original(t, t->setup.threads, fillings[n]) &&
+        inputs_outputs_checksum(t->all->original) != t->bits)
       fail(t, "other bits with a workspace full of bytes 0x%02x", fillings[n]);
   }
 }
 
-static void hold_threads(measurement *t) {
+static void hold_threads(check *t) {
   static const int others[] = {1, 3};
   for (size_t n = 0; n < sizeof others / sizeof *others && !t->verdict->failed && t->had_memory; n++) {
-    if (others[n] == t->threads) continue;
+    if (others[n] == t->setup.threads) continue;
     t->compared++;
-    if (run_original(t, others[n], POISON) && inputs_outputs_checksum(t->all->original) != t->bits)
+    if (run_original(t, others[n], RUN_POISONED) && inputs_outputs_checksum(t->all->original) != t->bits)
       fail(t, "gives other bits with %d thread%s than with %d", others[n], others[n] == 1 ? "" : "s",
-           t->threads);
+           t->setup.threads);
   }
 }
 
-static void hold_heap(measurement *t) {
-  guarded workspace;
-  inputs *in = t->all->original;
-  if (!heap_calls_are_seen() || !create_workspace(t, &workspace, in, t->threads, POISON)) return;
-  const heap_calls calls =
-      heap_calls_of_run(t->variant, &in->problem, &in->tensors, workspace.data, t->threads);
-  guarded_destroy(&workspace);
+static void hold_heap(check *t) {
+  if (!heap_calls_are_seen()) return;
   t->compared++;
-  if (calls.count > 0)
-    fail(t, "calls for memory inside run: %s first, %zu call%s", calls.first, calls.count,
-         calls.count == 1 ? "" : "s");
+  run_original(t, t->setup.threads, RUN_POISONED);
 }
 
-static row_place row_of(const measurement *t, int64_t r) {
+static row_place row_of(const check *t, int64_t r) {
   return row_place_of(&t->all->original->problem, t->all->rows[r]);
 }
 
 /* Buffers at other addresses may be read in another order, so the bits may differ. */
-static void hold_edges(measurement *t) {
+static void hold_edges(check *t) {
   const altered *front = altered_for(t, AT_THE_FRONT);
   if (!front || !run_altered(t, front)) return;
   for (int64_t r = 0; r < t->all->row_count; r++)
@@ -227,10 +203,10 @@ static void hold_edges(measurement *t) {
                     t->all->solved[r], 0, "with buffers elsewhere");
 }
 
-static void hold_weights(measurement *t, int64_t r) {
+static void hold_weights(check *t, int64_t r) {
   const inputs *in = t->all->original;
   const reference_row *row = t->all->solved[r];
-  if (!in->problem.wants_weights || !isfinite(row->lse)) return;
+  if (!in->problem.weights.type || !isfinite(row->lse)) return;
   const float *weights = weights_of(in, row_of(t, r));
   double sum = 0, bound = row->weights_bound_probabilistic;
   for (int64_t j = 0; j < in->problem.key_length; j++) sum += weights[j];
@@ -238,7 +214,7 @@ static void hold_weights(measurement *t, int64_t r) {
   expect_near(t, r, "the sum of weights", 0, sum, 1, bound, "as written");
 }
 
-static void hold_ones(measurement *t) {
+static void hold_ones(check *t) {
   const altered *ones = altered_for(t, ONES);
   for (int64_t r = 0; r < t->all->row_count; r++) hold_weights(t, r);
   if (!ones || !run_altered(t, ones)) return;
@@ -252,7 +228,7 @@ static void hold_ones(measurement *t) {
     }
 }
 
-static void hold_between(measurement *t) {
+static void hold_between(check *t) {
   const inputs *in = t->all->original;
   const int64_t width = in->problem.value_dim;
   for (int64_t r = 0; r < t->all->row_count; r++)
@@ -272,7 +248,7 @@ static void hold_between(measurement *t) {
     }
 }
 
-static void hold_hidden(measurement *t) {
+static void hold_hidden(check *t) {
   static const char *const when[SETS_OF_HIDDEN_KEYS] = {"with NaN in keys that it cannot see",
                                                         "with 1e30 in keys that it cannot see",
                                                         "with infinity in keys that it cannot see"};
@@ -283,17 +259,17 @@ static void hold_hidden(measurement *t) {
   }
 }
 
-static void hold_pair(measurement *t, altered_kind one, altered_kind other, const char *when) {
+static void hold_pair(check *t, altered_kind one, altered_kind other, const char *when) {
   const altered *a = altered_for(t, one), *b = altered_for(t, other);
   if (a && b && run_altered(t, a) && run_altered(t, b))
     expect_same_rows(t, &a->inputs, &b->inputs, NULL, when);
 }
 
-static void hold_wide(measurement *t) { hold_pair(t, FULL, WIDE, "with a band as wide as the sequence"); }
+static void hold_wide(check *t) { hold_pair(t, FULL, WIDE, "with a band as wide as the sequence"); }
 
-static void hold_layout(measurement *t) { hold_pair(t, BY_HEADS, BY_POSITIONS, "in [B, T, H, D]"); }
+static void hold_layout(check *t) { hold_pair(t, BY_HEADS, BY_POSITIONS, "in [B, T, H, D]"); }
 
-static void hold_groups(measurement *t) {
+static void hold_groups(check *t) {
   const properties *all = t->all;
   const altered *repeated = altered_for(t, REPEATED), *alone = altered_for(t, ALONE);
   if (repeated && run_altered(t, repeated))
@@ -309,7 +285,7 @@ static void hold_groups(measurement *t) {
   }
 }
 
-static void hold_near_pair(measurement *t, altered_kind one, altered_kind other, const double *shifts,
+static void hold_near_pair(check *t, altered_kind one, altered_kind other, const double *shifts,
                            const char *when) {
   const altered *a = altered_for(t, one), *b = altered_for(t, other);
   if (!a || !b || !run_altered(t, a) || !run_altered(t, b)) return;
@@ -318,17 +294,17 @@ static void hold_near_pair(measurement *t, altered_kind one, altered_kind other,
                     &b->expected.solved[r], shifts ? shifts[r] : 0, when);
 }
 
-static void hold_order(measurement *t) {
+static void hold_order(check *t) {
   hold_near_pair(t, PLAIN, REORDERED, NULL, "with keys and values in another order");
 }
 
-static void hold_shift(measurement *t) {
+static void hold_shift(check *t) {
   hold_near_pair(t, LEVEL, SHIFTED, t->all->shifts, "with a constant added to its scores");
 }
 
 /* With a and b the shares of the halves, a + b = 1, errors of their log-sum-exps by d in all change a by less
  * than a b (exp(d) - 1). */
-static void hold_merged_row(measurement *t, int64_t r, const altered *first, const altered *second) {
+static void hold_merged_row(check *t, int64_t r, const altered *first, const altered *second) {
   const inputs *whole = t->all->original;
   const reference_row *row = t->all->solved[r], *one = &first->expected.solved[r],
                       *two = &second->expected.solved[r];
@@ -351,20 +327,55 @@ static void hold_merged_row(measurement *t, int64_t r, const altered *first, con
                      "against its two halves"))
       return;
   }
-  if (whole->problem.wants_lse)
+  if (whole->problem.lse.type)
     expect_near(t, r, "lse", 0, lse_of(whole, at), lse, row->lse_bound_probabilistic + off,
                 "against its two halves");
 }
 
-static void hold_halves(measurement *t) {
+static void hold_halves(check *t) {
   const altered *first = altered_for(t, FIRST_HALF), *second = altered_for(t, SECOND_HALF);
   if (!first || !second || !run_altered(t, first) || !run_altered(t, second)) return;
   for (int64_t r = 0; r < t->all->row_count; r++) hold_merged_row(t, r, first, second);
 }
 
+/* Each row of the altered inputs against that of the original which it was made of. */
+static void expect_same_as_original(check *t, const altered *on, row_place first, const char *when) {
+  const attn_problem *p = &on->inputs.problem;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    const row_place from = {first.b + at.b, first.h + at.h, first.i + at.i};
+    t->compared++;
+    if (!same_rows(&on->inputs, at, t->all->original, from)) {
+      fail(t, "%s, row b %lld, h %lld, i %lld has other bits", when, (long long)from.b, (long long)from.h,
+           (long long)from.i);
+      return;
+    }
+  }
+}
+
+/* The outputs of the original are those of its own run, which comes again: others may have run since. */
+static void hold_part(check *t, uint32_t trait, altered_kind kind, row_place first, const char *when) {
+  const altered *part = altered_for(t, kind);
+  if (!(t->setup.variant->traits & trait) || !part) return;
+  if (run_original(t, t->setup.threads, RUN_POISONED) && run_altered(t, part))
+    expect_same_as_original(t, part, first, when);
+}
+
+static void hold_company(check *t) {
+  const attn_problem *p = &t->all->original->problem;
+  const int64_t group = p->kv_heads > 0 ? p->query_heads / p->kv_heads : 0;
+  hold_part(t, ATTN_BATCH_INVARIANT, ISOLATED,
+            (row_place){t->all->isolated_entry, t->all->isolated_head * group, 0},
+            "without the rest of the batch and the other heads");
+}
+
+static void hold_decoded(check *t) {
+  hold_part(t, ATTN_DECODE_INVARIANT, DECODED, (row_place){0, 0, t->all->decoded_query}, "decoded alone");
+}
+
 static const struct {
   const char *name;
-  void (*hold)(measurement *t);
+  void (*hold)(check *t);
 } table[PROPERTIES] = {
     [PROPERTY_REPEAT] = {"same bits again", hold_repeat},
     [PROPERTY_WORKSPACE] = {"any workspace", hold_workspace},
@@ -380,21 +391,18 @@ static const struct {
     [PROPERTY_SHIFT] = {"constant in the scores", hold_shift},
     [PROPERTY_LAYOUT] = {"layout", hold_layout},
     [PROPERTY_HALVES] = {"two halves", hold_halves},
+    [PROPERTY_COMPANY] = {"any company", hold_company},
+    [PROPERTY_DECODED] = {"decoded alone", hold_decoded},
 };
 
 const char *property_name(property property) { return table[property].name; }
 
-bool properties_hold(properties *all, const attn_variant *variant, unsigned wanted, int threads,
-                     property_verdict *verdict, char *why, size_t why_size) {
+bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, property_verdict *verdict,
+                     char *why, size_t why_size) {
   *verdict = (property_verdict){0};
-  measurement t = {.all = all,
-                   .variant = variant,
-                   .threads = threads,
-                   .verdict = verdict,
-                   .had_memory = true,
-                   .why = why,
-                   .why_size = why_size};
-  if (all->row_count == 0 || !run_original(&t, threads, POISON)) return t.had_memory;
+  check t = {
+      .all = all, .setup = *setup, .verdict = verdict, .had_memory = true, .why = why, .why_size = why_size};
+  if (all->row_count == 0 || !run_original(&t, setup->threads, RUN_POISONED)) return t.had_memory;
   t.bits = inputs_outputs_checksum(all->original);
   for (int n = 0; n < PROPERTIES && t.had_memory && !verdict->failed; n++) {
     if (!(wanted >> n & 1)) continue;

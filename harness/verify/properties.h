@@ -4,6 +4,7 @@
 #define ATTN_HARNESS_PROPERTIES_H
 
 #include "property_inputs.h"
+#include "run/runner.h"
 
 /* Bits where the two results must be the same bits; bound where each may be off by its own error bound, in the
  * probabilistic form. */
@@ -22,6 +23,8 @@ typedef enum property {
   PROPERTY_SHIFT,   /* bound: one constant added to all scores of a row; the log-sum-exp moves by it */
   PROPERTY_LAYOUT,  /* bits: [B, H, T, D] and [B, T, H, D] */
   PROPERTY_HALVES,  /* bound: two halves of the keys, merged by their log-sum-exps */
+  PROPERTY_COMPANY, /* bits: one key/value head of one entry alone; where ATTN_BATCH_INVARIANT is promised */
+  PROPERTY_DECODED, /* bits: a query alone; where ATTN_DECODE_INVARIANT is promised */
   PROPERTIES
 } property;
 
@@ -44,7 +47,7 @@ typedef struct property_verdict {
 /* Holds a variant that solves the problem to those properties of `wanted` that say something of it. In every run
  * outputs and workspace are poisoned before, and guards and inputs must be untouched after it. Stops at the
  * first failure. False, with the reason in words, when memory cannot be had. */
-bool properties_hold(properties *prepared, const attn_variant *variant, unsigned wanted, int threads,
-                     property_verdict *verdict, char *why, size_t why_size);
+bool properties_hold(properties *prepared, const run_setup *setup, unsigned wanted, property_verdict *verdict,
+                     char *why, size_t why_size);
 
 #endif

@@ -8,17 +8,19 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "problem/types.h"
+#include "reference/reference.h"
 
 enum { SAMPLED_ROWS = 24 };
 
-/* Which key/value row, and which head, of the original a row of the copy is. */
-typedef struct key_map {
+/* What of the original a copy holds: from this entry, head, query and key on. */
+typedef struct source {
+  int64_t entry, query_head, kv_head, query, key;
   int64_t group;        /* heads of the copy to one key/value head of the original */
-  int64_t first;        /* key 0 of the copy */
   const int64_t *order; /* or: each key of the copy; NULL: one after the other */
-} key_map;
+} source;
 
-static const key_map same_keys = {1, 0, NULL};
+static const source whole = {.group = 1};
 
 static uint64_t draw(const properties *all, uint64_t purpose, uint64_t n) {
   return random_bits(random_mixed(all->original->workload.seed) + purpose, n);
@@ -29,68 +31,60 @@ static uint64_t draw(const properties *all, uint64_t purpose, uint64_t n) {
 /* The copies are ours to change. */
 static float *floats(const void *data) { return (float *)(uintptr_t)data; }
 
-static float *row_at(const void *data, const attn_strides *s, int64_t b, int64_t h, int64_t i) {
+static float *row_at(const void *data, const attn_layout *s, int64_t b, int64_t h, int64_t i) {
   return floats(data) + b * s->batch + h * s->head + i * s->position;
 }
 
-static int64_t key_of(const key_map *map, int64_t j) { return map->order ? map->order[j] : map->first + j; }
+static int64_t key_of(const source *from, int64_t j) { return from->order ? from->order[j] : from->key + j; }
 
-static void copy_queries(const properties *all, inputs *to, bool alone) {
-  const attn_problem *p = &to->problem, *from = &all->original->problem;
-  for (int64_t b = 0; b < p->batch; b++)
-    for (int64_t h = 0; h < p->query_heads; h++)
-      for (int64_t i = 0; i < p->query_length; i++)
-        memcpy(row_at(to->tensors.query, &p->query, b, h, i),
-               row_at(all->original->tensors.query, &from->query, b, alone ? all->lone_head : h, i),
-               (size_t)p->head_dim * sizeof(float));
+/* Where an index of the copy lies on an axis of the original, by the letter that tensors.h has for it. */
+static int64_t original_index(const source *from, char axis, int64_t n) {
+  switch (axis) {
+    case 'B': return from->entry + n;
+    case 'H': return from->query_head + n;
+    case 'K': return from->kv_head + n / from->group;
+    case 'q': return from->query + n;
+    case 'k': return key_of(from, n);
+    default: return n;
+  }
 }
 
-static void copy_keys(const properties *all, inputs *to, const key_map *map, bool alone) {
-  const attn_problem *p = &to->problem, *from = &all->original->problem;
-  const attn_tensors *given = &all->original->tensors;
-  const int64_t lone = alone ? all->lone_head / (from->query_heads / from->kv_heads) : 0;
-  for (int64_t b = 0; b < p->batch; b++)
-    for (int64_t h = 0; h < p->kv_heads; h++)
-      for (int64_t j = 0; j < p->key_length; j++) {
-        const int64_t head = alone ? lone : h / map->group, key = key_of(map, j);
-        memcpy(row_at(to->tensors.key, &p->key, b, h, j), row_at(given->key, &from->key, b, head, key),
-               (size_t)p->head_dim * sizeof(float));
-        memcpy(row_at(to->tensors.value, &p->value, b, h, j),
-               row_at(given->value, &from->value, b, head, key), (size_t)p->value_dim * sizeof(float));
+/* One input of the copy. Axes that it does not vary over are written once for each place on them, with the same
+ * numbers. */
+static void copy_tensor(const properties *all, inputs *to, tensor_id id, const source *from) {
+  const attn_layout *in = tensor_layout(&to->problem, id), *out = tensor_layout(&all->original->problem, id);
+  const char *axes = tensor_table[id].axes;
+  const tensor_shape shape = tensor_shape_of(&to->problem, id);
+  const size_t bytes = element_type_of(in->type)->bytes;
+  char *copy = (char *)(uintptr_t)tensor_data(&to->tensors, id);
+  const char *given = tensor_data(&all->original->tensors, id);
+  for (int64_t b = 0; b < shape.batch; b++)
+    for (int64_t h = 0; h < shape.heads; h++)
+      for (int64_t n = 0; n < shape.length; n++) {
+        char *row = copy + (b * in->batch + h * in->head + n * in->position) * (int64_t)bytes;
+        const char *given_row = given + (original_index(from, axes[0], b) * out->batch +
+                                         original_index(from, axes[1], h) * out->head +
+                                         original_index(from, axes[2], n) * out->position) *
+                                            (int64_t)bytes;
+        if (axes[3] != 'k') memcpy(row, given_row, (size_t)shape.width * bytes);
+        for (int64_t x = 0; axes[3] == 'k' && x < shape.width; x++)
+          memcpy(row + x * (int64_t)bytes, given_row + original_index(from, axes[3], x) * (int64_t)bytes,
+                 bytes);
       }
 }
 
-/* Axes that a mask or bias does not vary over are written once for each place on them, with the same numbers. */
-static void copy_mask_and_bias(const properties *all, inputs *to, const key_map *map, bool alone) {
-  const attn_problem *p = &to->problem, *from = &all->original->problem;
-  const attn_tensors *given = &all->original->tensors;
-  if (!p->has_mask && !p->has_bias) return;
-  for (int64_t b = 0; b < p->batch; b++)
-    for (int64_t h = 0; h < p->query_heads; h++)
-      for (int64_t i = 0; i < p->query_length; i++) {
-        const int64_t head = alone ? all->lone_head : h;
-        uint8_t *mask = (uint8_t *)(uintptr_t)to->tensors.mask + b * p->mask.batch + h * p->mask.head +
-                        i * p->mask.position;
-        const uint8_t *given_mask =
-            given->mask + b * from->mask.batch + head * from->mask.head + i * from->mask.position;
-        float *bias = row_at(to->tensors.bias, &p->bias, b, h, i);
-        const float *given_bias = row_at(given->bias, &from->bias, b, head, i);
-        for (int64_t j = 0; j < p->key_length; j++) {
-          if (p->has_mask) mask[j] = given_mask[key_of(map, j)];
-          if (p->has_bias) bias[j] = given_bias[key_of(map, j)];
-        }
-      }
+static void copy_inputs(const properties *all, inputs *to, const source *from) {
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type) copy_tensor(all, to, id, from);
 }
 
 /* Until finish the inputs may be changed further. */
-static bool begin(properties *all, altered_kind kind, const workload *w, const key_map *map, char *why,
+static bool begin(properties *all, altered_kind kind, const workload *w, const source *from, char *why,
                   size_t why_size) {
   altered *made = &all->of[kind];
   if (!inputs_create(&made->inputs, w, false, why, why_size)) return false;
   made->made = true;
-  copy_queries(all, &made->inputs, kind == ALONE);
-  copy_keys(all, &made->inputs, map, kind == ALONE);
-  copy_mask_and_bias(all, &made->inputs, map, kind == ALONE);
+  copy_inputs(all, &made->inputs, from);
   return true;
 }
 
@@ -101,15 +95,15 @@ static bool finish(properties *all, altered_kind kind, bool with_bounds, char *w
          expected_solve_rows(&made->expected, &made->inputs, all->rows, all->row_count, why, why_size);
 }
 
-static bool make(properties *all, altered_kind kind, const workload *w, const key_map *map, bool with_bounds,
+static bool make(properties *all, altered_kind kind, const workload *w, const source *from, bool with_bounds,
                  char *why, size_t why_size) {
-  return begin(all, kind, w, map, why, why_size) && finish(all, kind, with_bounds, why, why_size);
+  return begin(all, kind, w, from, why, why_size) && finish(all, kind, with_bounds, why, why_size);
 }
 
 /* ---- What the properties change ---- */
 
 static bool make_front(properties *all, char *why, size_t why_size) {
-  return begin(all, AT_THE_FRONT, &all->original->workload, &same_keys, why, why_size) &&
+  return begin(all, AT_THE_FRONT, &all->original->workload, &whole, why, why_size) &&
          inputs_move_to_front(&all->of[AT_THE_FRONT].inputs, why, why_size) &&
          finish(all, AT_THE_FRONT, false, why, why_size);
 }
@@ -117,7 +111,7 @@ static bool make_front(properties *all, char *why, size_t why_size) {
 static bool make_ones(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
   w.epsilon = 0;
-  if (!begin(all, ONES, &w, &same_keys, why, why_size)) return false;
+  if (!begin(all, ONES, &w, &whole, why, why_size)) return false;
   const inputs *in = &all->of[ONES].inputs;
   const attn_problem *p = &in->problem;
   for (int64_t b = 0; b < p->batch; b++)
@@ -131,7 +125,7 @@ static bool sees(const inputs *in, int64_t b, int64_t h, int64_t i, int64_t j) {
   const attn_problem *p = &in->problem;
   const attn_range range = attn_visible_keys(p, b, i);
   if (j < range.first || j >= range.end) return false;
-  return !p->has_mask ||
+  return !p->mask.type ||
          in->tensors.mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j] != 0;
 }
 
@@ -190,7 +184,7 @@ static bool make_hidden(properties *all, int set, char *why, size_t why_size) {
   bool had_memory = chosen && all->untouched[set];
   if (had_memory && choose_hidden(all, set, chosen) &&
       find_untouched(all->original, chosen, all->untouched[set])) {
-    had_memory = begin(all, HIDDEN_KEYS + set, &all->original->workload, &same_keys, why, why_size);
+    had_memory = begin(all, HIDDEN_KEYS + set, &all->original->workload, &whole, why, why_size);
     if (had_memory) {
       overwrite(&all->of[HIDDEN_KEYS + set].inputs, chosen, numbers[set]);
       had_memory = finish(all, HIDDEN_KEYS + set, false, why, why_size);
@@ -200,28 +194,30 @@ static bool make_hidden(properties *all, int set, char *why, size_t why_size) {
   return had_memory;
 }
 
-/* Linear attention knows no limit on the left. */
+/* Without scores there is no limit on the left. */
 static bool make_bands(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
   w.left = w.right = ATTN_UNLIMITED;
   w.offset = 0;
   w.has_offsets = false;
-  if (!make(all, FULL, &w, &same_keys, false, why, why_size)) return false;
+  if (!make(all, FULL, &w, &whole, false, why, why_size)) return false;
   w.right = w.key_length - 1 + (int64_t)(draw(all, 3, 0) % 2);
-  if (w.function == ATTN_SOFTMAX) w.left = w.query_length - 1 + (int64_t)(draw(all, 3, 1) % 2);
-  return make(all, WIDE, &w, &same_keys, false, why, why_size);
+  if (reference_function_of(w.function)->has_scores)
+    w.left = w.query_length - 1 + (int64_t)(draw(all, 3, 1) % 2);
+  return make(all, WIDE, &w, &whole, false, why, why_size);
 }
 
 static bool make_groups(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
-  const key_map map = {w.query_heads / w.kv_heads, 0, NULL};
+  const source repeated = {.group = w.query_heads / w.kv_heads};
+  const source alone = {.query_head = all->lone_head, .kv_head = all->lone_head / repeated.group, .group = 1};
   if (w.query_heads == 1) return true;
-  if (map.group > 1) {
+  if (repeated.group > 1) {
     w.kv_heads = w.query_heads;
-    if (!make(all, REPEATED, &w, &map, false, why, why_size)) return false;
+    if (!make(all, REPEATED, &w, &repeated, false, why, why_size)) return false;
   }
   w.query_heads = w.kv_heads = 1;
-  return make(all, ALONE, &w, &same_keys, false, why, why_size);
+  return make(all, ALONE, &w, &alone, false, why, why_size);
 }
 
 static bool make_order(properties *all, char *why, size_t why_size) {
@@ -230,14 +226,14 @@ static bool make_order(properties *all, char *why, size_t why_size) {
   w.offset = 0;
   w.has_offsets = w.has_lengths = false;
   int64_t *order = malloc(((size_t)w.key_length + 1) * sizeof *order);
-  bool had_memory = order && make(all, PLAIN, &w, &same_keys, true, why, why_size);
+  bool had_memory = order && make(all, PLAIN, &w, &whole, true, why, why_size);
   for (int64_t j = 0; had_memory && j < w.key_length; j++) { /* Fisher and Yates */
     const int64_t other = (int64_t)(draw(all, 4, (uint64_t)j) % (uint64_t)(j + 1));
     if (other < j) order[j] = order[other];
     order[other] = j;
   }
-  const key_map map = {1, 0, order};
-  had_memory = had_memory && make(all, REORDERED, &w, &map, true, why, why_size);
+  const source reordered = {.group = 1, .order = order};
+  had_memory = had_memory && make(all, REORDERED, &w, &reordered, true, why, why_size);
   free(order);
   return had_memory;
 }
@@ -279,8 +275,8 @@ static void shift_keys(const properties *all, const inputs *level, const inputs 
 
 static bool make_shift(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
-  if (w->function == ATTN_LINEAR || (w->softcap > 0 && !w->bias.present)) return true;
-  if (!begin(all, LEVEL, w, &same_keys, why, why_size) || !begin(all, SHIFTED, w, &same_keys, why, why_size))
+  if (!reference_function_of(w->function)->has_scores || (w->softcap > 0 && !w->bias.present)) return true;
+  if (!begin(all, LEVEL, w, &whole, why, why_size) || !begin(all, SHIFTED, w, &whole, why, why_size))
     return false;
   (w->bias.present ? shift_bias : shift_keys)(all, &all->of[LEVEL].inputs, &all->of[SHIFTED].inputs,
                                               all->shifts);
@@ -290,9 +286,9 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
 static bool make_layouts(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
   w.layout = LAYOUT_BHTD;
-  if (!make(all, BY_HEADS, &w, &same_keys, false, why, why_size)) return false;
+  if (!make(all, BY_HEADS, &w, &whole, false, why, why_size)) return false;
   w.layout = LAYOUT_BTHD;
-  return make(all, BY_POSITIONS, &w, &same_keys, false, why, why_size);
+  return make(all, BY_POSITIONS, &w, &whole, false, why, why_size);
 }
 
 /* The first `keys` keys from `first` on. */
@@ -312,17 +308,52 @@ static workload cut(const workload *whole, int64_t first, int64_t keys) {
   return w;
 }
 
+/* One key/value head of one entry, with the query heads that share it: all that the bits of their rows may depend
+ * on. */
+static bool make_isolated(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  const int64_t group = w.query_heads / w.kv_heads;
+  all->isolated_entry = (int64_t)(draw(all, 9, 0) % (uint64_t)w.batch);
+  all->isolated_head = (int64_t)(draw(all, 9, 1) % (uint64_t)w.kv_heads);
+  const source from = {.entry = all->isolated_entry,
+                       .query_head = all->isolated_head * group,
+                       .kv_head = all->isolated_head,
+                       .group = 1};
+  if (w.batch == 1 && w.kv_heads == 1) return true;
+  w.batch = w.kv_heads = 1;
+  w.query_heads = group;
+  if (w.has_offsets) w.offsets[0] = w.offsets[all->isolated_entry];
+  if (w.has_lengths) w.lengths[0] = w.lengths[all->isolated_entry];
+  return make(all, ISOLATED, &w, &from, false, why, why_size);
+}
+
+/* One query position, as it is decoded. */
+static bool make_decoded(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  if (w.query_length == 1) return true;
+  all->decoded_query = (int64_t)(draw(all, 10, 0) % (uint64_t)w.query_length);
+  const source from = {.query = all->decoded_query, .group = 1};
+  w.query_length = 1;
+  w.offset += all->decoded_query;
+  if (w.offset > ATTN_FARTHEST) return true;
+  for (int64_t b = 0; w.has_offsets && b < w.batch; b++) {
+    w.offsets[b] += all->decoded_query;
+    if (w.offsets[b] > ATTN_FARTHEST) return true;
+  }
+  return make(all, DECODED, &w, &from, false, why, why_size);
+}
+
 static bool make_halves(properties *all, char *why, size_t why_size) {
-  const workload *whole = &all->original->workload;
-  if (whole->function == ATTN_LINEAR || whole->key_length < 2) return true;
-  const int64_t first = 1 + (int64_t)(draw(all, 7, 0) % (uint64_t)(whole->key_length - 1));
-  const workload before = cut(whole, 0, first), behind = cut(whole, first, whole->key_length - first);
-  const key_map map = {1, first, NULL};
+  const workload *w = &all->original->workload;
+  if (!reference_function_of(w->function)->has_scores || w->key_length < 2) return true;
+  const int64_t first = 1 + (int64_t)(draw(all, 7, 0) % (uint64_t)(w->key_length - 1));
+  const workload before = cut(w, 0, first), behind = cut(w, first, w->key_length - first);
+  const source rest = {.key = first, .group = 1};
   if (behind.offset < -ATTN_FARTHEST) return true;
-  for (int64_t b = 0; b < whole->batch; b++)
-    if (whole->has_offsets && behind.offsets[b] < -ATTN_FARTHEST) return true;
-  return make(all, FIRST_HALF, &before, &same_keys, true, why, why_size) &&
-         make(all, SECOND_HALF, &behind, &map, true, why, why_size);
+  for (int64_t b = 0; b < w->batch; b++)
+    if (w->has_offsets && behind.offsets[b] < -ATTN_FARTHEST) return true;
+  return make(all, FIRST_HALF, &before, &whole, true, why, why_size) &&
+         make(all, SECOND_HALF, &behind, &rest, true, why, why_size);
 }
 
 /* ---- The original's rows ---- */
@@ -332,7 +363,7 @@ static void find_least_and_most(properties *all, int64_t r) {
   const attn_problem *p = &in->problem;
   const row_place at = row_place_of(p, all->rows[r]);
   float *least = all->least + r * p->value_dim, *most = all->most + r * p->value_dim;
-  const float *bias = p->has_bias ? row_at(in->tensors.bias, &p->bias, at.b, at.h, at.i) : NULL;
+  const float *bias = p->bias.type ? row_at(in->tensors.bias, &p->bias, at.b, at.h, at.i) : NULL;
   for (int64_t e = 0; e < p->value_dim; e++) least[e] = most[e] = NAN;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!sees(in, at.b, at.h, at.i, j) || (bias && bias[j] == -INFINITY)) continue;
@@ -342,8 +373,8 @@ static void find_least_and_most(properties *all, int64_t r) {
       most[e] = fmaxf(most[e], value[e]);
     }
   }
-  /* With an epsilon the weights of linear attention sum to less than one. */
-  if (p->function == ATTN_LINEAR)
+  /* With an epsilon the weights sum to less than one. */
+  if (!reference_function_of(p->function)->has_scores)
     for (int64_t e = 0; e < p->value_dim; e++) {
       least[e] = fminf(least[e], 0);
       most[e] = fmaxf(most[e], 0);
@@ -378,7 +409,8 @@ static bool make_all(properties *all, char *why, size_t why_size) {
   return make_front(all, why, why_size) && make_ones(all, why, why_size) && make_bands(all, why, why_size) &&
          make_groups(all, why, why_size) && make_order(all, why, why_size) &&
          make_shift(all, why, why_size) && make_layouts(all, why, why_size) &&
-         make_halves(all, why, why_size);
+         make_halves(all, why, why_size) && make_isolated(all, why, why_size) &&
+         make_decoded(all, why, why_size);
 }
 
 properties *properties_prepare(inputs *in, const expected *known, char *why, size_t why_size) {

@@ -23,6 +23,8 @@ typedef enum altered_kind {
   BY_POSITIONS,                             /* [B, T, H, D] */
   FIRST_HALF,
   SECOND_HALF,
+  ISOLATED, /* one key/value head of one entry, with its query heads */
+  DECODED,  /* one query position */
   ALTERED
 } altered_kind;
 
@@ -47,6 +49,7 @@ typedef struct properties {
 
   bool *untouched[SETS_OF_HIDDEN_KEYS]; /* [B H Tq]: rows that see no key that was overwritten */
   int64_t lone_head;
+  int64_t isolated_entry, isolated_head, decoded_query;
   altered of[ALTERED];
 } properties;
 

@@ -9,6 +9,8 @@
 
 #include "base/interrupt.h"
 #include "base/timer.h"
+#include "problem/check.h"
+#include "problem/features.h"
 
 typedef struct shrinking {
   failing best;
@@ -32,7 +34,7 @@ static bool take(shrinking *s, const failing *candidate) {
   char why[8];
   if (is_over(s) || is_same(candidate, &s->best)) return false;
   const attn_problem problem = workload_problem(&candidate->workload);
-  if (!attn_check_problem(&problem, why, sizeof why)) return false;
+  if (!check_problem(&problem, why, sizeof why)) return false;
   s->tries++;
   if (!s->fails(candidate, s->context)) return false;
   s->best = *candidate;
@@ -41,65 +43,39 @@ static bool take(shrinking *s, const failing *candidate) {
 
 /* ---- parts that can be left out ---- */
 
-enum {
-  THE_WEIGHTS,
-  THE_LSE,
-  THE_BIAS,
-  THE_MASK,
-  BIAS_BATCH,
-  BIAS_HEAD,
-  BIAS_QUERY,
-  MASK_BATCH,
-  MASK_HEAD,
-  MASK_QUERY,
-  THE_SOFTCAP,
-  THE_SCALE,
-  THE_EPSILON,
-  THE_LAYOUT,
-  THE_LENGTHS,
-  THE_OFFSETS,
-  THE_BAND,
-  LEFT_LIMIT,
-  RIGHT_LIMIT,
-  THE_OFFSET,
-  THE_GROUPS,
-  THE_SEED,
-  THE_THREADS,
-  PARTS
-};
+enum { LEFT_LIMIT, RIGHT_LIMIT, THE_OFFSET, THE_GROUPS, THE_LAYOUT, THE_SEED, THE_THREADS, PARTS };
 
 static void leave_out(int part, failing *from) {
   workload *w = &from->workload;
   const workload usual = workload_default();
   switch (part) {
-    case THE_WEIGHTS: w->wants_weights = false; break;
-    case THE_LSE: w->wants_lse = false; break;
-    case THE_BIAS: w->bias = (workload_axes){0}; break;
-    case THE_MASK: w->mask = (workload_axes){0}; break;
-    case BIAS_BATCH: w->bias.batch = false; break;
-    case BIAS_HEAD: w->bias.head = false; break;
-    case BIAS_QUERY: w->bias.query = false; break;
-    case MASK_BATCH: w->mask.batch = false; break;
-    case MASK_HEAD: w->mask.head = false; break;
-    case MASK_QUERY: w->mask.query = false; break;
-    case THE_SOFTCAP: w->softcap = 0; break;
-    case THE_SCALE: w->scale = usual.scale; break;
-    case THE_EPSILON: w->epsilon = usual.epsilon; break;
-    case THE_LAYOUT: w->layout = usual.layout; break;
-    case THE_LENGTHS: w->has_lengths = false; break;
-    case THE_OFFSETS: w->has_offsets = false; break;
-    case THE_BAND: w->left = w->right = ATTN_UNLIMITED, w->offset = 0, w->has_offsets = false; break;
     case LEFT_LIMIT: w->left = ATTN_UNLIMITED; break;
     case RIGHT_LIMIT: w->right = ATTN_UNLIMITED; break;
     case THE_OFFSET: w->offset = 0; break;
     case THE_GROUPS: w->query_heads = w->kv_heads; break;
-    case THE_SEED: w->seed = usual.seed; break;
+    case THE_LAYOUT: w->layout = usual.layout; break;
+    case THE_SEED: w->seed = usual.seed, w->names_seed = false; break;
     default: assert(part == THE_THREADS); from->threads = 1;
   }
 }
 
+/* A feature as a whole, and then each axis that it varies over. */
+static bool leave_out_feature(shrinking *s, const feature_row *feature) {
+  failing candidate = s->best;
+  feature_leave_out(feature, &candidate.workload);
+  bool changed = take(s, &candidate);
+  for (int axis = 0; feature->axes && axis < 3; axis++) {
+    candidate = s->best;
+    workload_axes *axes = feature_axes(feature, &candidate.workload);
+    *(axis == 0 ? &axes->batch : axis == 1 ? &axes->head : &axes->query) = false;
+    changed |= take(s, &candidate);
+  }
+  return changed;
+}
+
 static bool leave_out_parts(shrinking *s) {
   bool changed = false;
+  for (int n = FEATURES - 1; n >= 0; n--) changed |= leave_out_feature(s, &feature_table[n]);
   for (int part = 0; part < PARTS; part++) {
     failing candidate = s->best;
     leave_out(part, &candidate);

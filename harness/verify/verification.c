@@ -2,17 +2,18 @@
 #include "verification.h"
 
 #include <inttypes.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/crash.h"
 #include "base/timer.h"
+#include "problem/check.h"
 
 /* One problem on its way through the variants. */
 typedef struct case_run {
-  inputs inputs;
-  expected expected;
+  inputs *inputs;
+  const expected *expected;
   char name[WORKLOAD_NAME_BYTES];
   const char *isa; /* forced at the moment, or NULL */
   int threads;
@@ -25,20 +26,6 @@ static bool is_asked_for(const verify_options *options, const char *name) {
   for (size_t n = 0; n < options->variant_count; n++)
     if (strcmp(options->variant_names[n], name) == 0) return true;
   return !options->variant_names || options->variant_count == 0;
-}
-
-/* The table that a variant came in. */
-static const attn_table *table_of(const variant_list *list, const attn_variant *variant) {
-  for (size_t t = 0; t < list->table_count; t++)
-    for (uint32_t n = 0; n < list->tables[t]->count; n++)
-      if (list->tables[t]->variants[n] == variant) return list->tables[t];
-  return NULL;
-}
-
-static const char *const *instruction_sets_of(const variant_list *list, const attn_variant *variant) {
-  static const char *const none[] = {NULL};
-  const attn_table *table = table_of(list, variant);
-  return table && table->instruction_sets ? table->instruction_sets() : none;
 }
 
 static void count_skip(variant_verdicts *to, const char *reason) {
@@ -67,27 +54,32 @@ static void count_failure(variant_verdicts *to, const case_run *at, int threads,
   entry->threads = threads;
 }
 
+static run_setup setup_of(const variant_verdicts *to, const case_run *at, int threads) {
+  return (run_setup){
+      .variant = to->variant, .origin = to->origin, .isa = at->isa, .threads = threads, .problem = at->name};
+}
+
 /* Runs again with another number of threads, which must give the same bits. */
 static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_t bits, char *why,
                         size_t why_size) {
   if (threads == at->threads) return true;
   verdict result;
-  if (!verify_run_against(to->variant, &at->inputs, &at->expected, threads, &result, why, why_size))
-    return false;
+  const run_setup setup = setup_of(to, at, threads);
+  if (!verify_run_against(&setup, at->inputs, at->expected, &result, why, why_size)) return false;
   char problem[128];
   snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
            threads == 1 ? "" : "s", at->threads);
   if (!result.passed)
     count_failure(to, at, threads, result.problem);
-  else if (inputs_outputs_checksum(&at->inputs) != bits)
+  else if (inputs_outputs_checksum(at->inputs) != bits)
     count_failure(to, at, at->threads, problem);
   return true;
 }
 
 static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_t why_size) {
   property_verdict verdict;
-  if (!properties_hold(at->properties, to->variant, PROPERTIES_ALL, at->threads, &verdict, why, why_size))
-    return false;
+  const run_setup setup = setup_of(to, at, at->threads);
+  if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size)) return false;
   to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
   if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
   return true;
@@ -96,39 +88,32 @@ static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_
 /* Under the instruction set that at->isa names. */
 static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, char *why, size_t why_size) {
   verdict result;
-  if (at->isa)
-    setenv("ATTN_ISA", at->isa, 1);
-  else
-    unsetenv("ATTN_ISA");
-  crash_context(to->variant->name, at->name, to->origin, at->isa, at->threads);
+  const run_setup setup = setup_of(to, at, at->threads);
   const int64_t failed = to->failed;
-  bool ran = verify_run_against(to->variant, &at->inputs, &at->expected, at->threads, &result, why, why_size);
-  if (ran) {
-    to->cases++;
-    to->rows += result.rows_checked;
-    to->rows_total += result.rows_total;
-    count_worst(&to->bound, result.bound_share, at->isa, at->name);
-    count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
-    if (!tightness_add(&to->tightness, at->inputs.workload.fill, &result)) {
-      snprintf(why, why_size, "no memory for the results");
-      ran = false;
-    }
-    if (!result.passed) count_failure(to, at, at->threads, result.problem);
+  if (!verify_run_against(&setup, at->inputs, at->expected, &result, why, why_size)) return false;
+  to->cases++;
+  to->rows += result.rows_checked;
+  to->rows_total += result.rows_total;
+  count_worst(&to->bound, result.bound_share, at->isa, at->name);
+  count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
+  if (!result.passed) count_failure(to, at, at->threads, result.problem);
+  if (!tightness_add(&to->tightness, at->inputs->workload.fill, &result)) {
+    snprintf(why, why_size, "no memory for the results");
+    return false;
   }
-  const uint64_t bits = inputs_outputs_checksum(&at->inputs);
-  if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_1))
-    ran = repeat_case(to, at, 1, bits, why, why_size);
+  bool ran = true;
+  const uint64_t bits = inputs_outputs_checksum(at->inputs);
+  if (to->failed == failed && (at->wanted & REPEAT_WITH_1)) ran = repeat_case(to, at, 1, bits, why, why_size);
   if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_3))
     ran = repeat_case(to, at, 3, bits, why, why_size);
   if (ran && to->failed == failed && with_properties) ran = hold_properties(to, at, why, why_size);
-  crash_context(NULL, NULL, NULL, NULL, 0);
   return ran;
 }
 
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
   const char *const *sets = to->instruction_sets;
-  const char *reason = attn_unsupported(to->variant, &at->inputs.problem);
+  const char *reason = runner_refusal(to->variant, &at->inputs->problem);
   bool ran = true, held = false;
   size_t set_count = 0;
   while (sets[set_count]) set_count++;
@@ -161,9 +146,9 @@ static int64_t affordable_rows(const workload *w) {
 static bool anyone_solves(const variant_verdicts *verification, size_t count, const workload *w) {
   const attn_problem problem = workload_problem(w);
   char reason[8];
-  if (!attn_check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
+  if (!check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
   for (size_t n = 0; n < count; n++)
-    if (!attn_unsupported(verification[n].variant, &problem)) return true;
+    if (!runner_refusal(verification[n].variant, &problem)) return true;
   return false;
 }
 
@@ -178,40 +163,49 @@ static bool run_with_properties(verification *all, case_run *at, char *why, size
   const double start = wall_seconds();
   at->turn = at->wanted & HOLD_PROPERTIES ? -1 : all->properties_problems;
   all->properties_problems++;
-  at->properties = properties_prepare(&at->inputs, &at->expected, why, why_size);
+  at->properties = properties_prepare(at->inputs, at->expected, why, why_size);
   const bool ran = at->properties && run_variants(all, at, why, why_size);
   if (at->properties) properties_destroy(at->properties);
   all->properties_seconds += wall_seconds() - start;
   return ran;
 }
 
-static bool prepare_and_run(verification *all, case_run *at, const workload *w, char *why, size_t why_size) {
+/* Of these, those that ask for properties are held to them where that does not take too long. */
+static bool run_solved(verification *all, case_run *at, char *why, size_t why_size) {
   const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
-  const bool held = wanted && properties_can_be_held(w);
+  const bool held = wanted && properties_can_be_held(&at->inputs->workload);
   all->properties_too_large += wanted && !held;
-  if (!inputs_create(&at->inputs, w, false, why, why_size)) return false;
-  bool ran = expected_solve(&at->expected, &at->inputs, affordable_rows(w), why, why_size);
-  if (ran) {
-    ran = (held ? run_with_properties : run_variants)(all, at, why, why_size);
-    expected_destroy(&at->expected);
-  }
-  inputs_destroy(&at->inputs);
-  return ran;
+  return (held ? run_with_properties : run_variants)(all, at, why, why_size);
 }
 
 bool verification_run(verification *all, const workload *w, int threads, unsigned wanted, char *why,
                       size_t why_size) {
-  case_run at = {.threads = threads, .wanted = wanted};
-  workload_name(w, at.name);
   if (!anyone_solves(all->of, all->count, w)) {
     const attn_problem problem = workload_problem(w);
     for (size_t n = 0; n < all->count; n++)
-      count_skip(&all->of[n], attn_unsupported(all->of[n].variant, &problem));
+      count_skip(&all->of[n], runner_refusal(all->of[n].variant, &problem));
     return true;
   }
-  const bool ran = prepare_and_run(all, &at, w, why, why_size);
-  unsetenv("ATTN_ISA");
+  inputs inputs;
+  expected known;
+  case_run at = {.inputs = &inputs, .expected = &known, .threads = threads, .wanted = wanted};
+  workload_name(w, at.name);
+  if (!inputs_create(&inputs, w, false, why, why_size)) return false;
+  bool ran = expected_solve(&known, &inputs, affordable_rows(w), why, why_size);
+  if (ran) {
+    ran = run_solved(all, &at, why, why_size);
+    expected_destroy(&known);
+  }
+  inputs_destroy(&inputs);
   return ran;
+}
+
+bool verification_run_case(verification *all, inputs *inputs, const expected *known, const char *name,
+                           int threads, char *why, size_t why_size) {
+  case_run at = {
+      .inputs = inputs, .expected = known, .threads = threads, .wanted = REPEAT_WITH_1 | REPEAT_WITH_3};
+  snprintf(at.name, sizeof at.name, "%s", name);
+  return run_variants(all, &at, why, why_size);
 }
 
 /* "; skipped 12: computes softmax attention (9), ..." */
@@ -226,7 +220,10 @@ static void print_skipped(const variant_verdicts *of, FILE *out) {
 
 void failure_print_command(const failure *entry, const char *variant, const verify_options *options,
                            FILE *out) {
-  fprintf(out, "attnbench verify --variant %s --problem '%s'", variant, entry->workload);
+  if (options->cases)
+    fprintf(out, "attnbench verify --variant %s --cases '%s'", variant, options->cases);
+  else
+    fprintf(out, "attnbench verify --variant %s --problem '%s'", variant, entry->workload);
   if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
   fprintf(out, " --threads %d", entry->threads);
   for (size_t n = 0; n < options->plugin_count; n++) fprintf(out, " --plugin '%s'", options->plugins[n]);
@@ -246,7 +243,8 @@ static void print_verdicts(const variant_verdicts *of, const verify_options *opt
   print_skipped(of, out);
   fputc('\n', out);
   for (int64_t n = 0; n < of->failed && n < VERDICT_FAILURES; n++) {
-    fprintf(out, "    FAILED: %s\n", of->failures[n].problem);
+    fprintf(out, "    FAILED: %s%s%s\n", options->cases ? of->failures[n].workload : "",
+            options->cases ? ": " : "", of->failures[n].problem);
     fprintf(out, "      reproduce: ");
     failure_print_command(&of->failures[n], of->variant->name, options, out);
     fputc('\n', out);
@@ -268,6 +266,9 @@ static void print_properties(const verification *all, FILE *out) {
 }
 
 void verification_print(const verification *all, FILE *out) {
+  if (omp_get_num_procs() == 1)
+    fprintf(out,
+            "There is one processor here: threads take turns on it, and races between them may not show.\n");
   fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
   fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
   for (size_t n = 0; n < all->count; n++) print_verdicts(&all->of[n], all->options, out);
@@ -313,7 +314,7 @@ bool verification_create(verification *all, const variant_list *list, const veri
       all->of[all->count++] =
           (variant_verdicts){.variant = list->variants[n],
                              .origin = list->origins[n],
-                             .instruction_sets = instruction_sets_of(list, list->variants[n])};
+                             .instruction_sets = variant_list_instruction_sets_of(list, list->variants[n])};
   return all->of != NULL;
 }
 

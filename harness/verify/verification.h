@@ -51,10 +51,14 @@ enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2, HOLD_PROPERTIES = 4, HOLD_PROPERTIE
 bool verification_create(verification *verification, const variant_list *list, const verify_options *options);
 void verification_destroy(verification *verification);
 
-/* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. Sets
- * ATTN_ISA as it goes, and leaves it unset. */
+/* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. */
 bool verification_run(verification *verification, const workload *workload, int threads, unsigned wanted,
                       char *why, size_t why_size);
+
+/* The same with inputs whose rows are solved already, under a name of their own; the bits must be those of other
+ * numbers of threads. */
+bool verification_run_case(verification *verification, inputs *inputs, const expected *known,
+                           const char *name, int threads, char *why, size_t why_size);
 
 int64_t verification_cases(const verification *verification);
 int64_t verification_failed(const verification *verification);

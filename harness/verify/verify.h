@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "run/plugins.h"
+#include "run/runner.h"
 #include "expected.h"
 #include "problem/workload.h"
 
@@ -13,20 +14,25 @@
  * several runs on the same inputs solves them once and uses expected_compare. */
 void verify_outputs(const inputs *inputs, int64_t max_rows, verdict *verdict);
 
-/* Poisons outputs and workspace, runs the variant once, and checks outputs, guard canaries and that the
- * inputs are unchanged. False, with the reason in words, when memory cannot be had. */
-bool verify_run(const attn_variant *variant, inputs *inputs, int threads, int64_t max_rows, verdict *verdict,
-                char *why, size_t why_size);
+/* Runs the variant once, as runner_run does, and checks its outputs and that it did nothing that it may not. False,
+ * with the reason in words, when memory cannot be had. */
+bool verify_run(const run_setup *setup, inputs *inputs, int64_t max_rows, verdict *verdict, char *why,
+                size_t why_size);
 
 /* The same with rows that are solved already. */
-bool verify_run_against(const attn_variant *variant, inputs *inputs, const expected *expected, int threads,
-                        verdict *verdict, char *why, size_t why_size);
+bool verify_run_against(const run_setup *setup, inputs *inputs, const expected *known, verdict *verdict,
+                        char *why, size_t why_size);
+
+/* Holds what the last run of a batch wrote to the reference: every element is written, if inputs_poison_outputs came
+ * before the batch, and a row that sees what the batch changed, and another, are right. False when memory is short. */
+bool verify_batch(const run_batch *batch, verdict *verdict);
 
 typedef struct verify_options {
   const char *const *variant_names; /* NULL: all */
   size_t variant_count;
   const char *const *problems; /* workloads in words */
   size_t problem_count;        /* 0: grid and random sample */
+  const char *cases;           /* the folder of cases that the variants are held to instead, or NULL */
   const char *isa;             /* hold to this one; NULL: every one that each variant's table names */
   uint64_t seed;
   int64_t random_count; /* random problems for each variant */
@@ -36,8 +42,7 @@ typedef struct verify_options {
   size_t plugin_count;
 } verify_options;
 
-/* The subcommand: 0 when all passed, 1 when one failed, 2 when it could not run. Sets ATTN_ISA for the
- * variants as it goes, and leaves it unset. */
+/* The subcommand: 0 when all passed, 1 when one failed, 2 when it could not run. */
 int verify_all(const variant_list *list, const verify_options *options, FILE *out);
 
 #endif

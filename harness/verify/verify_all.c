@@ -23,12 +23,24 @@ static bool run_named(verification *all, char *why, size_t why_size) {
   return true;
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+/* The n-th of the grid and the sample, in an order in which neighbours lie far apart: a fault that only some kind of
+ * problem shows is found soon. Steps by the golden section, made coprime to the count. */
+static int64_t scattered(int64_t n, int64_t count) {
+  int64_t step = (int64_t)((double)count * 0.618) + 1;
+  while (greatest_divisor(step, count) != 1) step++;
+  return n * step % count;
+}
+
 static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
   /* Two in three problems run once more. */
   static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
   const verify_options *options = all->options;
   const int64_t grid = verify_grid_count();
-  for (int64_t n = 0; n < grid + options->random_count && !is_decided(all); n++) {
+  const int64_t count = grid + options->random_count;
+  for (int64_t place = 0; place < count && !is_decided(all); place++) {
+    const int64_t n = scattered(place, count);
     const workload w = n < grid ? verify_grid_problem(n) : random_problem(options->seed, n - grid);
     if (!verification_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
   }

@@ -11,7 +11,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "base/timer.h"
-#include "variants/attention.h"
+#include "run/runner.h"
 #include "numbers.h"
 
 enum { ROUNDS = 61, LENGTH = 65536, DIM = 128 };
@@ -35,15 +35,17 @@ static void compare(const attn_variant *variant, int heads, int kv_heads, const 
   problem.key_length = LENGTH;
   problem.head_dim = problem.value_dim = DIM;
   problem.left = problem.right = ATTN_UNLIMITED;
-  problem.query = problem.output = attn_packed(heads, 1, DIM);
-  problem.key = problem.value = attn_packed(kv_heads, LENGTH, DIM);
+  problem.query = problem.output = attn_packed(ATTN_FLOAT32, heads, 1, DIM);
+  problem.key = problem.value = attn_packed(ATTN_FLOAT32, kv_heads, LENGTH, DIM);
   float *query = numbers(rows), *key = numbers(cache), *value = numbers(cache), *output = numbers(rows);
-  float *workspace = numbers(variant->workspace_size(&problem, threads) / sizeof(float) + 1);
+  const run_setup setup = {.variant = variant, .threads = threads};
+  float *workspace = numbers(runner_workspace_bytes(&setup, &problem) / sizeof(float) + 1);
   const attn_tensors tensors = {.query = query, .key = key, .value = value, .output = output};
+  const attn_call call = runner_call(&setup, &problem, &tensors, workspace);
   double shares[ROUNDS], reads[ROUNDS];
   for (int r = 0; r < ROUNDS; r++) {
     const double start = wall_seconds();
-    variant->run(&problem, &tensors, workspace, threads);
+    runner_invoke(&call);
     const double run = wall_seconds() - start;
     reads[r] = read_seconds(loops, key, cache, threads) + read_seconds(loops, value, cache, threads);
     shares[r] = reads[r] / run;

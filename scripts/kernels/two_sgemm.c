@@ -9,7 +9,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "base/timer.h"
-#include "variants/attention.h"
+#include "run/runner.h"
 #include "numbers.h"
 
 enum { ROUNDS = 41, MOST_KEYS = 16384, MOST_FEATURES = 1024 };
@@ -35,16 +35,19 @@ int main(int count, char **argument) {
   problem.query_length = problem.key_length = T;
   problem.head_dim = problem.value_dim = D;
   problem.left = problem.right = ATTN_UNLIMITED;
-  problem.query = problem.key = problem.value = problem.output = attn_packed(1, T, D);
+  problem.query = problem.key = problem.value = problem.output = attn_packed(ATTN_FLOAT32, 1, T, D);
   const size_t size = (size_t)T * (size_t)D;
   float *query = numbers(size), *key = numbers(size), *value = numbers(size), *output = numbers(size);
-  float *workspace = numbers(attn_blas.workspace_size(&problem, 1) / sizeof(float) + (size_t)T * (size_t)T);
+  const run_setup setup = {.variant = &attn_blas, .threads = 1};
+  float *workspace =
+      numbers(runner_workspace_bytes(&setup, &problem) / sizeof(float) + (size_t)T * (size_t)T);
   const attn_tensors tensors = {.query = query, .key = key, .value = value, .output = output};
+  const attn_call call = runner_call(&setup, &problem, &tensors, workspace);
   double shares[ROUNDS];
   openblas_set_num_threads(1);
   for (int r = 0; r < ROUNDS; r++) {
     const double start = wall_seconds();
-    attn_blas.run(&problem, &tensors, workspace, 1);
+    runner_invoke(&call);
     const double middle = wall_seconds();
     sgemm(CblasTrans, T, T, D, (float)problem.scale, query, key, D, workspace);
     sgemm(CblasNoTrans, T, D, T, 1, workspace, value, D, output);

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from implementations import PEERS, Inputs, Ours
 from options import ROOT, TITLES, Options, parse
@@ -48,27 +49,42 @@ def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
     return workers
 
 
-def prepare(worker: Worker, case: Case, measurement: Measurement) -> bool:
-    """Makes the point ready and holds its output to the reference; true when it can be timed."""
-    inputs = Inputs(case.shape, *(case.tensor(name) for name in ("query", "key", "value")))
+def inputs_of(case: Case) -> Inputs:
+    return Inputs(case.shape, *(case.tensor(name) for name in ("query", "key", "value")))
+
+
+def prepare(worker: Worker, case: Case, timed: Case, measurement: Measurement) -> bool:
+    """Holds the output to the reference, then makes the point ready with other inputs, so that an answer that was
+    remembered would be wrong; true when it can be timed."""
     try:
-        ready = worker.prepare(inputs)
+        ready = worker.prepare(inputs_of(case))
+        measurement.kernel = ready.kernel
+        measurement.bound_share, measurement.failure = case.hold(ready.output)
+        worker.prepare(inputs_of(timed), ready.kernel)
     except WorkerError as error:
         measurement.failure = str(error)
         return False
-    measurement.kernel = ready.kernel
-    measurement.bound_share, measurement.failure = case.hold(ready.output)
     return True
 
 
+def hold_timed(worker: Worker, timed: Case, measurement: Measurement) -> None:
+    """Holds what the last timed call wrote to the reference."""
+    try:
+        share, failure = timed.hold(worker.output())
+    except WorkerError as error:
+        failure, share = str(error), measurement.bound_share
+    if failure and not measurement.failure:
+        measurement.bound_share, measurement.failure = share, f"wrong while it is timed: {failure}"
+
+
 def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape, threads: int) -> Point:
-    case = Case(suite, shape)
+    case, other = Case(suite, shape), Case(suite, replace(shape, seed=shape.seed + 1))
     by_name = {name: Measurement(name) for name in [options.variant, *options.peers]}
     there = {worker.name: worker for worker in workers}
     for name, found in by_name.items():
         if name not in there:
             found.failure = "does not start"
-    timed = [worker for worker in workers if prepare(worker, case, by_name[worker.name])]
+    timed = [worker for worker in workers if prepare(worker, case, other, by_name[worker.name])]
     order = random.Random(f"{options.seed} {shape.workload()} {threads}")
     repetitions, end = 0, time.monotonic() + options.seconds
     while timed and (repetitions < options.repetitions or time.monotonic() < end):
@@ -80,6 +96,8 @@ def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape,
                 by_name[worker.name].failure = str(error)
                 timed.remove(worker)
         repetitions += 1
+    for worker in timed:
+        hold_timed(worker, other, by_name[worker.name])
     point = Point(shape, threads, case.flops, list(by_name.values()))
     for found in point.measurements:
         complete = 0 < len(found.seconds) == repetitions

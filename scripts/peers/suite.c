@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run/plugins.h"
+#include "run/runner.h"
 #include "base/statistics.h"
 #include "verify/expected.h"
 
@@ -59,22 +60,29 @@ EXPORTED const attn_variant *suite_variant(const char *plugin, const char *name,
   return variant;
 }
 
+/* With the instruction set that ATTN_ISA names, as the program would. */
+static run_setup setup_of(const attn_variant *variant, int threads) {
+  return (run_setup){.variant = variant, .isa = getenv("ATTN_ISA"), .threads = threads};
+}
+
 /* Makes a workspace for the variant; false, with the reason, when it cannot solve the case. */
 EXPORTED bool suite_prepare(suite_case *at, const attn_variant *variant, int threads, char *why,
                             size_t why_size) {
   const attn_problem *problem = &at->inputs.problem;
-  const char *reason = attn_unsupported(variant, problem);
+  const run_setup setup = setup_of(variant, threads);
+  const char *reason = runner_refusal(variant, problem);
   if (reason) {
     snprintf(why, why_size, "%s: %s", variant->name, reason);
     return false;
   }
   guarded_destroy(&at->workspace);
-  const size_t bytes = variant->workspace_size ? variant->workspace_size(problem, threads) : 0;
-  return guarded_create(&at->workspace, bytes, 64, why, why_size);
+  return guarded_create(&at->workspace, runner_workspace_bytes(&setup, problem), 64, why, why_size);
 }
 
 EXPORTED void suite_run(suite_case *at, const attn_variant *variant, int threads) {
-  variant->run(&at->inputs.problem, &at->inputs.tensors, at->workspace.data, threads);
+  const run_setup setup = setup_of(variant, threads);
+  const attn_call call = runner_call(&setup, &at->inputs.problem, &at->inputs.tensors, at->workspace.data);
+  runner_invoke(&call);
 }
 
 /* Holds an output, packed [B, H, T, D], to reference rows that are solved at the first call. False, with
@@ -83,7 +91,7 @@ EXPORTED bool suite_hold(suite_case *at, const float *output, int64_t max_rows, 
                          char *why, size_t why_size) {
   if (!at->solved) at->solved = expected_solve(&at->expected, &at->inputs, max_rows, why, why_size);
   if (!at->solved) return false;
-  memcpy(at->inputs.output.data, output, at->inputs.output.bytes);
+  memcpy(at->inputs.buffers[TENSOR_OUTPUT].data, output, at->inputs.buffers[TENSOR_OUTPUT].bytes);
   verdict verdict;
   expected_compare(&at->expected, &verdict);
   result->passed = verdict.passed;

@@ -10,9 +10,8 @@
 /* Where the compiler cannot see that nothing comes of it. */
 static void *volatile kept;
 
-#define RUN(name)                                                                                            \
-  static void name(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads)
-#define UNUSED() (void)problem, (void)tensors, (void)workspace, (void)threads
+#define RUN(name) static void name(const attn_call *call)
+#define UNUSED() (void)call
 
 RUN(none) { UNUSED(); }
 
@@ -76,7 +75,7 @@ RUN(call_strdup_once) {
 
 RUN(call_on_workers) {
   UNUSED();
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(call->threads)
   {
     void *volatile own = malloc(64);
     free(own);
@@ -85,7 +84,7 @@ RUN(call_on_workers) {
 
 RUN(call_openmp) {
   UNUSED();
-  for (int team = 1; team <= threads; team++) {
+  for (int team = 1; team <= call->threads; team++) {
 #pragma omp parallel num_threads(team)
     {
       void *volatile own = NULL;
@@ -94,8 +93,9 @@ RUN(call_openmp) {
   }
 }
 
-#define VARIANT(name, run)                                                                                   \
-  static const attn_variant name##_variant = {#name, "", ATTN_SOFTMAX, 1, 0, 0, NULL, NULL, run}
+#define VARIANT(word, with)                                                                                  \
+  static const attn_variant word##_variant = {                                                               \
+      .name = #word, .summary = "", .types = 1u << ATTN_FLOAT32, .run = (with)}
 VARIANT(heap_none, none);
 VARIANT(heap_malloc, call_malloc);
 VARIANT(heap_calloc, call_calloc);

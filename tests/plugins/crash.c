@@ -1,8 +1,8 @@
 /* A kernel that writes where it may not: the report must name it and the problem. */
 #include "attention.h"
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  (void)problem, (void)tensors, (void)workspace, (void)threads;
+static void run(const attn_call *call) {
+  (void)call;
   volatile float *nowhere = (volatile float *)8;
   *nowhere = 1;
 }
@@ -11,7 +11,7 @@ static const attn_variant crashing = {
     .name = "crashing",
     .summary = "writes to an address that nobody owns",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .run = run,
 };

@@ -2,4 +2,4 @@
  * trusted, so the table is poison. */
 #include "attention.h"
 
-const attn_table attn_plugin = {ATTN_INTERFACE_VERSION + 1, 1000, (const attn_variant *const *)8, NULL};
+const attn_table attn_plugin = {3, 1000, (const attn_variant *const *)8, NULL};

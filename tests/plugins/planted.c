@@ -10,12 +10,7 @@
 
 typedef enum fault { EDGE, OVERRUN, NO_FAULT } fault;
 
-static const char *unsupported(const attn_problem *p) {
-  bool plain = !p->has_mask && !p->has_bias && p->softcap == 0 && !p->wants_lse && !p->wants_weights;
-  return plain ? NULL : "takes neither masks nor softcap and writes the output only";
-}
-
-static const float *at(const void *data, attn_strides s, int64_t b, int64_t h, int64_t i) {
+static const float *at(const void *data, attn_layout s, int64_t b, int64_t h, int64_t i) {
   return (const float *)data + b * s.batch + h * s.head + i * s.position;
 }
 
@@ -46,39 +41,33 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
     }
 }
 
-static void solve(const attn_problem *p, const attn_tensors *t, fault fault) {
+static void solve(const attn_call *call, fault fault) {
+  const attn_problem *p = call->problem;
   for (int64_t b = 0; b < p->batch; b++)
     for (int64_t h = 0; h < p->query_heads; h++)
-      for (int64_t i = 0; i < p->query_length; i++) solve_row(p, t, b, h, i, fault);
+      for (int64_t i = 0; i < p->query_length; i++) solve_row(p, &call->tensors, b, h, i, fault);
 }
 
-static void run_edge(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  (void)workspace, (void)threads;
-  solve(p, t, EDGE);
-}
+static void run_edge(const attn_call *call) { solve(call, EDGE); }
 
-static void run_overrun(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  (void)workspace, (void)threads;
-  solve(p, t, OVERRUN);
-}
+static void run_overrun(const attn_call *call) { solve(call, OVERRUN); }
 
-static size_t one_float(const attn_problem *p, int threads) {
-  (void)p, (void)threads;
+static size_t one_float(const attn_call *call) {
+  (void)call;
   return sizeof(float);
 }
 
-static void run_unwritten(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  (void)threads;
-  if (*(const float *)workspace != 0) solve(p, t, NO_FAULT);
+static void run_unwritten(const attn_call *call) {
+  if (*(const float *)call->workspace != 0) solve(call, NO_FAULT);
 }
 
 #define VARIANT(which, needed, function_run)                                                                 \
   static const attn_variant which = {.name = #which,                                                         \
                                      .summary = "right but for a corner",                                    \
                                      .function = ATTN_SOFTMAX,                                               \
-                                     .dtypes = 1u << ATTN_FLOAT32,                                           \
+                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,                 \
+                                     .types = 1u << ATTN_FLOAT32,                                            \
                                      .time_exponent = 2,                                                     \
-                                     .unsupported = unsupported,                                             \
                                      .workspace_size = (needed),                                             \
                                      .run = (function_run)}
 VARIANT(edge, NULL, run_edge);

@@ -14,28 +14,25 @@ char static_zeros[10000];
 char static_ones[5000] = {1};
 _Thread_local char static_of_thread[1000];
 
-#define RUN(name)                                                                                            \
-  static void name(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads)
-#define UNUSED() (void)problem, (void)tensors, (void)workspace, (void)threads
+#define RUN(name) static void name(const attn_call *call)
+#define UNUSED() (void)call
 
-static size_t a_mebibyte(const attn_problem *problem, int threads) {
-  (void)problem, (void)threads;
+static size_t a_mebibyte(const attn_call *call) {
+  (void)call;
   return MEBIBYTE;
 }
 
 RUN(take_none) { UNUSED(); }
 
 RUN(touch_little) {
-  UNUSED();
-  memset(workspace, 1, 5000);
-  memset((char *)workspace + 500000, 0, 3000);
+  memset(call->workspace, 1, 5000);
+  memset((char *)call->workspace + 500000, 0, 3000);
 }
 
 /* What the workspace may hold before the run. */
 RUN(touch_with_patterns) {
-  UNUSED();
-  memset(workspace, 0x5a, 1000);
-  memset((char *)workspace + MEBIBYTE - 1000, 0xa5, 1000);
+  memset(call->workspace, 0x5a, 1000);
+  memset((char *)call->workspace + MEBIBYTE - 1000, 0xa5, 1000);
 }
 
 __attribute__((noinline)) static void use_stack(size_t bytes) {
@@ -50,7 +47,7 @@ RUN(use_frame) {
 
 RUN(use_frame_on_each_thread) {
   UNUSED();
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(call->threads)
   use_stack(100000);
 }
 
@@ -92,8 +89,12 @@ RUN(leave) {
   _exit(0);
 }
 
-#define VARIANT(name, run, workspace)                                                                        \
-  static const attn_variant name##_variant = {#name, "", ATTN_SOFTMAX, 1, 0, 0, NULL, workspace, run}
+#define VARIANT(word, with, workspace)                                                                       \
+  static const attn_variant word##_variant = {.name = #word,                                                 \
+                                              .summary = "",                                                 \
+                                              .types = 1u << ATTN_FLOAT32,                                   \
+                                              .workspace_size = (workspace),                                 \
+                                              .run = (with)}
 VARIANT(none, take_none, NULL);
 VARIANT(little, touch_little, a_mebibyte);
 VARIANT(pattern, touch_with_patterns, a_mebibyte);

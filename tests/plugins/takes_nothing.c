@@ -1,15 +1,15 @@
 /* A plugin whose variant takes no problem that there is today. */
 #include "attention.h"
 
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  (void)problem, (void)tensors, (void)workspace, (void)threads;
-}
+static void run(const attn_call *call) { (void)call; }
 
 static const attn_variant idle = {
     .name = "idle",
     .summary = "computes in bfloat16 only",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_BFLOAT16,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
+                ATTN_WEIGHTS,
+    .types = 1u << ATTN_BFLOAT16,
     .time_exponent = 2,
     .run = run,
 };

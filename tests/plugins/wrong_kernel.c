@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static const char *unsupported(const attn_problem *p) {
-  bool plain = !p->has_mask && !p->has_bias && p->softcap == 0 && !p->wants_lse && !p->wants_weights;
-  return plain ? NULL : "takes neither masks nor softcap and writes the output only";
-}
-
 static void solve_row(const attn_problem *p, const float *q, const float *k, const float *v, attn_range keys,
                       float *o) {
   double sum = 0, top = -INFINITY;
@@ -28,8 +23,9 @@ static void solve_row(const attn_problem *p, const float *q, const float *k, con
     }
 }
 
-static void run(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  (void)workspace, (void)threads;
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *t = &call->tensors;
   for (int64_t b = 0; b < p->batch; b++)
     for (int64_t h = 0; h < p->query_heads; h++)
       for (int64_t i = 0; i < p->query_length; i++) {
@@ -50,9 +46,9 @@ static const attn_variant wrong = {
     .name = "wrong",
     .summary = "forgets the last key",
     .function = ATTN_SOFTMAX,
-    .dtypes = 1u << ATTN_FLOAT32,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+    .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
-    .unsupported = unsupported,
     .run = run,
 };
 static const attn_variant *const variants[] = {&wrong};

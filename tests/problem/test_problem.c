@@ -1,4 +1,4 @@
-/* attn_check_problem: what is sound passes, what is not is refused with a sentence that has the numbers. */
+/* check_problem: what is sound passes, what is not is refused with a sentence that has the numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "problem/check.h"
+#include "problem/features.h"
 #include "problem/workload.h"
 
 static attn_problem sound(void) {
@@ -16,15 +18,18 @@ static attn_problem sound(void) {
   return workload_problem(&w);
 }
 
-static void refuses(const attn_problem *problem, const char *words) {
+/* With the set of features that its other fields make. */
+static void refuses(attn_problem *problem, const char *words) {
   char reason[256] = "";
-  assert_false(attn_check_problem(problem, reason, sizeof reason));
+  problem->features = features_of(problem);
+  assert_false(check_problem(problem, reason, sizeof reason));
   if (!strstr(reason, words)) fail_msg("'%s' is not in: %s", words, reason);
 }
 
-static void accepts(const attn_problem *problem) {
+static void accepts(attn_problem *problem) {
   char reason[256] = "";
-  if (!attn_check_problem(problem, reason, sizeof reason)) fail_msg("refused: %s", reason);
+  problem->features = features_of(problem);
+  if (!check_problem(problem, reason, sizeof reason)) fail_msg("refused: %s", reason);
 }
 
 static void empty_and_broadcast_problems_are_sound(void **state) {
@@ -44,8 +49,7 @@ static void empty_and_broadcast_problems_are_sound(void **state) {
   p.offset = -5000; /* sees nothing anywhere */
   accepts(&p);
   p = sound();
-  p.has_mask = true;
-  p.mask = (attn_strides){0, 0, 0};
+  p.mask = (attn_layout){ATTN_UINT8, 0, 0, 0};
   accepts(&p);
 }
 
@@ -80,11 +84,46 @@ static void numbers_that_make_no_sense_are_refused(void **state) {
   p.epsilon = INFINITY;
   refuses(&p, "epsilon is inf");
   p = sound();
-  p.dtype = (attn_dtype)7;
-  refuses(&p, "dtype is 7");
-  p = sound();
   p.function = (attn_function)9;
   refuses(&p, "function is 9");
+}
+
+static void types_that_a_tensor_cannot_have_are_refused(void **state) {
+  (void)state;
+  attn_problem p = sound();
+  p.query.type = (attn_type)7;
+  refuses(&p, "the type of query is 7: it must be float32 or bfloat16 or float16");
+  p = sound();
+  p.key.type = (attn_type)-1;
+  refuses(&p, "the type of key is -1");
+  p = sound();
+  p.value.type = ATTN_ABSENT;
+  refuses(&p, "the type of value is 0: it must be float32");
+  p = sound();
+  p.output.type = ATTN_UINT8;
+  refuses(&p, "the type of output is 4");
+  p = sound();
+  p.mask.type = ATTN_FLOAT32;
+  refuses(&p, "the type of mask is 1: it must be uint8");
+  p = sound();
+  p.lse.type = ATTN_BFLOAT16;
+  refuses(&p, "the type of lse is 2: it must be float32");
+  p = sound();
+  p.query.type = p.key.type = p.value.type = p.output.type = ATTN_BFLOAT16;
+  accepts(&p);
+}
+
+static void a_set_of_features_that_is_not_the_problems_own_is_refused(void **state) {
+  (void)state;
+  char reason[256] = "";
+  attn_problem p = sound();
+  p.right = 0;
+  assert_false(check_problem(&p, reason, sizeof reason));
+  assert_non_null(strstr(reason, "features lacks a band, which the problem uses"));
+  p = sound();
+  p.features = ATTN_BIAS;
+  assert_false(check_problem(&p, reason, sizeof reason));
+  assert_non_null(strstr(reason, "features has a bias, which the problem does not use"));
 }
 
 static void bands_and_lengths_out_of_range_are_refused(void **state) {
@@ -117,8 +156,8 @@ static void addresses_beyond_int64_are_refused(void **state) {
   refuses(&p, "query of");
   p = sound(); /* every tensor is small, their scores are not */
   p.query_length = p.key_length = INT64_C(1) << 31;
-  p.query = p.key = p.value = (attn_strides){0, 0, 0};
-  p.output = attn_packed(4, p.query_length, 64);
+  p.query = p.key = p.value = (attn_layout){ATTN_FLOAT32, 0, 0, 0};
+  p.output = attn_packed(ATTN_FLOAT32, 4, p.query_length, 64);
   refuses(&p, "the scores of");
 }
 
@@ -131,13 +170,13 @@ static void output_rows_that_overlap_are_refused(void **state) {
   p.output.position = 63;
   refuses(&p, "the position stride of 63 is less than the 64 elements within it");
   p = sound();
-  p.wants_lse = true;
+  p.lse.type = ATTN_FLOAT32;
   p.lse.position = 0;
   refuses(&p, "lse rows overlap");
   p = sound();
   p.output.batch = 0; /* one entry: never stepped over */
   accepts(&p);
-  p.output = (attn_strides){INT64_C(4) * 64 * 1024, 64, INT64_C(4) * 64}; /* [B, T, H, D] */
+  p.output = (attn_layout){ATTN_FLOAT32, INT64_C(4) * 64 * 1024, 64, INT64_C(4) * 64}; /* [B, T, H, D] */
   accepts(&p);
 }
 
@@ -146,10 +185,10 @@ static void linear_attention_takes_only_its_own_parts(void **state) {
   attn_problem p = sound();
   p.function = ATTN_LINEAR;
   accepts(&p);
-  p.has_mask = true;
+  p.mask.type = ATTN_UINT8;
   refuses(&p, "no use for a mask");
-  p.has_mask = false;
-  p.wants_lse = true;
+  p.mask.type = ATTN_ABSENT;
+  p.lse.type = ATTN_FLOAT32;
   refuses(&p, "no use for a log-sum-exp");
 }
 
@@ -158,9 +197,9 @@ static void a_reason_is_cut_to_its_buffer(void **state) {
   attn_problem p = sound();
   p.batch = -1;
   char reason[8] = "-------";
-  assert_false(attn_check_problem(&p, reason, 6));
+  assert_false(check_problem(&p, reason, 6));
   assert_string_equal(reason, "batch");
-  assert_false(attn_check_problem(&p, NULL, 0));
+  assert_false(check_problem(&p, NULL, 0));
 }
 
 int main(void) {
@@ -168,6 +207,8 @@ int main(void) {
       cmocka_unit_test(empty_and_broadcast_problems_are_sound),
       cmocka_unit_test(sizes_that_make_no_sense_are_refused),
       cmocka_unit_test(numbers_that_make_no_sense_are_refused),
+      cmocka_unit_test(types_that_a_tensor_cannot_have_are_refused),
+      cmocka_unit_test(a_set_of_features_that_is_not_the_problems_own_is_refused),
       cmocka_unit_test(bands_and_lengths_out_of_range_are_refused),
       cmocka_unit_test(addresses_beyond_int64_are_refused),
       cmocka_unit_test(output_rows_that_overlap_are_refused),

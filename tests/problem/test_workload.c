@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "verify/grid.h"
+#include "problem/check.h"
+#include "problem/inputs.h"
 #include "problem/random_problem.h"
-#include "problem/workload.h"
 
 static workload parse(const char *text) {
   workload w;
@@ -137,6 +138,53 @@ static void text_that_is_no_workload_is_refused_in_words(void **state) {
   }
 }
 
+static void parts_that_are_said_change_nothing_else(void **state) {
+  (void)state;
+  const struct {
+    const char *before, *parts, *after;
+  } cases[] = {
+      {"causal/H:4/D:64/T:128", "Hkv:1", "causal/B:1/H:4/Hkv:1/D:64/T:128"},
+      {"full/T:128/seed:7", "window:512", "window:512/B:1/H:4/Hkv:4/D:64/T:128/seed:7"},
+      {"window:3/T:9", "full/mask:q", "full/B:1/H:4/Hkv:4/D:64/T:9/mask:q"},
+      {"full/T:9", "H:8/D:32", "full/B:1/H:8/Hkv:4/D:32/Dv:64/T:9"},
+      {"full/T:9/lse", "linear/fill:heavy", "linear/full/B:1/H:4/Hkv:4/D:64/T:9/lse/fill:heavy"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
+    workload w = parse(cases[n].before);
+    char why[512] = "", name[WORKLOAD_NAME_BYTES];
+    if (!workload_say(&w, cases[n].parts, why, sizeof why)) fail_msg("%s: %s", cases[n].parts, why);
+    workload_name(&w, name);
+    assert_string_equal(name, cases[n].after);
+  }
+}
+
+static void parts_that_are_none_leave_the_workload_as_it_was(void **state) {
+  (void)state;
+  workload w = parse("causal/T:128");
+  const workload before = w;
+  char why[512] = "";
+  assert_false(workload_say(&w, "Hkv:1/windov:3", why, sizeof why));
+  assert_non_null(strstr(why, "unknown part 'windov:3'"));
+  assert_true(same(&w, &before));
+}
+
+/* `--seed 5` goes through workload_seed_unnamed. */
+static void a_seed_that_a_line_names_is_kept(void **state) {
+  (void)state;
+  workload named = parse("full/T:9/seed:1"), unnamed = parse("full/T:9");
+  assert_true(named.names_seed && !unnamed.names_seed && same(&named, &unnamed));
+  workload_seed_unnamed(&named, 5);
+  workload_seed_unnamed(&unnamed, 5);
+  assert_true(named.seed == 1 && unnamed.seed == 5);
+  char why[256];
+  assert_true(workload_say(&unnamed, "seed:1", why, sizeof why));
+  workload_seed_unnamed(&unnamed, 6);
+  assert_true(unnamed.seed == 1);
+  char name[WORKLOAD_NAME_BYTES];
+  workload_name(&named, name);
+  assert_string_equal(name, "full/B:1/H:4/Hkv:4/D:64/T:9/seed:1");
+}
+
 static void work_is_counted_on_visible_pairs(void **state) {
   (void)state;
   const struct {
@@ -167,7 +215,7 @@ static void presets_are_sound_and_have_names(void **state) {
   for (const preset *p = preset_list(); p->name; p++, count++) {
     char why[256] = "", name[WORKLOAD_NAME_BYTES];
     const attn_problem problem = workload_problem(&p->workload);
-    if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", p->name, why);
+    if (!check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", p->name, why);
     assert_ptr_equal(preset_find(p->name), p);
     workload_name(&p->workload, name);
     const workload back = parse(name);
@@ -192,7 +240,7 @@ static void inputs_do_not_depend_on_threads_or_layout(void **state) {
     assert_true(inputs_checksum(&one) == inputs_checksum(&three));
     w.layout = LAYOUT_PADDED;
     assert_true(inputs_create(&other_layout, &w, false, why, sizeof why));
-    const attn_strides near = one.problem.key, far = other_layout.problem.key;
+    const attn_layout near = one.problem.key, far = other_layout.problem.key;
     for (int64_t j = 0; j < 170; j++)
       assert_memory_equal((const float *)one.tensors.key + near.batch + near.head + j * near.position,
                           (const float *)other_layout.tensors.key + far.batch + far.head + j * far.position,
@@ -353,6 +401,9 @@ int main(void) {
       cmocka_unit_test(every_name_parses_back_into_its_workload),
       cmocka_unit_test(the_longest_name_fits),
       cmocka_unit_test(text_that_is_no_workload_is_refused_in_words),
+      cmocka_unit_test(parts_that_are_said_change_nothing_else),
+      cmocka_unit_test(parts_that_are_none_leave_the_workload_as_it_was),
+      cmocka_unit_test(a_seed_that_a_line_names_is_kept),
       cmocka_unit_test(work_is_counted_on_visible_pairs),
       cmocka_unit_test(presets_are_sound_and_have_names),
       cmocka_unit_test(inputs_do_not_depend_on_threads_or_layout),

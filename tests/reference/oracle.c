@@ -17,7 +17,7 @@ typedef long double quad;
 #define tanhq tanhl
 #endif
 
-static const float *at(const void *tensor, attn_strides s, int64_t b, int64_t h, int64_t t) {
+static const float *at(const void *tensor, attn_layout s, int64_t b, int64_t h, int64_t t) {
   return (const float *)tensor + (b * s.batch + h * s.head + t * s.position);
 }
 
@@ -27,7 +27,7 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
   const bool too_new = p->right != ATTN_UNLIMITED && j > i + offset + p->right;
   const bool absent = p->key_lengths && j >= p->key_lengths[b];
   const bool masked =
-      p->has_mask && !x->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j];
+      p->mask.type && !x->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j];
   return too_old || too_new || absent || masked;
 }
 
@@ -43,7 +43,7 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   if (p->function == ATTN_LINEAR) return dot;
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
-  if (p->has_bias) score += at(x->bias, p->bias, b, h, i)[j];
+  if (p->bias.type) score += at(x->bias, p->bias, b, h, i)[j];
   return score;
 }
 

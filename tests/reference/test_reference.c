@@ -57,10 +57,12 @@ static void fill(float *data, size_t count, double size) {
 
 static void use_arena(void) {
   attn_problem *p = &a.problem;
-  p->query = attn_packed(p->query_heads, p->query_length, p->head_dim);
-  p->key = attn_packed(p->kv_heads, p->key_length, p->head_dim);
-  p->value = attn_packed(p->kv_heads, p->key_length, p->value_dim);
-  p->mask = p->bias = attn_packed(p->query_heads, p->query_length, p->key_length);
+  const attn_type mask = p->mask.type, bias = p->bias.type;
+  p->query = attn_packed(ATTN_FLOAT32, p->query_heads, p->query_length, p->head_dim);
+  p->key = attn_packed(ATTN_FLOAT32, p->kv_heads, p->key_length, p->head_dim);
+  p->value = attn_packed(ATTN_FLOAT32, p->kv_heads, p->key_length, p->value_dim);
+  p->mask = attn_packed(mask, p->query_heads, p->query_length, p->key_length);
+  p->bias = attn_packed(bias, p->query_heads, p->query_length, p->key_length);
   a.tensors =
       (attn_tensors){.query = a.query, .key = a.key, .value = a.value, .mask = a.mask, .bias = a.bias};
   a.row = (reference_row){.weights = a.weights,
@@ -92,8 +94,8 @@ static void draw_problem(attn_function function) {
   p->key_lengths = between(0, 1) ? a.lengths : NULL;
   if (function == ATTN_SOFTMAX) {
     p->softcap = between(0, 2) ? 0 : 5;
-    p->has_mask = between(0, 1);
-    p->has_bias = between(0, 1);
+    p->mask.type = between(0, 1) ? ATTN_UINT8 : ATTN_ABSENT;
+    p->bias.type = between(0, 1) ? ATTN_FLOAT32 : ATTN_ABSENT;
   }
   use_arena();
   const double size = between(0, 2) ? 1 : 8;
@@ -151,13 +153,13 @@ static double ulps(double computed, double expected, double size) {
 
 /* Scores of size s carry errors of s units in the last place into the exponent. */
 static double check_case(const golden_case *given) {
-  const attn_problem *p = &given->problem;
+  const attn_problem *p = &given->inputs.problem;
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   double worst = 0;
   for (int64_t r = 0; r < rows; r++) {
     const int64_t head = r / p->query_length;
-    reference_solve(p, &given->tensors, head / p->query_heads, head % p->query_heads, r % p->query_length,
-                    &a.row);
+    reference_solve(p, &given->inputs.tensors, head / p->query_heads, head % p->query_heads,
+                    r % p->query_length, &a.row);
     double largest_score = 0;
     for (int64_t j = 0; p->function == ATTN_SOFTMAX && j < p->key_length; j++)
       if (a.visible[j]) largest_score = fmax(largest_score, fabs(a.scores[j]));
@@ -166,8 +168,9 @@ static double check_case(const golden_case *given) {
       double size = 0; /* sum_j p_j |v_j| is at most the largest |v| */
       for (int64_t j = 0; j < p->key_length; j++) {
         const int64_t kv_head = head % p->query_heads / (p->query_heads / p->kv_heads);
-        const float *value = (const float *)given->tensors.value + (head / p->query_heads) * p->value.batch +
-                             kv_head * p->value.head + j * p->value.position;
+        const float *value = (const float *)given->inputs.tensors.value +
+                             (head / p->query_heads) * p->value.batch + kv_head * p->value.head +
+                             j * p->value.position;
         if (a.visible[j]) size = fmax(size, fabs((double)value[e]));
       }
       worst = fmax(
@@ -190,7 +193,7 @@ static void every_independent_case_is_met_within_four_units_in_the_last_place(vo
     snprintf(path, sizeof path, ATTN_SOURCE_DIR "/tests/cases/%s", entry->d_name);
     golden_case given;
     if (!case_load(&given, path, why, sizeof why)) fail_msg("%s", why);
-    if (given.problem.key_length > MAX_KEYS || given.problem.value_dim > MAX_DIM)
+    if (given.inputs.problem.key_length > MAX_KEYS || given.inputs.problem.value_dim > MAX_DIM)
       fail_msg("%s is larger than this test's arrays", entry->d_name);
     const double share = check_case(&given);
     if (!(share <= 4)) fail_msg("%s: %g units in the last place", entry->d_name, share);
@@ -246,7 +249,7 @@ static void a_row_that_sees_no_key_is_zero(void **unused) {
 static void a_row_whose_bias_is_all_minus_infinity_is_zero(void **unused) {
   (void)unused;
   small_row(ATTN_SOFTMAX);
-  a.problem.has_bias = true;
+  a.problem.bias.type = ATTN_FLOAT32;
   for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
   solve_small_row();
   assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.weights[0] == 0);
@@ -273,7 +276,7 @@ static void hidden_keys_hide_their_nan(void **unused) {
 static void a_score_of_plus_infinity_makes_the_row_nan(void **unused) {
   (void)unused;
   small_row(ATTN_SOFTMAX);
-  a.problem.has_bias = true;
+  a.problem.bias.type = ATTN_FLOAT32;
   a.bias[1] = INFINITY;
   solve_small_row();
   assert_true(isnan(a.output[0]) && isnan(a.row.lse));

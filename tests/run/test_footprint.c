@@ -11,6 +11,7 @@
 
 #include "run/footprint.h"
 #include "run/plugins.h"
+#include "run/runner.h"
 
 enum { MEBIBYTE = 1 << 20, THREADS = 3 };
 
@@ -23,7 +24,7 @@ static bool measure(const variant_list *list, const char *name, int threads, foo
   if (!point.variant) fail_msg("there is no variant '%s'", name);
   point.workload.query_length = point.workload.key_length = 300;
   footprint_source source;
-  if (!footprint_begin(&source, &point, threads, why, why_size)) return false;
+  if (!footprint_begin(&source, &point, threads, NULL, why, why_size)) return false;
   const bool measured = footprint_measure(&source, 0, footprint, why, why_size);
   footprint_end(&source);
   return measured;
@@ -108,7 +109,7 @@ static void our_variants_take_nothing_behind_the_interface(void **state) {
     const char *name = own.variants[n]->name;
     const bench_point point = {.variant = own.variants[n], .workload = workload_default()};
     const attn_problem problem = workload_problem(&point.workload);
-    if (attn_unsupported(point.variant, &problem)) continue;
+    if (runner_refusal(point.variant, &problem)) continue;
     const footprint taken = footprint_with(&own, name, 2);
     if (taken.heap_calls > 0) fail_msg("%s calls %s", name, taken.heap_function);
     if (strcmp(name, "blas") != 0 && taken.hidden_bytes > 0)

@@ -10,15 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/heap_calls.h"
 #include "run/plugins.h"
+#include "run/runner.h"
 
 static variant_list list;
+static inputs small;
 
 static heap_calls calls_of(const char *name, int threads) {
   const attn_variant *variant = variant_list_find(&list, name);
   if (!variant) fail_msg("the plugin has no variant '%s'", name);
-  return heap_calls_of_run(variant, NULL, NULL, NULL, threads);
+  const run_setup setup = {.variant = variant, .threads = threads};
+  const run_watch watch = {
+      .workspace = RUN_POISONED, .heap = true, .inputs_checksum = inputs_checksum(&small)};
+  run_outcome outcome;
+  char why[256];
+  if (!runner_run(&setup, &small, &watch, &outcome, why, sizeof why)) fail_msg("%s: %s", name, why);
+  return outcome.heap;
 }
 
 static void each_call_inside_run_is_counted(void **state) {
@@ -93,11 +100,17 @@ static void the_functions_still_do_what_the_standard_says(void **state) {
 static int load_plugin(void **state) {
   (void)state;
   char why[512];
-  return variant_list_add(&list, ATTN_BUILD_DIR "/tests/plugins/calls_heap.so", why, sizeof why) ? 0 : -1;
+  workload w = workload_default();
+  w.query_length = w.key_length = 8;
+  return variant_list_add(&list, ATTN_BUILD_DIR "/tests/plugins/calls_heap.so", why, sizeof why) &&
+                 inputs_create(&small, &w, false, why, sizeof why)
+             ? 0
+             : -1;
 }
 
 static int unload(void **state) {
   (void)state;
+  inputs_destroy(&small);
   variant_list_destroy(&list);
   return 0;
 }

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "problem/features.h"
+#include "run/runner.h"
 #include "variants/attention.h"
 #include "variants/tile/tile.h"
 
@@ -79,9 +81,9 @@ static void make_batch(const shape *of, batch *all) {
                       .left = of->left,
                       .right = of->right,
                       .offset = of->offset};
-  p->query = p->output = attn_packed(HEADS, p->query_length, DIM);
-  p->key = p->value = attn_packed(p->kv_heads, p->key_length, DIM);
-  p->lse = attn_packed(HEADS, p->query_length, 1);
+  p->query = p->output = attn_packed(ATTN_FLOAT32, HEADS, p->query_length, DIM);
+  p->key = p->value = attn_packed(ATTN_FLOAT32, p->kv_heads, p->key_length, DIM);
+  p->lse = attn_packed(ATTN_FLOAT32, HEADS, p->query_length, 1);
   if (p->key_length > 1000) p->key.batch = p->value.batch = 0;
   for (int64_t b = 0; b < BATCH; b++) {
     all->offsets[b] = b % 3 == 0 ? p->key_length : of->offset - b;
@@ -89,7 +91,7 @@ static void make_batch(const shape *of, batch *all) {
   }
   if (of->entries_differ) p->offsets = all->offsets, p->key_lengths = all->lengths;
   const int64_t queries = BATCH * p->query.batch,
-                keys = BATCH * attn_packed(p->kv_heads, p->key_length, DIM).batch;
+                keys = BATCH * attn_packed(ATTN_FLOAT32, p->kv_heads, p->key_length, DIM).batch;
   all->tensors = (attn_tensors){.query = numbers(queries, 1),
                                 .key = numbers(keys, 2),
                                 .value = numbers(keys, 3),
@@ -106,11 +108,17 @@ static void free_batch(batch *all) {
 }
 
 static void solve(const attn_variant *variant, const attn_problem *problem, const attn_tensors *tensors,
-                  int threads) {
-  void *workspace = aligned_alloc(64, variant->workspace_size(problem, threads) / 64 * 64 + 64);
-  assert_non_null(workspace);
-  variant->run(problem, tensors, workspace, threads);
-  free(workspace);
+                  int threads, const char *isa) {
+  attn_call call = {.size = sizeof call,
+                    .variant = variant,
+                    .problem = problem,
+                    .tensors = *tensors,
+                    .threads = threads,
+                    .isa = isa};
+  call.workspace = aligned_alloc(64, variant->workspace_size(&call) / 64 * 64 + 64);
+  assert_non_null(call.workspace);
+  variant->run(&call);
+  free(call.workspace);
 }
 
 /* Some heads of some entries, alone. */
@@ -130,9 +138,9 @@ static void hold(const attn_variant *variant, const shape *of, const batch *all,
   problem.kv_heads = part.kv_heads;
   if (problem.offsets) problem.offsets += b;
   if (problem.key_lengths) problem.key_lengths += b;
-  problem.output = attn_packed(part.heads, rows, DIM);
-  problem.lse = attn_packed(part.heads, rows, 1);
-  problem.wants_lse = problem.function == ATTN_SOFTMAX;
+  problem.output = attn_packed(ATTN_FLOAT32, part.heads, rows, DIM);
+  problem.lse = attn_packed(ATTN_FLOAT32, part.heads, rows, 1);
+  if (problem.function != ATTN_SOFTMAX) problem.lse = (attn_layout){0};
   float *output = numbers(part.entries * problem.output.batch, 6),
         *lse = numbers(part.entries * problem.lse.batch, 7);
   const attn_tensors tensors = {
@@ -143,7 +151,7 @@ static void hold(const attn_variant *variant, const shape *of, const batch *all,
           (const float *)all->tensors.value + b * problem.value.batch + first_kv_head * problem.value.head,
       .output = output,
       .lse = lse};
-  solve(variant, &problem, &tensors, threads);
+  solve(variant, &problem, &tensors, threads, isa);
   for (int64_t entry = 0; entry < part.entries; entry++)
     for (int64_t head = 0; head < part.heads; head++)
       for (int64_t i = 0; i < rows; i++) {
@@ -151,8 +159,8 @@ static void hold(const attn_variant *variant, const shape *of, const batch *all,
         const int64_t row = ((b + entry) * HEADS + part.first_head + head) * rows + i;
         const bool same_output =
             same_bits(own, (const float *)all->tensors.output + row * DIM, DIM * sizeof *own);
-        const bool same_lse = !problem.wants_lse || same_bits(lse + (entry * part.heads + head) * rows + i,
-                                                              all->tensors.lse + row, sizeof *lse);
+        const bool same_lse = !problem.lse.type || same_bits(lse + (entry * part.heads + head) * rows + i,
+                                                             all->tensors.lse + row, sizeof *lse);
         if (!same_output || !same_lse)
           fail_msg("%s on %s, %s, %d threads: row %d of head %d of entry %d has other bits among %d heads of "
                    "%d entries",
@@ -171,12 +179,11 @@ static void with_each(void (*check)(const attn_variant *, const shape *, const b
     for (int v = 0; v < VARIANTS; v++)
       for (const char *const *isa = tile_instruction_sets(); *isa; isa++) {
         all.problem.function = variants[v]->function;
-        all.problem.wants_lse = variants[v]->function == ATTN_SOFTMAX;
-        if (attn_unsupported(variants[v], &all.problem)) continue;
-        setenv("ATTN_ISA", *isa, 1);
-        solve(variants[v], &all.problem, &all.tensors, 2);
+        all.problem.lse.type = variants[v]->function == ATTN_SOFTMAX ? ATTN_FLOAT32 : ATTN_ABSENT;
+        all.problem.features = features_of(&all.problem);
+        if (runner_refusal(variants[v], &all.problem)) continue;
+        solve(variants[v], &all.problem, &all.tensors, 2, *isa);
         check(variants[v], &shapes[s], &all, *isa);
-        unsetenv("ATTN_ISA");
       }
     free_batch(&all);
   }

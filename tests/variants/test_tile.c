@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "variants/tile/tile.h"
+#include "../variants/tile/tile.h"
 
 enum { LARGEST = 1 << 15 };
 
@@ -48,16 +48,6 @@ static void the_fastest_instruction_set_is_the_default(void **state) {
   assert_string_equal(tile_select(NULL)->name, names[count - 1]);
   assert_string_equal(tile_select("none")->name, names[count - 1]);
   assert_string_equal(names[0], "portable");
-}
-
-static void the_environment_names_the_instruction_set_in_force(void **state) {
-  (void)state;
-  for (const char *const *name = tile_instruction_sets(); *name; name++) {
-    setenv("ATTN_ISA", *name, 1);
-    assert_ptr_equal(tile_in_force(), tile_select(*name));
-  }
-  unsetenv("ATTN_ISA");
-  assert_ptr_equal(tile_in_force(), tile_select(NULL));
 }
 
 static double ulps_between(float computed, double truth) {
@@ -435,7 +425,6 @@ static void unpack_undoes_pack(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_fastest_instruction_set_is_the_default),
-      cmocka_unit_test(the_environment_names_the_instruction_set_in_force),
       cmocka_unit_test(exp2_is_within_2_ulp_of_the_truth),
       cmocka_unit_test(exp2_is_exact_at_its_ends),
       cmocka_unit_test(scores_are_the_products_of_keys_and_queries),

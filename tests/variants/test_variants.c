@@ -24,20 +24,22 @@ static void hold(properties *posed, const workload *w, const attn_variant *varia
                  unsigned *checked) {
   char name[WORKLOAD_NAME_BYTES], why[256];
   property_verdict verdict;
-  setenv("ATTN_ISA", isa, 1);
-  const bool ran = properties_hold(posed, variant, PROPERTIES_ALL, 2, &verdict, why, sizeof why);
-  unsetenv("ATTN_ISA");
+  const run_setup setup = {.variant = variant, .isa = isa, .threads = 2};
+  const bool ran = properties_hold(posed, &setup, PROPERTIES_ALL, &verdict, why, sizeof why);
   workload_name(w, name);
   if (!ran) fail_msg("%s", why);
   if (verdict.failed) fail_msg("%s with %s on %s: %s", variant->name, isa, name, verdict.problem);
   *checked |= verdict.checked;
 }
 
-/* Linear attention has no exponential of a score, no log-sum-exp and, in our variant, one kind of workspace. */
+/* Linear attention has no exponential of a score, no log-sum-exp and, in our variant, one kind of workspace; and what
+ * is not promised is not held. */
 static unsigned expected_of(const attn_variant *variant) {
   unsigned expected = PROPERTIES_ALL;
   if (variant->function == ATTN_LINEAR) expected &= ~(1u << PROPERTY_SHIFT | 1u << PROPERTY_HALVES);
   if (!heap_calls_are_seen()) expected &= ~(1u << PROPERTY_HEAP);
+  if (!(variant->traits & ATTN_BATCH_INVARIANT)) expected &= ~(1u << PROPERTY_COMPANY);
+  if (!(variant->traits & ATTN_DECODE_INVARIANT)) expected &= ~(1u << PROPERTY_DECODED);
   return expected;
 }
 
@@ -55,7 +57,7 @@ static void every_property_holds_for_every_variant(void **state) {
     properties *posed = properties_prepare(&in, &known, why, sizeof why);
     if (!posed) fail_msg("%s", why);
     for (size_t v = 0; v < list.count; v++) {
-      if (attn_unsupported(list.variants[v], &in.problem)) continue;
+      if (runner_refusal(list.variants[v], &in.problem)) continue;
       for (const char *const *isa = list.tables[0]->instruction_sets(); *isa; isa++)
         hold(posed, &w, list.variants[v], *isa, &checked[v]);
     }
@@ -81,9 +83,8 @@ static double error_share(const attn_variant *variant, inputs *in, const expecte
   for (const char *const *isa = list.tables[0]->instruction_sets(); *isa; isa++) {
     char why[256];
     verdict verdict;
-    setenv("ATTN_ISA", *isa, 1);
-    const bool ran = verify_run_against(variant, in, known, 2, &verdict, why, sizeof why);
-    unsetenv("ATTN_ISA");
+    const run_setup setup = {.variant = variant, .isa = *isa, .threads = 2};
+    const bool ran = verify_run_against(&setup, in, known, &verdict, why, sizeof why);
     if (!ran) fail_msg("%s", why);
     if (!verdict.passed) fail_msg("%s with %s: %s", variant->name, *isa, verdict.problem);
     largest = fmax(largest, verdict.bound_share);
@@ -100,7 +101,7 @@ static double note_shares(workload w, attn_function function, double naive, accu
   if (!inputs_create(&in, &w, false, why, sizeof why) || !expected_solve(&known, &in, 100, why, sizeof why))
     fail_msg("%s", why);
   for (size_t v = 0; v < list.count; v++) {
-    if (list.variants[v]->function != function || attn_unsupported(list.variants[v], &in.problem)) continue;
+    if (list.variants[v]->function != function || runner_refusal(list.variants[v], &in.problem)) continue;
     const double share = error_share(list.variants[v], &in, &known);
     if (v == 0) naive = share;
     accuracies[v].naive[accuracies[v].count] = naive;

@@ -15,12 +15,12 @@
 enum { PROBLEMS = 40000, MOST_BATCH = 3, MOST_HEADS = 3, MOST_LENGTH = 12 };
 
 /* A problem and what it points to. */
-typedef struct posed {
+typedef struct question {
   attn_problem problem;
   attn_tensors tensors;
   int64_t offsets[MOST_BATCH], lengths[MOST_BATCH];
   uint8_t mask[MOST_BATCH * MOST_HEADS * MOST_LENGTH * MOST_LENGTH];
-} posed;
+} question;
 
 /* Numbers of one problem, one after the other. */
 typedef struct draw {
@@ -43,7 +43,7 @@ static int64_t draw_offset(draw *from) {
                      : below(from, (int64_t)3 * MOST_LENGTH) - MOST_LENGTH;
 }
 
-static void pose(draw *from, posed *of) {
+static void ask(draw *from, question *of) {
   attn_problem *p = &of->problem;
   *p = (attn_problem){.batch = 1 + below(from, MOST_BATCH),
                       .query_heads = 1 + below(from, MOST_HEADS),
@@ -51,36 +51,36 @@ static void pose(draw *from, posed *of) {
                       .key_length = 1 + below(from, MOST_LENGTH),
                       .left = draw_side(from),
                       .right = draw_side(from),
-                      .offset = draw_offset(from),
-                      .has_mask = below(from, 2) == 0};
+                      .offset = draw_offset(from)};
+  const bool has_mask = below(from, 2) == 0;
   for (int64_t b = 0; b < MOST_BATCH; b++) {
     of->offsets[b] = draw_offset(from);
     of->lengths[b] = below(from, p->key_length + 1);
   }
   if (below(from, 3) == 0) p->offsets = of->offsets;
   if (below(from, 3) == 0) p->key_lengths = of->lengths;
-  p->mask = attn_packed(p->query_heads, p->query_length, p->key_length);
+  p->mask = attn_packed(has_mask ? ATTN_UINT8 : ATTN_ABSENT, p->query_heads, p->query_length, p->key_length);
   for (size_t n = 0; n < sizeof of->mask; n++) of->mask[n] = below(from, 4) != 0;
-  of->tensors = (attn_tensors){.mask = p->has_mask ? of->mask : NULL};
+  of->tensors = (attn_tensors){.mask = p->mask.type ? of->mask : NULL};
 }
 
 /* The definition: i + offset - left <= j <= i + offset + right, the key exists, and the mask shows it. */
-static bool sees(const posed *of, int64_t b, int64_t h, int64_t i, int64_t j, bool masked) {
+static bool sees(const question *of, int64_t b, int64_t h, int64_t i, int64_t j, bool masked) {
   const attn_problem *p = &of->problem;
   const int64_t centre = i + (p->offsets ? p->offsets[b] : p->offset);
   if (p->left != ATTN_UNLIMITED && j < centre - p->left) return false;
   if (p->right != ATTN_UNLIMITED && j > centre + p->right) return false;
   if (p->key_lengths && j >= p->key_lengths[b]) return false;
-  return !masked || !p->has_mask ||
+  return !masked || !p->mask.type ||
          of->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j] == 1;
 }
 
 static void a_row_sees_what_the_definition_says(void **state) {
   (void)state;
   for (uint64_t n = 0; n < PROBLEMS; n++) {
-    static posed of;
+    static question of;
     draw from = {n, 0};
-    pose(&from, &of);
+    ask(&from, &of);
     const attn_problem *p = &of.problem;
     const int64_t b = below(&from, p->batch), h = below(&from, p->query_heads),
                   i = below(&from, p->query_length);
@@ -102,9 +102,9 @@ static void a_row_sees_what_the_definition_says(void **state) {
 }
 
 /* Of all heads together; ATTN_PARTIAL may also stand for what a mask makes empty, and never for anything else. */
-static attn_visibility visibility(const posed *of, int64_t b, int64_t i0, int64_t i1, int64_t j0,
+static attn_visibility visibility(const question *of, int64_t b, int64_t i0, int64_t i1, int64_t j0,
                                   int64_t j1) {
-  bool any = false, all = !of->problem.has_mask;
+  bool any = false, all = !of->problem.mask.type;
   for (int64_t i = i0; i < i1; i++)
     for (int64_t j = j0; j < j1; j++) {
       const bool seen = sees(of, b, 0, i, j, false);
@@ -118,9 +118,9 @@ static void a_tile_is_empty_partial_or_full_as_the_definition_says(void **state)
   (void)state;
   int64_t counts[ATTN_FULL + 1] = {0};
   for (uint64_t n = 0; n < PROBLEMS; n++) {
-    static posed of;
+    static question of;
     draw from = {n, 1 << 20};
-    pose(&from, &of);
+    ask(&from, &of);
     const attn_problem *p = &of.problem;
     const int64_t b = below(&from, p->batch);
     const int64_t i0 = below(&from, p->query_length), i1 = i0 + below(&from, p->query_length - i0 + 1);

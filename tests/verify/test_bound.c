@@ -42,9 +42,9 @@ static attn_problem problem_of(attn_function function, int64_t keys) {
                         .epsilon = 1e-6,
                         .left = ATTN_UNLIMITED,
                         .right = ATTN_UNLIMITED,
-                        .query = attn_packed(1, MAX_ROWS, D),
-                        .key = attn_packed(1, keys, D),
-                        .value = attn_packed(1, keys, D)};
+                        .query = attn_packed(ATTN_FLOAT32, 1, MAX_ROWS, D),
+                        .key = attn_packed(ATTN_FLOAT32, 1, keys, D),
+                        .value = attn_packed(ATTN_FLOAT32, 1, keys, D)};
 }
 
 /* ---- Kernels: each computes one row ---- */
@@ -60,7 +60,7 @@ static float score(const attn_problem *p, const float *q, int64_t j, float scale
   for (int d = 0; d < D; d++) dot += q[d] * key[j * D + d];
   dot *= scale;
   if (p->softcap > 0) dot = (float)p->softcap * tanhf(dot / (float)p->softcap);
-  return p->has_bias ? dot + bias[j] : dot;
+  return p->bias.type ? dot + bias[j] : dot;
 }
 
 /* The formula, three plain loops. */
@@ -97,7 +97,7 @@ static void online(const attn_problem *p, const float *q, int64_t tile) {
       float dot = 0;
       for (int d = D - 1; d >= 0; d--) dot = fmaf(scaled[d], key[j * D + d], dot);
       if (p->softcap > 0) dot = (float)p->softcap * log2e * (1 - 2 / (1 + expf(2 * dot)));
-      if (p->has_bias) dot += bias[j] * log2e;
+      if (p->bias.type) dot += bias[j] * log2e;
       scores[j] = dot;
       risen = fmaxf(risen, dot);
     }
@@ -235,7 +235,7 @@ static void draw(input kind, attn_problem *p) {
     for (int64_t n = D; n < count; n += INT64_C(2) * D)
       for (int e = 0; e < D; e++) value[n + e] = -value[n - D + e] * (1 + 0x1p-20f);
   if (kind == FAR_BELOW && p->function == ATTN_SOFTMAX) {
-    p->has_bias = true;
+    p->bias.type = ATTN_FLOAT32;
     for (int64_t j = 0; j < keys * 3 / 4; j++) bias[j] = -1e9f;
   }
 }
@@ -252,7 +252,7 @@ static bool visible[MAX_T];
 
 static void look_at_row(const attn_problem *given, int64_t r, kernel *run, fault planted, shares *found) {
   attn_problem p = *given;
-  p.bias = (attn_strides){0, 0, 0};
+  p.bias = (attn_layout){given->bias.type, 0, 0, 0};
   const attn_tensors tensors = {.query = query, .key = key, .value = value, .bias = bias};
   reference_row row = {.weights = truth_weights,
                        .scores = truth_scores,
@@ -285,7 +285,7 @@ static void right_kernels_stay_below(attn_function function, kernel *const *kern
           attn_problem p = problem_of(function, lengths[n]);
           if (function == ATTN_LINEAR && form == 1) p.epsilon = 0;
           p.softcap = form & 1 && function == ATTN_SOFTMAX ? 30 : 0;
-          p.has_bias = form & 2;
+          p.bias.type = form & 2 ? ATTN_FLOAT32 : ATTN_ABSENT;
           state = 1 + (uint64_t)(kind * 1000 + form * 100) + n;
           draw((input)kind, &p);
           for (int64_t r = 0; r < (lengths[n] > 1000 ? 2 : 8); r++) {

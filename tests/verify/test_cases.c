@@ -43,12 +43,13 @@ static void a_case_loads_with_its_shapes(void **unused) {
   golden_case given;
   char why[512] = "";
   if (!case_load(&given, one, why, sizeof why)) fail_msg("%s", why);
-  assert_int_equal(given.problem.query_heads, 2);
-  assert_true(given.problem.left == ATTN_UNLIMITED && given.problem.right == 0);
-  assert_true(given.problem.has_mask && given.problem.has_bias && given.problem.wants_lse);
-  assert_int_equal(given.mask.bytes, 7 * 7);
-  assert_int_equal(given.bias.bytes, 2 * 7 * 7 * 4);
-  assert_true(given.problem.mask.head == 0 && given.problem.bias.batch == 0);
+  assert_int_equal(given.inputs.problem.query_heads, 2);
+  assert_true(given.inputs.problem.left == ATTN_UNLIMITED && given.inputs.problem.right == 0);
+  assert_true(given.inputs.problem.mask.type && given.inputs.problem.bias.type &&
+              given.inputs.problem.lse.type);
+  assert_int_equal(given.inputs.buffers[TENSOR_MASK].bytes, 7 * 7);
+  assert_int_equal(given.inputs.buffers[TENSOR_BIAS].bytes, 2 * 7 * 7 * 4);
+  assert_true(given.inputs.problem.mask.head == 0 && given.inputs.problem.bias.batch == 0);
   case_destroy(&given);
 }
 
@@ -88,7 +89,9 @@ static void a_damaged_case_is_refused_by_the_name_of_its_file(void **unused) {
 
 /* ---- Variants to hold to the cases: the formula, with the scale that the caller gives ---- */
 
-static void solve(const attn_problem *p, const attn_tensors *x, double scale) {
+static void solve(const attn_call *call, double scale) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *x = &call->tensors;
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     const int64_t i = n % p->query_length, h = n / p->query_length % p->query_heads;
     const int64_t b = n / p->query_length / p->query_heads;
@@ -107,35 +110,23 @@ static void solve(const attn_problem *p, const attn_tensors *x, double scale) {
         o[e] += (float)exp(scale * dot) * ((const float *)x->value)[row * p->value_dim + e];
     }
     for (int64_t e = 0; e < p->value_dim && sum > 0; e++) o[e] = (float)(o[e] / sum);
-    if (p->wants_lse) x->lse[n] = (float)log(sum);
+    if (p->lse.type) x->lse[n] = (float)log(sum);
   }
 }
 
-static void solve_right(const attn_problem *p, const attn_tensors *x, void *workspace, int threads) {
-  (void)workspace, (void)threads;
-  solve(p, x, p->scale);
-}
+static void solve_right(const attn_call *call) { solve(call, call->problem->scale); }
 
-static void solve_with_half_the_scale(const attn_problem *p, const attn_tensors *x, void *workspace,
-                                      int threads) {
-  (void)workspace, (void)threads;
-  solve(p, x, p->scale / 2);
-}
+static void solve_with_half_the_scale(const attn_call *call) { solve(call, call->problem->scale / 2); }
 
-static void write_too_far(const attn_problem *p, const attn_tensors *x, void *workspace, int threads) {
-  (void)workspace, (void)threads;
-  solve(p, x, p->scale);
-  ((unsigned char *)x->output)[-1] = 0;
-}
-
-static const char *only_plain(const attn_problem *p) {
-  return p->has_mask || p->has_bias || p->softcap > 0 ? "takes no mask, bias or softcap" : NULL;
+static void write_too_far(const attn_call *call) {
+  solve(call, call->problem->scale);
+  ((unsigned char *)call->tensors.output)[-1] = 0;
 }
 
 #define VARIANT(text, solver)                                                                                \
   {                                                                                                          \
-    .name = (text), .summary = (text), .dtypes = 1 << ATTN_FLOAT32, .unsupported = only_plain,               \
-    .run = (solver)                                                                                          \
+    .name = (text), .summary = (text), .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_LSE,    \
+    .types = 1u << ATTN_FLOAT32, .run = (solver)                                                             \
   }
 static const attn_variant right = VARIANT("right", solve_right);
 static const attn_variant half_scale = VARIANT("half_scale", solve_with_half_the_scale);
@@ -150,7 +141,8 @@ static int verify(const attn_variant *variant, char *said, size_t said_size) {
         folder);
   FILE *out = tmpfile();
   assert_non_null(out);
-  const int status = cases_verify(&list, NULL, 0, folder, 1, out);
+  const verify_options options = {.cases = folder, .threads = 2};
+  const int status = golden_verify(&list, &options, out);
   rewind(out);
   said[fread(said, 1, said_size - 1, out)] = '\0';
   fclose(out);
@@ -160,21 +152,18 @@ static int verify(const attn_variant *variant, char *said, size_t said_size) {
 static void a_right_variant_passes_and_says_what_it_skipped(void **unused) {
   (void)unused;
   char said[4096];
-  assert_int_equal(setenv("ATTN_ISA", "before", 1), 0);
   const int status = verify(&right, said, sizeof said);
-  if (status != 0 || !strstr(said, "2 cases run, 0 failed") ||
-      !strstr(said, "1 skipped: takes no mask, bias or softcap"))
+  if (status != 0 || !strstr(said, "1 variant, 2 cases, 0 failed") ||
+      !strstr(said, "skipped 1: takes no mask (1)"))
     fail_msg("%s", said);
-  assert_string_equal(getenv("ATTN_ISA"), "before");
-  unsetenv("ATTN_ISA");
 }
 
 static void a_wrong_variant_fails_by_the_name_of_each_case(void **unused) {
   (void)unused;
   char said[4096];
   const int status = verify(&half_scale, said, sizeof said);
-  if (status != 1 || !strstr(said, "on case causal_top_left: ") || !strstr(said, "on case grouped: ") ||
-      !strstr(said, "2 cases run, 2 failed"))
+  if (status != 1 || !strstr(said, "FAILED: causal_top_left: ") || !strstr(said, "FAILED: grouped: ") ||
+      !strstr(said, "1 variant, 2 cases, 2 failed"))
     fail_msg("%s", said);
 }
 
@@ -182,20 +171,75 @@ static void a_write_outside_the_output_fails(void **unused) {
   (void)unused;
   char said[4096];
   const int status = verify(&too_far, said, sizeof said);
-  if (status != 1 || !strstr(said, "wrote outside its buffers")) fail_msg("%s", said);
+  if (status != 1 || !strstr(said, ": writes beyond the output")) fail_msg("%s", said);
 }
 
 static void what_cannot_run_is_status_2(void **unused) {
   (void)unused;
   const char *names[] = {"unheard_of"};
-  const variant_list list = {.count = 0};
-  assert_int_equal(cases_verify(&list, names, 1, folder, 1, stdout), 2);
-  assert_int_equal(cases_verify(&list, NULL, 0, "/nowhere", 1, stdout), 2);
+  const attn_variant *variants[] = {&right};
+  const char *origins[] = {NULL};
+  const variant_list list = {.variants = variants, .origins = origins, .count = 1};
+  verify_options options = {.cases = folder, .threads = 1, .variant_names = names, .variant_count = 1};
+  assert_int_equal(golden_verify(&list, &options, stdout), 2);
+  options.variant_count = 0;
+  options.cases = "/nowhere";
+  assert_int_equal(golden_verify(&list, &options, stdout), 2);
+  options.cases = folder;
   shell("rm -rf '%s'/*", folder);
-  assert_int_equal(cases_verify(&list, NULL, 0, folder, 1, stdout), 2);
+  assert_int_equal(golden_verify(&list, &options, stdout), 2);
+  shell("cp -r '%s/../softcap' '%s'", one, folder); /* which it does not take */
+  assert_int_equal(golden_verify(&list, &options, stdout), 2);
   shell("cp -r %s '%s/short' && chmod -R u+w '%s' && truncate -s 5 '%s/short/q.f32'", one, folder, folder,
         folder);
-  assert_int_equal(cases_verify(&list, NULL, 0, folder, 1, stdout), 2);
+  assert_int_equal(golden_verify(&list, &options, stdout), 2);
+}
+
+static const char *const *two_sets(void) {
+  static const char *const names[] = {"plain", "fast", NULL};
+  return names;
+}
+
+static const char *isas_seen[16];
+static int runs_seen;
+
+static void solve_and_note(const attn_call *call) {
+  if (runs_seen < 16) isas_seen[runs_seen++] = call->isa;
+  solve(call, call->problem->scale);
+}
+
+static void a_case_counts_once_for_each_instruction_set(void **unused) {
+  (void)unused;
+  static const attn_variant noting = VARIANT("noting", solve_and_note);
+  const attn_variant *variants[] = {&noting};
+  const char *origins[] = {NULL};
+  const attn_table table = {ATTN_INTERFACE_VERSION, 1, variants, two_sets}, *tables[] = {&table};
+  const variant_list list = {
+      .variants = variants, .origins = origins, .count = 1, .tables = tables, .table_count = 1};
+  verify_options options = {.cases = folder, .threads = 1};
+  char said[4096];
+  shell("rm -rf '%s'/* && cp -r '%s/../grouped' '%s'", folder, one, folder);
+  for (int held = 0; held < 2; held++) {
+    runs_seen = 0;
+    options.isa = held ? "fast" : NULL;
+    FILE *out = tmpfile();
+    assert_int_equal(golden_verify(&list, &options, out), 0);
+    rewind(out);
+    said[fread(said, 1, sizeof said - 1, out)] = '\0';
+    fclose(out);
+    if (!strstr(said, held ? ", 1 cases, 0 failed" : ", 2 cases, 0 failed")) fail_msg("%s", said);
+    assert_string_equal(isas_seen[0], held ? "fast" : "plain");
+    assert_string_equal(isas_seen[runs_seen - 1], "fast");
+  }
+}
+
+static void the_command_that_repeats_a_case_names_its_folder(void **unused) {
+  (void)unused;
+  char said[4096], command[256];
+  verify(&half_scale, said, sizeof said);
+  snprintf(command, sizeof command,
+           "reproduce: attnbench verify --variant half_scale --cases '%s' --threads 2\n", folder);
+  if (!strstr(said, command)) fail_msg("'%s' is not in: %s", command, said);
 }
 
 int main(void) {
@@ -206,6 +250,8 @@ int main(void) {
       cmocka_unit_test(a_wrong_variant_fails_by_the_name_of_each_case),
       cmocka_unit_test(a_write_outside_the_output_fails),
       cmocka_unit_test(what_cannot_run_is_status_2),
+      cmocka_unit_test(a_case_counts_once_for_each_instruction_set),
+      cmocka_unit_test(the_command_that_repeats_a_case_names_its_folder),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

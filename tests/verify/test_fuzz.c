@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/child.h"
+#include "problem/check.h"
 #include "verify/shrink.h"
 #include "verify/grid.h"
 
@@ -45,7 +46,7 @@ static void shrinks_to(shrink_fails *fails, const char *expected, int threads) {
 static bool asked_of_a_sound_problem(const failing *candidate, void *context) {
   char why[256];
   const attn_problem problem = workload_problem(&candidate->workload);
-  if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("asked of an unsound problem: %s", why);
+  if (!check_problem(&problem, why, sizeof why)) fail_msg("asked of an unsound problem: %s", why);
   ++*(int64_t *)context;
   return true;
 }

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "problem/check.h"
 #include "run/heap_calls.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
@@ -43,13 +44,14 @@ typedef enum fault {
   OFFSET_IGNORED,
   INPUT_CHANGED,
   OUTPUT_OVERRUN,
+  COMPANY_DEPENDENT,
+  DECODED_OTHERWISE,
 } fault;
 
 static fault planted;
 
-static size_t workspace_size(const attn_problem *p, int threads) {
-  (void)threads;
-  return (size_t)(p->key_length + 1) * sizeof(float);
+static size_t workspace_size(const attn_call *call) {
+  return (size_t)(call->problem->key_length + 1) * sizeof(float);
 }
 
 static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
@@ -60,7 +62,7 @@ static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
   return attn_visible_keys(&changed, b, i);
 }
 
-static const float *vector(const void *data, attn_strides s, int64_t b, int64_t h, int64_t i) {
+static const float *vector(const void *data, attn_layout s, int64_t b, int64_t h, int64_t i) {
   return (const float *)data + b * s.batch + h * s.head + i * s.position;
 }
 
@@ -80,7 +82,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
   const attn_range keys = visible(p, b, i);
   const float *q = vector(t->query, p->query, b, h, i);
-  const float *bias = p->has_bias ? vector(t->bias, p->bias, b, h, i) : NULL;
+  const float *bias = p->bias.type ? vector(t->bias, p->bias, b, h, i) : NULL;
   float *out = (float *)(uintptr_t)vector(t->output, p->output, b, h, i), max = -INFINITY, sum = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
     w[j] = score(p, q, vector(t->key, p->key, b, kv, j), bias, j);
@@ -94,7 +96,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   for (int64_t j = 0; j < p->key_length; j++) {
     const bool seen = j >= keys.first && j < keys.end;
     const float weight = seen ? w[j] / sum : 0;
-    if (p->wants_weights)
+    if (p->weights.type)
       ((float *)(uintptr_t)vector(t->weights, p->weights, b, h, i))[j] =
           planted == WEIGHTS_ALL_OF_ONE && seen ? 1 : weight;
     if ((!seen && planted != HIDDEN_VALUE_TIMES_ZERO) ||
@@ -106,7 +108,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   if (planted == BEYOND_ITS_VALUES)
     for (int64_t d = 0; d < p->value_dim; d++) out[d] *= 4;
   if (planted == READS_BEFORE_ITS_QUERY) out[0] += 0 * ((const volatile float *)t->query)[-1];
-  if (!p->wants_lse) return;
+  if (!p->lse.type) return;
   float lse = max + logf(sum);
   if (planted == LSE_WITHOUT_MAXIMUM) lse = logf(sum);
   if (planted == LSE_BASE_2) lse *= 1.442695f;
@@ -123,12 +125,16 @@ static bool changes_a_bit(const attn_problem *p, const float *workspace, int thr
     case WORKSPACE_READ: return workspace[p->key_length] == 0;
     case THREAD_DEPENDENT: return threads == 1;
     case LAYOUT_DEPENDENT: return p->query.position != p->head_dim;
+    case COMPANY_DEPENDENT: return p->batch * p->kv_heads == 1;
+    case DECODED_OTHERWISE: return p->query_length == 1;
     default: return false;
   }
 }
 
-static void run(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  const bool changed = changes_a_bit(p, workspace, threads);
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *t = &call->tensors;
+  const bool changed = changes_a_bit(p, call->workspace, call->threads);
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   if (planted == ALLOCATES) {
     taken = malloc(100);
@@ -136,7 +142,7 @@ static void run(const attn_problem *p, const attn_tensors *t, void *workspace, i
   }
   for (int64_t n = 0; n < rows; n++)
     solve_row(p, t, n / p->query_length / p->query_heads, n / p->query_length % p->query_heads,
-              n % p->query_length, workspace);
+              n % p->query_length, call->workspace);
   float *out = t->output;
   if (changed) out[0] = nextafterf(out[0], INFINITY);
   if (planted == WRONG_WHERE_ALIGNED && (uintptr_t)t->query % 4096 == 0) out[0] += 1;
@@ -144,39 +150,43 @@ static void run(const attn_problem *p, const attn_tensors *t, void *workspace, i
   if (planted == OUTPUT_OVERRUN) out[-1] = 0;
 }
 
-static const char *unsupported(const attn_problem *p) {
-  return p->has_mask || p->softcap > 0 ? "takes no mask and no softcap" : NULL;
-}
-
 static const attn_variant kernel = {.name = "kernel",
                                     .summary = "three loops",
                                     .function = ATTN_SOFTMAX,
-                                    .dtypes = 1u << ATTN_FLOAT32,
+                                    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
+                                                ATTN_LSE | ATTN_WEIGHTS,
+                                    .types = 1u << ATTN_FLOAT32,
+                                    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
                                     .workspace_exponent = 1,
-                                    .unsupported = unsupported,
                                     .workspace_size = workspace_size,
                                     .run = run};
 
-static property_verdict verdict_of(const char *text, fault fault, unsigned wanted) {
+static property_verdict verdict_on(const attn_variant *variant, const char *text, fault fault,
+                                   unsigned wanted) {
   workload w;
   inputs in;
   expected known;
   property_verdict verdict = {0};
   char why[512] = "";
+  const run_setup setup = {.variant = variant, .threads = 2};
   planted = NO_FAULT;
   if (!workload_parse(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why) ||
       !expected_solve(&known, &in, 0, why, sizeof why))
     fail_msg("%s: %s", text, why);
   properties *posed = properties_prepare(&in, &known, why, sizeof why);
   planted = fault;
-  if (!posed || !properties_hold(posed, &kernel, wanted, 2, &verdict, why, sizeof why))
+  if (!posed || !properties_hold(posed, &setup, wanted, &verdict, why, sizeof why))
     fail_msg("%s: %s", text, why);
   planted = NO_FAULT;
   properties_destroy(posed);
   expected_destroy(&known);
   inputs_destroy(&in);
   return verdict;
+}
+
+static property_verdict verdict_of(const char *text, fault fault, unsigned wanted) {
+  return verdict_on(&kernel, text, fault, wanted);
 }
 
 static const struct {
@@ -209,6 +219,9 @@ static const struct {
     {LAYOUT_DEPENDENT, PROPERTY_LAYOUT, "full/B:1/H:2/D:8/T:20", "in [B, T, H, D]"},
     {LSE_BASE_2, PROPERTY_HALVES, "full/B:1/H:2/D:8/T:20/lse", "against its two halves"},
     {OFFSET_IGNORED, PROPERTY_HALVES, "causal/B:1/H:2/D:8/T:20", "against its two halves"},
+    {COMPANY_DEPENDENT, PROPERTY_COMPANY, "full/B:2/H:4/Hkv:2/D:8/T:20", "without the rest of the batch"},
+    {COMPANY_DEPENDENT, PROPERTY_COMPANY, "full/B:1/H:4/Hkv:2/D:8/T:20", "has other bits"},
+    {DECODED_OTHERWISE, PROPERTY_DECODED, "causal/B:1/H:2/D:8/T:20", "decoded alone, row b 0"},
 };
 
 static void each_fault_is_seen_by_its_property(void **state) {
@@ -255,12 +268,23 @@ static void a_right_kernel_keeps_every_property(void **state) {
     const attn_problem problem = workload_problem(&w);
     char name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
-    if (attn_unsupported(&kernel, &problem)) continue;
+    if (runner_refusal(&kernel, &problem)) continue;
     const property_verdict verdict = verdict_of(name, NO_FAULT, PROPERTIES_ALL);
     if (verdict.failed) fail_msg("%s: %s", name, verdict.problem);
     checked |= verdict.checked;
   }
   assert_int_equal(checked | (heap_calls_are_seen() ? 0 : 1u << PROPERTY_HEAP), PROPERTIES_ALL);
+}
+
+static void what_is_not_promised_is_not_held(void **state) {
+  (void)state;
+  const unsigned promises = 1u << PROPERTY_COMPANY | 1u << PROPERTY_DECODED;
+  attn_variant modest = kernel;
+  modest.traits = 0;
+  assert_int_equal(verdict_on(&modest, "full/B:2/H:2/D:8/T:20", COMPANY_DEPENDENT, promises).checked, 0);
+  modest.traits = ATTN_BATCH_INVARIANT;
+  assert_int_equal(verdict_on(&modest, "full/B:2/H:2/D:8/T:20", DECODED_OTHERWISE, promises).checked,
+                   1u << PROPERTY_COMPANY);
 }
 
 static void problems_without_rows_or_keys_say_nothing(void **state) {
@@ -278,7 +302,7 @@ static void random_problems_are_sound_and_small(void **state) {
     const attn_problem problem = workload_problem(&w);
     char why[256] = "", name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
-    if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
+    if (!check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
     assert_true(properties_can_be_held(&w));
   }
 }
@@ -305,7 +329,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "14 properties held on 1 problem: "))
+      !strstr(text, "16 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }
@@ -315,6 +339,7 @@ int main(void) {
       cmocka_unit_test(a_read_before_a_buffer_faults), /* first: OpenMP's threads do not survive a fork */
       cmocka_unit_test(each_fault_is_seen_by_its_property),
       cmocka_unit_test(a_right_kernel_keeps_every_property),
+      cmocka_unit_test(what_is_not_promised_is_not_held),
       cmocka_unit_test(problems_without_rows_or_keys_say_nothing),
       cmocka_unit_test(random_problems_are_sound_and_small),
       cmocka_unit_test(a_failure_is_printed_with_the_command_that_repeats_it),

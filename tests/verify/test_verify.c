@@ -19,6 +19,7 @@
 
 #include "verify/verify.h"
 #include "verify/grid.h"
+#include "problem/check.h"
 #include "problem/random_problem.h"
 
 typedef enum fault {
@@ -48,9 +49,8 @@ typedef enum fault {
 
 static fault planted;
 
-static size_t workspace_size(const attn_problem *problem, int threads) {
-  (void)threads;
-  return (size_t)problem->key_length * sizeof(float);
+static size_t workspace_size(const attn_call *call) {
+  return (size_t)call->problem->key_length * sizeof(float);
 }
 
 /* 1 when key j may be seen. */
@@ -61,7 +61,7 @@ static bool sees(const attn_problem *p, const attn_tensors *t, int64_t b, int64_
   if (planted == CAUSAL_BY_ONE && p->right == 0 && keys.end < p->key_length) keys.end++;
   if (planted == LAST_KEY_DROPPED && keys.end > keys.first + 1) keys.end--;
   if (j < keys.first || j >= keys.end) return false;
-  if (!p->has_mask) return true;
+  if (!p->mask.type) return true;
   bool open = t->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j] != 0;
   return planted == MASK_INVERTED ? !open : open;
 }
@@ -76,7 +76,7 @@ static float score(const attn_problem *p, const attn_tensors *t, int64_t b, int6
   if (planted == SCALE_TWICE) dot *= (float)p->scale;
   if (p->softcap > 0 && planted != SOFTCAP_FORGOTTEN)
     dot = (float)p->softcap * tanhf(dot / (float)p->softcap);
-  if (!p->has_bias) return dot;
+  if (!p->bias.type) return dot;
   return dot + ((const float *)t->bias)[b * p->bias.batch + h * p->bias.head + i * p->bias.position + j];
 }
 
@@ -113,21 +113,23 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   }
   if (planted == WEIGHTS_UNNORMALISED)
     for (int64_t d = 0; d < p->value_dim && any; d++) out[d] /= sum;
-  if (p->wants_lse)
+  if (p->lse.type)
     t->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] =
         any ? (max + logf(sum)) * (planted == LSE_BASE_2 ? 1.442695f : 1) : -INFINITY;
-  if (p->wants_weights && p->key_length > 0)
+  if (p->weights.type && p->key_length > 0)
     memcpy((float *)t->weights + b * p->weights.batch + h * p->weights.head + i * p->weights.position,
            weights, (size_t)p->key_length * sizeof(float));
   if (planted == GAP_WRITTEN && i == 0) out[p->value_dim] = 0; /* behind the last row is a guard page */
   if (planted == THREAD_DEPENDENT && p->value_dim > 0 && i == 0) out[0] = nextafterf(out[0], INFINITY);
 }
 
-static void run(const attn_problem *p, const attn_tensors *t, void *workspace, int threads) {
-  float *weights = workspace;
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *t = &call->tensors;
+  float *weights = call->workspace;
   const fault wanted = planted;
   if (planted == WORKSPACE_OVERRUN) weights[p->key_length] = 0;
-  if (planted == THREAD_DEPENDENT && threads != 1) planted = NO_FAULT;
+  if (planted == THREAD_DEPENDENT && call->threads != 1) planted = NO_FAULT;
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   for (int64_t row = 0; row < rows - (planted == LAST_ROW_UNWRITTEN); row++)
     solve_row(p, t, row / p->query_length / p->query_heads, row / p->query_length % p->query_heads,
@@ -141,18 +143,20 @@ static void run(const attn_problem *p, const attn_tensors *t, void *workspace, i
 }
 
 /* Adds what the workspace held before. */
-static void run_reading_workspace(const attn_problem *p, const attn_tensors *t, void *workspace,
-                                  int threads) {
-  const float held = p->key_length > 0 ? *(float *)workspace : 0;
-  run(p, t, workspace, threads);
+static void run_reading_workspace(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const float held = p->key_length > 0 ? *(float *)call->workspace : 0;
+  run(call);
   if (planted == WORKSPACE_READ && p->batch * p->query_heads * p->query_length * p->value_dim > 0)
-    *(float *)t->output += held;
+    *(float *)call->tensors.output += held;
 }
 
 static const attn_variant kernel = {.name = "kernel",
                                     .summary = "three loops",
                                     .function = ATTN_SOFTMAX,
-                                    .dtypes = 1u << ATTN_FLOAT32,
+                                    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK |
+                                                ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE | ATTN_WEIGHTS,
+                                    .types = 1u << ATTN_FLOAT32,
                                     .time_exponent = 2,
                                     .workspace_exponent = 1,
                                     .workspace_size = workspace_size,
@@ -162,9 +166,10 @@ static verdict verify(const char *text, int64_t max_rows) {
   workload w;
   inputs in;
   verdict result = {0};
+  const run_setup setup = {.variant = &kernel, .threads = 2};
   char why[512] = "";
   if (!workload_parse(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why) ||
-      !verify_run(&kernel, &in, 2, max_rows, &result, why, sizeof why))
+      !verify_run(&setup, &in, max_rows, &result, why, sizeof why))
     fail_msg("%s: %s", text, why);
   inputs_destroy(&in);
   return result;
@@ -296,7 +301,7 @@ static void random_problems_are_sound_and_differ(void **state) {
     const attn_problem problem = workload_problem(&w);
     char why[256] = "", name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
-    if (!attn_check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
+    if (!check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
   }
   const workload one = random_problem(9, 0), other = random_problem(10, 0);
   workload_name(&one, first);

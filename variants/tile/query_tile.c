@@ -100,7 +100,7 @@ void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
   const tile_rows value = tile_rows_from(tile->kernels, tile->value, first); /* wanted next */
   tile->steps->scores(tile, end - first, key, value);
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
-  for (int64_t r = 0; problem->has_bias && r < tile->count; r++) add_bias(tile, r, first, end);
+  for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
 }
 
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
@@ -129,7 +129,7 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
 
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
-  if (!tile->problem->has_mask) {
+  if (!tile->problem->mask.type) {
     hide_outside(tile, first, end);
     return;
   }
@@ -231,7 +231,7 @@ void query_tile_finish(query_tile *tile) {
     factor[r] = 1 / sum[r];
     row[r] = (char *)tile->tensors->output +
              query_tile_offset(tile, &problem->output, r) * tile->kernels->element_bytes;
-    if (problem->wants_lse)
+    if (problem->lse.type)
       tile->tensors->lse[query_tile_offset(tile, &problem->lse, r)] =
           (float)((double)max[r] * ln2 + log((double)sum[r]));
   }

@@ -79,7 +79,7 @@ static inline int64_t query_tile_pitch(const tile_kernels *kernels, int64_t feat
 }
 
 /* Element offset of row r in a tensor with these strides. */
-static inline int64_t query_tile_offset(const query_tile *tile, const attn_strides *strides, int64_t r) {
+static inline int64_t query_tile_offset(const query_tile *tile, const attn_layout *strides, int64_t r) {
   return tile->batch * strides->batch + tile->row[r].head * strides->head +
          tile->row[r].position * strides->position;
 }

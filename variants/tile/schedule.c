@@ -195,23 +195,27 @@ static void solve_share(passage *of, int64_t share) {
   if (shares == 1) finish(of);
 }
 
-const char *schedule_unsupported(const attn_problem *problem) {
-  return problem->wants_weights ? "never holds the attention weights" : NULL;
+static schedule_call begin(const attn_call *call) {
+  return (schedule_call){.problem = call->problem,
+                         .tensors = &call->tensors,
+                         .workspace = call->workspace,
+                         .threads = call->threads,
+                         .kernels = tile_select(call->isa)};
 }
 
-size_t schedule_workspace_size(const attn_problem *problem, int threads, schedule_choice choose) {
-  const schedule_call call = {.problem = problem, .threads = threads, .kernels = tile_in_force()};
+size_t schedule_workspace_size(const attn_call *asked, schedule_choice choose) {
+  const schedule_call call = begin(asked);
   const tiling plan = make_plan(&call, choose);
   if (plan.blocks == 0) return 0;
-  return ((size_t)threads * thread_floats(&plan) + shared_states(&plan) * plan.floats.state) * sizeof(float);
+  return ((size_t)call.threads * thread_floats(&plan) + shared_states(&plan) * plan.floats.state) *
+         sizeof(float);
 }
 
-void schedule_run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads,
-                  schedule_choice choose) {
-  const schedule_call call = {problem, tensors, workspace, threads, tile_in_force()};
+void schedule_run(const attn_call *asked, schedule_choice choose) {
+  const schedule_call call = begin(asked);
   const tiling plan = make_plan(&call, choose);
 
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(call.threads) schedule(dynamic, 1)
   for (int64_t item = 0; item < plan.blocks * plan.shares; item++) {
     passage of;
     place(&call, &plan, item / plan.shares, &of);
@@ -219,7 +223,7 @@ void schedule_run(const attn_problem *problem, const attn_tensors *tensors, void
   }
 
   if (plan.shares == 1) return;
-#pragma omp parallel for num_threads(threads) schedule(static)
+#pragma omp parallel for num_threads(call.threads) schedule(static)
   for (int64_t block = 0; block < plan.blocks; block++) {
     passage of;
     place(&call, &plan, block, &of);

@@ -13,15 +13,17 @@ typedef struct schedule_shape {
 
 typedef schedule_shape (*schedule_choice)(const attn_problem *problem, const tile_kernels *kernels);
 
-/* NULL, or what this loop cannot do. */
-const char *schedule_unsupported(const attn_problem *problem);
+/* The optional parts of a problem that this loop knows. */
+enum {
+  SCHEDULE_FEATURES =
+      ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE
+};
 
 /* Bytes that schedule_run needs, aligned to TILE_ALIGNMENT; 0 where there is nothing to do. */
-size_t schedule_workspace_size(const attn_problem *problem, int threads, schedule_choice choose);
+size_t schedule_workspace_size(const attn_call *call, schedule_choice choose);
 
 /* Computes every output row, and the log-sum-exp where it is wanted. The bits of a row follow from its stack of heads
  * alone: neither from the batch, nor from the other heads, nor from the number of threads. */
-void schedule_run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads,
-                  schedule_choice choose);
+void schedule_run(const attn_call *call, schedule_choice choose);
 
 #endif

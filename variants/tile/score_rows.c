@@ -9,7 +9,7 @@ enum { WIDEST_VECTOR = 16 };
 static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
-static int64_t at(const attn_strides *strides, int64_t b, int64_t h, int64_t i) {
+static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
 }
 
@@ -40,13 +40,13 @@ static attn_range visible(const score_rows *rows, int64_t r) {
 }
 
 static const uint8_t *mask_row(const score_rows *rows, int64_t r) {
-  if (!rows->problem->has_mask) return NULL;
+  if (!rows->problem->mask.type) return NULL;
   return rows->tensors->mask + at(&rows->problem->mask, rows->batch, rows->head, rows->first_row + r);
 }
 
 void score_rows_place(score_rows *rows) {
   const attn_problem *problem = rows->problem;
-  bool hidden = problem->has_mask;
+  bool hidden = problem->mask.type;
   rows->kv_head = rows->head / (problem->query_heads / problem->kv_heads);
   rows->keys = (attn_range){0, 0};
   for (int64_t r = 0; r < rows->count; r++) {
@@ -104,17 +104,17 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   float *score = rows->scores + r * rows->pitch, max = -INFINITY;
   memset(score + keys, 0, (size_t)(padded - keys) * sizeof *score);
   if (problem->softcap > 0) rows->kernels->softcap(padded, (float)(problem->softcap / ln2), score);
-  if (problem->has_bias) {
+  if (problem->bias.type) {
     const float *bias = (const float *)rows->tensors->bias +
                         at(&problem->bias, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;
     for (int64_t j = 0; j < keys; j++) score[j] += log2e * bias[j];
   }
   hide(rows, r, score, padded);
   rows->kernels->softmax_row(padded, score, &max, &rows->sum[r]);
-  if (problem->wants_lse)
+  if (problem->lse.type)
     rows->tensors->lse[at(&problem->lse, rows->batch, rows->head, rows->first_row + r)] =
         (float)((double)max * ln2 + log((double)rows->sum[r]));
-  if (problem->wants_weights) write_weights(rows, r, score);
+  if (problem->weights.type) write_weights(rows, r, score);
 }
 
 static void add_nonfinite(const score_rows *rows, int64_t r, float *out) {

@@ -1,5 +1,4 @@
 /* Which tile kernels run: the fastest that the processor has, or the set that the caller names. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "tile.h"
@@ -27,8 +26,6 @@ const tile_kernels *tile_select(const char *isa) {
     if (strcmp(sets[n]->name, isa) == 0) return sets[n];
   return sets[count - 1];
 }
-
-const tile_kernels *tile_in_force(void) { return tile_select(getenv("ATTN_ISA")); }
 
 const char *const *tile_instruction_sets(void) {
   static const char *names[MAX_SETS + 1];

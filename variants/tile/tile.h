@@ -131,11 +131,9 @@ static inline tile_rows tile_rows_from(const tile_kernels *kernels, tile_rows of
   return (tile_rows){tile_element(kernels, of.x, n * of.stride), of.stride};
 }
 
-/* The kernels of an instruction set, by its name. NULL, or a name that this processor has none of: the fastest. */
+/* The kernels of an instruction set, by its name. NULL, or a name that this processor has none of: the fastest.
+ * Asked once at the top of a call and handed down. */
 const tile_kernels *tile_select(const char *isa);
-
-/* Those that the environment variable ATTN_ISA asks for. Asked once at the top of a call and handed down. */
-const tile_kernels *tile_in_force(void);
 
 /* Names of those that this processor has, slowest first, ending in NULL. */
 const char *const *tile_instruction_sets(void);

@@ -1,27 +1,18 @@
-/* attn_check_problem: everything that a variant may rely on, checked once, before any variant sees the
- * problem. The limits on sizes and positions keep every address, and every sum that attn_visible_keys
+/* Everything that a variant may rely on, checked once, before any variant sees the problem. The limits on sizes and positions keep every address, and every sum that attn_visible_keys
  * forms, far inside int64_t. */
+#include "check.h"
+
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "attention.h"
+#include "base/complaint.h"
+#include "features.h"
+#include "reference/reference.h"
+#include "tensors.h"
+#include "types.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
 static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
-
-typedef struct complaint {
-  char *text;
-  size_t size;
-} complaint;
-
-__attribute__((format(printf, 2, 3))) static bool wrong(complaint to, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (to.size > 0) vsnprintf(to.text, to.size, format, arguments);
-  va_end(arguments);
-  return false;
-}
 
 #define SHOW(number) ((long long)(number))
 
@@ -55,21 +46,34 @@ static bool check_numbers(const attn_problem *p, complaint to) {
   return true;
 }
 
-static bool check_kinds(const attn_problem *p, complaint to) {
-  if (p->function != ATTN_SOFTMAX && p->function != ATTN_LINEAR)
+static bool check_function(const attn_problem *p, complaint to) {
+  const reference_function *function = reference_function_of(p->function);
+  if (!function)
     return wrong(to, "function is %d: it must be %d (softmax) or %d (linear)", (int)p->function, ATTN_SOFTMAX,
                  ATTN_LINEAR);
-  if (p->dtype != ATTN_FLOAT32 && p->dtype != ATTN_BFLOAT16 && p->dtype != ATTN_FLOAT16)
-    return wrong(to, "dtype is %d: it must be %d (float32), %d (bfloat16) or %d (float16)", (int)p->dtype,
-                 ATTN_FLOAT32, ATTN_BFLOAT16, ATTN_FLOAT16);
-  if (p->function != ATTN_LINEAR) return true;
-  const char *extra = p->has_mask        ? "a mask"
-                      : p->has_bias      ? "a bias"
-                      : p->softcap != 0  ? "a softcap"
-                      : p->wants_lse     ? "a log-sum-exp"
-                      : p->wants_weights ? "weights"
-                                         : NULL;
-  if (extra) return wrong(to, "linear attention has no use for %s: it takes a band and key lengths", extra);
+  for (int n = 0; n < FEATURES; n++) {
+    const feature_row *feature = &feature_table[n];
+    const bool used = feature_is_used(feature, p);
+    if (used && !(feature->functions >> p->function & 1))
+      return wrong(to, "%s attention has no use for %s: it takes a band and key lengths", function->name,
+                   feature->what);
+    if (feature->bit && used != (bool)(p->features & feature->bit))
+      return wrong(to, "features %s %s, which the problem %s: features_of tells the set",
+                   used ? "lacks" : "has", feature->what, used ? "uses" : "does not use");
+  }
+  return true;
+}
+
+static bool check_types(const attn_problem *p, complaint to) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_type type = tensor_layout(p, id)->type;
+    char allowed[64];
+    if (type == ATTN_ABSENT ? tensor_is_optional(id)
+                            : (unsigned)type < 32 && tensor_table[id].types >> type & 1)
+      continue;
+    element_types_name(tensor_table[id].types, allowed, sizeof allowed);
+    return wrong(to, "the type of %s is %d: it must be %s", tensor_table[id].name, (int)type, allowed);
+  }
   return true;
 }
 
@@ -103,9 +107,9 @@ static bool check_band(const attn_problem *p, complaint to) {
 /* A tensor of [batch, heads, length, width], width neighbours one element apart. */
 typedef struct tensor {
   const char *name;
-  attn_strides strides;
-  int64_t batch, heads, length, width, element_bytes;
-  bool written;
+  attn_layout layout;
+  tensor_shape shape;
+  int64_t element_bytes;
 } tensor;
 
 /* Adds stride * (size - 1), by magnitude, to the elements that a tensor spans; false on overflow. */
@@ -118,20 +122,20 @@ static bool add_extent(int64_t stride, int64_t size, int64_t *extent) {
 }
 
 static bool check_reach(const tensor *t, complaint to) {
-  int64_t extent = t->width, bytes, packed = 0;
-  bool fits = add_extent(t->strides.batch, t->batch, &extent) &&
-              add_extent(t->strides.head, t->heads, &extent) &&
-              add_extent(t->strides.position, t->length, &extent) &&
+  int64_t extent = t->shape.width, bytes, packed = 0;
+  bool fits = add_extent(t->layout.batch, t->shape.batch, &extent) &&
+              add_extent(t->layout.head, t->shape.heads, &extent) &&
+              add_extent(t->layout.position, t->shape.length, &extent) &&
               !__builtin_mul_overflow(extent, t->element_bytes, &bytes) && bytes <= largest_bytes;
   /* Packed as well, whatever the strides: a variant may count elements or size a copy. */
-  fits = fits && !__builtin_mul_overflow(t->batch, t->heads, &packed) &&
-         !__builtin_mul_overflow(packed, t->length, &packed) &&
-         !__builtin_mul_overflow(packed, t->width, &packed) &&
+  fits = fits && !__builtin_mul_overflow(t->shape.batch, t->shape.heads, &packed) &&
+         !__builtin_mul_overflow(packed, t->shape.length, &packed) &&
+         !__builtin_mul_overflow(packed, t->shape.width, &packed) &&
          !__builtin_mul_overflow(packed, t->element_bytes, &packed) && packed <= largest_bytes;
   if (fits) return true;
   return wrong(to, "%s of [%lld, %lld, %lld, %lld] with strides %lld, %lld, %lld exceeds %lld bytes", t->name,
-               SHOW(t->batch), SHOW(t->heads), SHOW(t->length), SHOW(t->width), SHOW(t->strides.batch),
-               SHOW(t->strides.head), SHOW(t->strides.position), SHOW(largest_bytes));
+               SHOW(t->shape.batch), SHOW(t->shape.heads), SHOW(t->shape.length), SHOW(t->shape.width),
+               SHOW(t->layout.batch), SHOW(t->layout.head), SHOW(t->layout.position), SHOW(largest_bytes));
 }
 
 /* Rows of an output must not overlap. Ordered by stride, each axis has to step over all that the axes
@@ -140,10 +144,10 @@ static bool check_overlap(const tensor *t, complaint to) {
   struct axis {
     const char *name;
     int64_t stride, size;
-  } axes[3] = {{"batch", t->strides.batch, t->batch},
-               {"head", t->strides.head, t->heads},
-               {"position", t->strides.position, t->length}};
-  if (t->batch == 0 || t->heads == 0 || t->length == 0) return true;
+  } axes[3] = {{"batch", t->layout.batch, t->shape.batch},
+               {"head", t->layout.head, t->shape.heads},
+               {"position", t->layout.position, t->shape.length}};
+  if (t->shape.batch == 0 || t->shape.heads == 0 || t->shape.length == 0) return true;
   for (int n = 0; n < 3; n++)
     if (axes[n].size > 1 && axes[n].stride < 0) axes[n].stride = -axes[n].stride;
   for (int n = 1; n < 3; n++)
@@ -152,7 +156,7 @@ static bool check_overlap(const tensor *t, complaint to) {
       axes[m] = axes[m - 1];
       axes[m - 1] = swapped;
     }
-  int64_t span = t->width;
+  int64_t span = t->shape.width;
   for (int n = 0; n < 3; n++) {
     if (axes[n].size == 1) continue;
     if (axes[n].stride < span || axes[n].stride == 0)
@@ -164,30 +168,22 @@ static bool check_overlap(const tensor *t, complaint to) {
 }
 
 static bool check_tensors(const attn_problem *p, complaint to) {
-  const int64_t B = p->batch, H = p->query_heads, Hkv = p->kv_heads;
-  const int64_t Tq = p->query_length, Tk = p->key_length;
-  const int64_t element = p->dtype == ATTN_FLOAT32 ? 4 : 2;
-  const tensor tensors[] = {
-      {"query", p->query, B, H, Tq, p->head_dim, element, false},
-      {"key", p->key, B, Hkv, Tk, p->head_dim, element, false},
-      {"value", p->value, B, Hkv, Tk, p->value_dim, element, false},
-      {"output", p->output, B, H, Tq, p->value_dim, element, true},
-      {"mask", p->mask, B, H, Tq, p->has_mask ? Tk : 0, 1, false},
-      {"bias", p->bias, B, H, Tq, p->has_bias ? Tk : 0, element, false},
-      {"weights", p->weights, B, H, Tq, p->wants_weights ? Tk : 0, element, true},
-      {"lse", p->lse, B, H, Tq, p->wants_lse ? 1 : 0, 4, true},
-      {"the scores", {0, 0, 0}, B, H, Tq, Tk, 4, false}, /* no tensor, but variants count them */
-  };
-  for (size_t n = 0; n < sizeof tensors / sizeof tensors[0]; n++) {
-    if (tensors[n].width == 0) continue; /* absent, or without elements */
-    if (!check_reach(&tensors[n], to) || (tensors[n].written && !check_overlap(&tensors[n], to)))
-      return false;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_layout *layout = tensor_layout(p, id);
+    if (!layout->type) continue;
+    const tensor t = {tensor_table[id].name, *layout, tensor_shape_of(p, id),
+                      (int64_t)element_type_of(layout->type)->bytes};
+    if (t.shape.width == 0) continue; /* without elements */
+    if (!check_reach(&t, to) || (tensor_table[id].written && !check_overlap(&t, to))) return false;
   }
-  return true;
+  /* No tensor, but variants count them. */
+  const tensor scores = {
+      "the scores", {0}, {p->batch, p->query_heads, p->query_length, p->key_length}, sizeof(float)};
+  return scores.shape.width == 0 || check_reach(&scores, to);
 }
 
-bool attn_check_problem(const attn_problem *problem, char *reason, size_t reason_size) {
+bool check_problem(const attn_problem *problem, char *reason, size_t reason_size) {
   complaint to = {reason, reason_size};
-  return check_sizes(problem, to) && check_numbers(problem, to) && check_kinds(problem, to) &&
-         check_band(problem, to) && check_tensors(problem, to);
+  return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
+         check_band(problem, to) && check_types(problem, to) && check_tensors(problem, to);
 }

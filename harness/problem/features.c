@@ -1,0 +1,186 @@
+/* See features.h. The order of the rows is that of their parts in a problem line, and of the draws. */
+#include "features.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SOFTMAX (1u << ATTN_SOFTMAX)
+#define LINEAR (1u << ATTN_LINEAR)
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
+
+/* ---- the band, which has words of its own in workload_text.c ---- */
+
+static bool uses_band(const attn_problem *p) {
+  return p->left != ATTN_UNLIMITED || p->right != ATTN_UNLIMITED;
+}
+static void leave_out_band(workload *w) {
+  w->left = w->right = ATTN_UNLIMITED;
+  w->offset = 0;
+  w->has_offsets = false;
+}
+
+static bool uses_offset(const attn_problem *p) { return p->offset != 0 || p->offsets; }
+static bool read_offsets(workload_reading *r, const char *key, const char *text) {
+  r->workload.has_offsets = true;
+  return words_list(r, key, text, r->workload.offsets, &r->offset_count);
+}
+static void write_offsets(const workload *w, const char *key, workload_writing *to) {
+  if (w->has_offsets) words_add_list(to, key, w->offsets, w->batch);
+}
+static void leave_out_offsets(workload *w) { w->has_offsets = false; }
+
+static bool uses_key_lengths(const attn_problem *p) { return p->key_lengths != NULL; }
+static bool read_lengths(workload_reading *r, const char *key, const char *text) {
+  r->workload.has_lengths = true;
+  return words_list(r, key, text, r->workload.lengths, &r->length_count);
+}
+static void write_lengths(const workload *w, const char *key, workload_writing *to) {
+  if (w->has_lengths) words_add_list(to, key, w->lengths, w->batch);
+}
+static void leave_out_lengths(workload *w) { w->has_lengths = false; }
+
+/* ---- numbers ---- */
+
+static bool read_scale(workload_reading *r, const char *key, const char *text) {
+  return words_double(r, key, text, &r->workload.scale);
+}
+static void write_scale(const workload *w, const char *key, workload_writing *to) {
+  if (!isnan(w->scale)) words_add_double(to, key, w->scale);
+}
+static void draw_scale(draws *from, workload *w) {
+  static const double scales[] = {0, 1, -1, 1e-30, -1e-3, 30};
+  if (draw_one_in(from, 4)) w->scale = (double)draw_between(from, -40, 40) / 32 / sqrt((double)w->head_dim);
+  if (draw_one_in(from, 20)) w->scale = scales[draw_between(from, 0, COUNT(scales) - 1)];
+}
+static void leave_out_scale(workload *w) { w->scale = NAN; }
+
+static bool uses_softcap(const attn_problem *p) { return p->softcap != 0; }
+static bool read_softcap(workload_reading *r, const char *key, const char *text) {
+  return words_double(r, key, text, &r->workload.softcap);
+}
+static void write_softcap(const workload *w, const char *key, workload_writing *to) {
+  if (w->softcap != 0) words_add_double(to, key, w->softcap);
+}
+static void draw_softcap(draws *from, workload *w) {
+  static const double softcaps[] = {1e-3, 0.5, 1e4};
+  if (draw_one_in(from, 5)) w->softcap = (double)draw_between(from, 1, 100) / 2;
+  if (draw_one_in(from, 40)) w->softcap = softcaps[draw_between(from, 0, COUNT(softcaps) - 1)];
+}
+static void leave_out_softcap(workload *w) { w->softcap = 0; }
+
+static bool read_epsilon(workload_reading *r, const char *key, const char *text) {
+  return words_double(r, key, text, &r->workload.epsilon);
+}
+static void write_epsilon(const workload *w, const char *key, workload_writing *to) {
+  if (w->epsilon != WORKLOAD_EPSILON) words_add_double(to, key, w->epsilon);
+}
+static void draw_epsilon(draws *from, workload *w) {
+  if (draw_one_in(from, 4)) w->epsilon = draw_one_in(from, 2) ? 0 : (double)draw_between(from, 1, 100) / 64;
+}
+static void leave_out_epsilon(workload *w) { w->epsilon = WORKLOAD_EPSILON; }
+
+/* ---- the table ---- */
+
+#define NO_TENSOR .tensor = TENSORS
+
+const feature_row feature_table[FEATURES] = {
+    {ATTN_BAND, "a band", "takes no band", SOFTMAX | LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
+     .leave_out = leave_out_band},
+    {ATTN_OFFSET, "an offset", "takes no offset", SOFTMAX | LINEAR, "offsets", NO_TENSOR,
+     .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets},
+    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SOFTMAX | LINEAR, "lengths", NO_TENSOR,
+     .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
+     .leave_out = leave_out_lengths},
+    {0, "a scale", NULL, SOFTMAX, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
+     .draw = draw_scale, .leave_out = leave_out_scale},
+    {ATTN_SOFTCAP, "a softcap", "takes no softcap", SOFTMAX, "softcap", NO_TENSOR, .is_used = uses_softcap,
+     .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap},
+    {0, "an epsilon", NULL, LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
+     .draw = draw_epsilon, .leave_out = leave_out_epsilon},
+    {ATTN_MASK, "a mask", "takes no mask", SOFTMAX, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
+     .rarity = 5},
+    {ATTN_BIAS, "a bias", "takes no bias", SOFTMAX, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
+     .rarity = 5},
+    {ATTN_LSE, "a log-sum-exp", "gives no log-sum-exp", SOFTMAX, "lse", TENSOR_LSE,
+     .flag = offsetof(workload, wants_lse), .rarity = 2},
+    {ATTN_WEIGHTS, "weights", "never holds the attention weights", SOFTMAX, "weights", TENSOR_WEIGHTS,
+     .flag = offsetof(workload, wants_weights), .rarity = 12},
+};
+
+/* ---- rows ---- */
+
+static bool *flag_of(const feature_row *row, workload *w) {
+  return row->flag ? (bool *)(void *)((char *)w + row->flag) : NULL;
+}
+
+workload_axes *feature_axes(const feature_row *row, workload *w) {
+  return row->axes ? (workload_axes *)(void *)((char *)w + row->axes) : NULL;
+}
+
+const feature_row *feature_find(const char *key, bool has_text) {
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
+    if (row->key && strcmp(row->key, key) == 0 && has_text == !row->flag) return row;
+  return NULL;
+}
+
+bool feature_read(const feature_row *row, workload_reading *r, const char *text) {
+  if (row->flag) return *flag_of(row, &r->workload) = true;
+  return row->axes ? words_axes(r, row->key, text, feature_axes(row, &r->workload))
+                   : row->read(r, row->key, text);
+}
+
+void feature_write(const feature_row *row, const workload *w, workload_writing *to) {
+  workload copy = *w;
+  if (row->flag && *flag_of(row, &copy)) words_add(to, "/%s", row->key);
+  if (row->axes) words_add_axes(to, row->key, *feature_axes(row, &copy));
+  if (row->write) row->write(w, row->key, to);
+}
+
+void feature_draw(const feature_row *row, draws *from, workload *w) {
+  workload_axes *axes = feature_axes(row, w);
+  if (row->draw) row->draw(from, w);
+  if (row->flag) *flag_of(row, w) = draw_one_in(from, row->rarity);
+  if (!axes || !(axes->present = draw_one_in(from, row->rarity))) return;
+  axes->batch = draw_one_in(from, 2);
+  axes->head = draw_one_in(from, 2);
+  axes->query = draw_one_in(from, 2);
+}
+
+void feature_leave_out(const feature_row *row, workload *w) {
+  if (row->flag) *flag_of(row, w) = false;
+  if (row->axes) *feature_axes(row, w) = (workload_axes){0};
+  if (row->leave_out) row->leave_out(w);
+}
+
+bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *axes) {
+  const char *letters = tensor_table[tensor].axes;
+  workload copy = *w;
+  *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
+    if (row->tensor != tensor) continue;
+    if (row->axes) *axes = *feature_axes(row, &copy);
+    return row->flag ? *flag_of(row, &copy) : axes->present;
+  }
+  return true;
+}
+
+/* ---- problems and variants ---- */
+
+bool feature_is_used(const feature_row *row, const attn_problem *problem) {
+  if (row->tensor != TENSORS) return tensor_layout(problem, row->tensor)->type != ATTN_ABSENT;
+  return row->is_used && row->is_used(problem);
+}
+
+uint64_t features_of(const attn_problem *problem) {
+  uint64_t features = 0;
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
+    if (feature_is_used(row, problem)) features |= row->bit;
+  return features;
+}
+
+const char *features_refusal(uint64_t supported, uint64_t used) {
+  const uint64_t lacking = used & ~supported;
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
+    if (lacking & row->bit) return row->refusal;
+  return lacking ? "does not know a part of the problem that is newer than this program" : NULL;
+}

@@ -1,0 +1,85 @@
+/* See tensors.h. */
+#include "tensors.h"
+
+#include <string.h>
+
+#include "types.h"
+
+#define FLOATS (1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16)
+#define ROW(field, words, file, axes, written, types)                                                        \
+  { #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_tensors, field), written, types }
+
+const tensor_row tensor_table[TENSORS] = {
+    [TENSOR_QUERY] = ROW(query, "the queries", "q", "BHqD", false, FLOATS),
+    [TENSOR_KEY] = ROW(key, "the keys", "k", "BKkD", false, FLOATS),
+    [TENSOR_VALUE] = ROW(value, "the values", "v", "BKkV", false, FLOATS),
+    [TENSOR_MASK] = ROW(mask, "the mask", "mask", "BHqk", false, 1u << ATTN_UINT8),
+    [TENSOR_BIAS] = ROW(bias, "the bias", "bias", "BHqk", false, FLOATS),
+    [TENSOR_OUTPUT] = ROW(output, "the output", "output", "BHqV", true, FLOATS),
+    [TENSOR_LSE] = ROW(lse, "the log-sum-exp", "lse", "BHq1", true, 1u << ATTN_FLOAT32),
+    [TENSOR_WEIGHTS] = ROW(weights, "the weights", NULL, "BHqk", true, FLOATS),
+};
+
+bool tensor_is_optional(tensor_id id) {
+  return id != TENSOR_QUERY && id != TENSOR_KEY && id != TENSOR_VALUE && id != TENSOR_OUTPUT;
+}
+
+const attn_layout *tensor_layout(const attn_problem *problem, tensor_id id) {
+  return (const attn_layout *)(const void *)((const char *)problem + tensor_table[id].layout);
+}
+
+attn_layout *tensor_layout_of(attn_problem *problem, tensor_id id) {
+  return (attn_layout *)(void *)((char *)problem + tensor_table[id].layout);
+}
+
+const void *tensor_data(const attn_tensors *tensors, tensor_id id) {
+  const void *data;
+  memcpy(&data, (const char *)tensors + tensor_table[id].data, sizeof data);
+  return data;
+}
+
+void tensor_set_data(attn_tensors *tensors, tensor_id id, const void *data) {
+  memcpy((char *)tensors + tensor_table[id].data, &data, sizeof data);
+}
+
+static int64_t axis_size(const attn_problem *p, char axis) {
+  switch (axis) {
+    case 'B': return p->batch;
+    case 'H': return p->query_heads;
+    case 'K': return p->kv_heads;
+    case 'q': return p->query_length;
+    case 'k': return p->key_length;
+    case 'D': return p->head_dim;
+    case 'V': return p->value_dim;
+    default: return 1;
+  }
+}
+
+tensor_shape tensor_shape_of(const attn_problem *p, tensor_id id) {
+  const char *axes = tensor_table[id].axes;
+  return (tensor_shape){axis_size(p, axes[0]), axis_size(p, axes[1]), axis_size(p, axes[2]),
+                        axis_size(p, axes[3])};
+}
+
+static int64_t stored(int64_t size, int64_t stride) { return stride == 0 && size > 1 ? 1 : size; }
+
+tensor_shape tensor_stored_shape(const attn_problem *p, tensor_id id) {
+  const attn_layout *layout = tensor_layout(p, id);
+  const tensor_shape whole = tensor_shape_of(p, id);
+  return (tensor_shape){stored(whole.batch, layout->batch), stored(whole.heads, layout->head),
+                        stored(whole.length, layout->position), whole.width};
+}
+
+size_t tensor_elements(const attn_problem *p, tensor_id id) {
+  const attn_layout *layout = tensor_layout(p, id);
+  const tensor_shape shape = tensor_shape_of(p, id);
+  if (!layout->type || shape.batch <= 0 || shape.heads <= 0 || shape.length <= 0 || shape.width <= 0)
+    return 0;
+  return (size_t)(layout->batch * (shape.batch - 1) + layout->head * (shape.heads - 1) +
+                  layout->position * (shape.length - 1) + shape.width);
+}
+
+size_t tensor_bytes(const attn_problem *p, tensor_id id) {
+  const element_type *type = element_type_of(tensor_layout(p, id)->type);
+  return type ? tensor_elements(p, id) * type->bytes : 0;
+}

@@ -1,0 +1,56 @@
+/* The tensors of a problem, one row of a table each: who treats all of them alike (memory, guards, checksums,
+ * checks, files) goes through the table and names none. */
+#ifndef ATTN_HARNESS_TENSORS_H
+#define ATTN_HARNESS_TENSORS_H
+
+#include "variants/attention.h"
+
+typedef enum tensor_id {
+  TENSOR_QUERY,
+  TENSOR_KEY,
+  TENSOR_VALUE,
+  TENSOR_MASK,
+  TENSOR_BIAS,
+  TENSOR_OUTPUT,
+  TENSOR_LSE,
+  TENSOR_WEIGHTS,
+  TENSORS
+} tensor_id;
+
+typedef struct tensor_row {
+  const char *name;    /* of its fields in attn_problem and attn_tensors */
+  const char *words;   /* in a sentence: "the queries" */
+  const char *file;    /* in a case folder, without its ending; NULL: none */
+  const char *axes;    /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks */
+  size_t layout, data; /* where in attn_problem and in attn_tensors */
+  bool written;        /* an output */
+  uint32_t types;      /* bits 1 << type: what its elements may be */
+} tensor_row;
+
+/* Not every problem has it. */
+bool tensor_is_optional(tensor_id id);
+
+extern const tensor_row tensor_table[TENSORS];
+
+/* [batch, heads, length, width] */
+typedef struct tensor_shape {
+  int64_t batch, heads, length, width;
+} tensor_shape;
+
+const attn_layout *tensor_layout(const attn_problem *problem, tensor_id id);
+attn_layout *tensor_layout_of(attn_problem *problem, tensor_id id);
+const void *tensor_data(const attn_tensors *tensors, tensor_id id);
+void tensor_set_data(attn_tensors *tensors, tensor_id id, const void *data);
+
+/* As attention.h has it, whether the problem has the tensor or not. */
+tensor_shape tensor_shape_of(const attn_problem *problem, tensor_id id);
+
+/* The same with 1 for each axis of stride 0: what lies in memory. */
+tensor_shape tensor_stored_shape(const attn_problem *problem, tensor_id id);
+
+/* Elements and bytes from the first to the last, gaps included; 0 for a tensor that is not there. The problem is
+ * sound. */
+size_t tensor_elements(const attn_problem *problem, tensor_id id);
+size_t tensor_bytes(const attn_problem *problem, tensor_id id);
+
+#endif

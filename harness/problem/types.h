@@ -1,0 +1,21 @@
+/* The element types, one row each. */
+#ifndef ATTN_HARNESS_TYPES_H
+#define ATTN_HARNESS_TYPES_H
+
+#include "variants/attention.h"
+
+typedef struct element_type {
+  const char *name;  /* in a problem line: "f32" */
+  const char *words; /* "float32" */
+  size_t bytes;
+  double unit_roundoff, smallest_normal; /* of a floating-point type; else 0 */
+  double (*load)(const void *element);   /* NULL: this build draws and reads no such elements */
+} element_type;
+
+/* NULL for a number that is no type, and for ATTN_ABSENT. */
+const element_type *element_type_of(attn_type type);
+
+/* "float32 or uint8": the types whose bits 1 << type are set. */
+void element_types_name(uint32_t types, char *text, size_t size);
+
+#endif

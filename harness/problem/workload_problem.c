@@ -1,0 +1,109 @@
+/* Workloads as problems: strides of the layouts, and how much work and memory a workload stands for. */
+#include "workload.h"
+
+#include <math.h>
+
+#include "features.h"
+#include "reference/reference.h"
+#include "tensors.h"
+
+/* Products saturate instead of overflowing: attn_check_problem then sees strides that are too large. */
+static int64_t times(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static attn_layout strides_of(workload_layout layout, int64_t heads, int64_t length, int64_t width) {
+  attn_layout strides = {0};
+  switch (layout) {
+    case LAYOUT_BTHD:
+      strides.head = width;
+      strides.position = times(heads, width);
+      strides.batch = times(length, strides.position);
+      break;
+    case LAYOUT_PADDED: /* odd everywhere, so that hardly a row begins at a multiple of 16 bytes */
+      strides.position = plus(width, 3) | 1;
+      strides.head = plus(times(length, strides.position), 5) | 1;
+      strides.batch = plus(times(heads, strides.head), 7) | 1;
+      break;
+    default:
+      strides.position = width;
+      strides.head = times(length, width);
+      strides.batch = times(heads, strides.head);
+  }
+  return strides;
+}
+
+/* Axes that a tensor does not vary over have stride 0. Rows of features follow the workload's layout, of the others
+ * only padding changes it. */
+static attn_layout layout_of(const workload *w, const attn_problem *p, tensor_id id, workload_axes axes) {
+  const tensor_row *row = &tensor_table[id];
+  const tensor_shape shape = tensor_shape_of(p, id);
+  const bool has_features = row->axes[3] == 'D' || row->axes[3] == 'V';
+  const workload_layout order = has_features || w->layout == LAYOUT_PADDED ? w->layout : LAYOUT_BHTD;
+  attn_layout layout =
+      strides_of(order, axes.head ? shape.heads : 1, axes.query ? shape.length : 1, shape.width);
+  if (!axes.batch) layout.batch = 0;
+  if (!axes.head) layout.head = 0;
+  if (!axes.query) layout.position = 0;
+  layout.type = row->types >> ATTN_FLOAT32 & 1 ? ATTN_FLOAT32 : ATTN_UINT8;
+  return layout;
+}
+
+attn_problem workload_problem(const workload *w) {
+  attn_problem p = {
+      .function = w->function,
+      .batch = w->batch,
+      .query_heads = w->query_heads,
+      .kv_heads = w->kv_heads,
+      .query_length = w->query_length,
+      .key_length = w->key_length,
+      .head_dim = w->head_dim,
+      .value_dim = w->value_dim,
+      .scale = isnan(w->scale) ? 1 / sqrt((double)w->head_dim) : w->scale,
+      .softcap = w->softcap,
+      .epsilon = w->epsilon,
+      .left = w->left,
+      .right = w->right,
+      .offset = w->offset,
+      .offsets = w->has_offsets ? w->offsets : NULL,
+      .key_lengths = w->has_lengths ? w->lengths : NULL,
+  };
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    workload_axes axes;
+    if (features_have_tensor(w, id, &axes)) *tensor_layout_of(&p, id) = layout_of(w, &p, id, axes);
+  }
+  p.features = features_of(&p);
+  return p;
+}
+
+double workload_visible_pairs(const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  /* Entries differ only where they are listed. */
+  const bool listed = w->has_offsets || w->has_lengths;
+  const int64_t entries = listed ? w->batch : w->batch > 0 ? 1 : 0;
+  double pairs = 0;
+  for (int64_t b = 0; b < entries; b++)
+    for (int64_t i = 0; i < w->query_length; i++) {
+      attn_range visible = attn_visible_keys(&problem, b, i);
+      pairs += (double)(visible.end - visible.first);
+    }
+  return pairs * (double)w->query_heads * (listed ? 1 : (double)w->batch);
+}
+
+double workload_flops(const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  return reference_function_of(w->function)->operations(&problem, workload_visible_pairs(w));
+}
+
+double workload_tensor_bytes(const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  double bytes = 0;
+  for (tensor_id id = 0; id < TENSORS; id++) bytes += (double)tensor_bytes(&problem, id);
+  return bytes;
+}

@@ -1,0 +1,88 @@
+/* The runner: the one place that calls a variant. It makes the call, gives it a workspace, poisons and guards what
+ * it gives, and says what the variant did that it may not do. */
+#ifndef ATTN_HARNESS_RUNNER_H
+#define ATTN_HARNESS_RUNNER_H
+
+#include "heap_calls.h"
+#include "problem/inputs.h"
+
+/* How a variant is run. */
+typedef struct run_setup {
+  const attn_variant *variant;
+  const char *origin; /* the plugin that it came from, NULL: our own */
+  const char *isa;    /* the instruction set to hold it to; NULL: the fastest */
+  int threads;
+  const char *problem; /* in words, for the report of a crash; NULL: none is given */
+} run_setup;
+
+/* NULL when the variant solves this sound problem, else the reason in words: another function, features or
+ * element types than it supports, or what the variant itself says. */
+const char *runner_refusal(const attn_variant *variant, const attn_problem *problem);
+
+size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem);
+
+/* ---- one run, watched ---- */
+
+/* What the workspace holds before a run: a poison, pages that are not there yet, or else bytes of that value. */
+enum { RUN_POISONED = -1, RUN_FRESH = -2 };
+
+typedef struct run_watch {
+  int workspace;            /* RUN_POISONED, RUN_FRESH, or a byte */
+  bool workspace_in_front;  /* it begins where a guard page ends, instead of ending where one begins */
+  bool heap;                /* count calls for memory; the variant may be run twice for it */
+  uint64_t inputs_checksum; /* inputs_checksum of the inputs */
+} run_watch;
+
+typedef struct run_outcome {
+  char violation[128]; /* what the variant did that it may not, in words; "": nothing */
+  double seconds;
+  size_t workspace_touched_bytes; /* of a fresh workspace */
+  heap_calls heap;
+} run_outcome;
+
+/* Poisons outputs and workspace, runs the variant once, and looks whether inputs, the surroundings of all buffers
+ * and the floating-point mode are as they were. What the outputs hold is for others to judge. False, with the
+ * reason in words, when memory cannot be had. */
+bool runner_run(const run_setup *setup, inputs *inputs, const run_watch *watch, run_outcome *outcome,
+                char *why, size_t why_size);
+
+/* ---- many runs, timed ---- */
+
+/* Runs of one variant in a row. Before each, one value and one output element change, so that who remembers an
+ * answer, or leaves early, is wrong after the last. */
+typedef struct run_batch {
+  inputs *inputs;
+  const attn_tensors *copies; /* of the inputs' tensors, which runs take in turn; NULL: all take these */
+  size_t copy_count;
+  void *workspace; /* of runner_workspace_bytes, or more */
+  int64_t iterations;
+  uint64_t seed;      /* of the changes */
+  bool (*ends)(void); /* asked between runs: true ends the batch; NULL: nothing does */
+
+  /* Filled by runner_time. */
+  int64_t
+      changed_row; /* (b * H + h) * Tq + i of a row that sees the value; -1: no row sees any, nothing changes */
+  int64_t changed_at; /* the value, as an element of the tensor */
+  float unchanged;    /* what it was */
+  bool unwritten;     /* the last run left the element of the output that was poisoned before it */
+} run_batch;
+
+typedef struct run_elapsed {
+  double wall, cpu; /* seconds */
+} run_elapsed;
+
+/* False when it was ended early. Afterwards the inputs are those of the last run, until runner_restore, and the
+ * outputs what it wrote. */
+bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed);
+void runner_restore(const run_batch *batch);
+
+/* ---- for measurements of their own ---- */
+
+/* The call of a run with this workspace. It points to the setup, the problem and the tensors. */
+attn_call runner_call(const run_setup *setup, const attn_problem *problem, const attn_tensors *tensors,
+                      void *workspace);
+
+/* Runs it and does nothing else. */
+static inline void runner_invoke(const attn_call *call) { call->variant->run(call); }
+
+#endif
