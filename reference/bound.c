@@ -164,7 +164,13 @@ typedef struct softmax_row {
 typedef struct row_view {
   const float *query, *bias;
   int64_t b, kv_head;
+  double sink; /* -inf: none */
 } row_view;
+
+/* A sink is a score that is given, times log2(e) in kernels in base 2. */
+static score_error error_of_sink(double sink) {
+  return (score_error){.products = 0, .fixed = 3 * UNIT * fabs(sink), .overflows = 2 * fabs(sink) > LARGEST};
+}
 
 static score_error error_of_key(const attn_problem *problem, const attn_tensors *tensors,
                                 const row_view *view, const reference_row *row, int64_t j) {
@@ -192,6 +198,14 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     const double largest = largest_finite(value, problem->value_dim);
     found.values += largest;
     found.largest_value = fmax(found.largest_value, largest);
+  }
+  if (view->sink != -INFINITY) {
+    const score_error error = error_of_sink(view->sink);
+    found.overflows |= error.overflows;
+    found.seen++;
+    records++;
+    found.largest = fmax(found.largest, view->sink);
+    found.largest_upper = fmax(found.largest_upper, view->sink + error.fixed);
   }
   found.rescales = fmax(ceil(found.seen / 16), records);
   found.overflows |= found.values > LARGEST;
@@ -248,6 +262,21 @@ static void bound_weights(reference_row *row, const chain_errors *chains, const 
   row->weights_bound_probabilistic = bounds[PROBABLE];
 }
 
+/* A sink is a key with a value of zero: what rounding makes of its weight scales the output. */
+static void add_sink(const attn_problem *problem, reference_row *row, const softmax_row *found, double sink,
+                     weight_sums *sums) {
+  if (sink == -INFINITY) return;
+  const double weight = exp(sink - row->lse);
+  for (int form = WORST; form < FORMS; form++) {
+    const double t = exponent_error(found, form, sink, error_of_sink(sink));
+    const double error = weight_error(weight, sink - row->lse, t);
+    double *bound = form == WORST ? row->output_bound : row->output_bound_probabilistic;
+    sums->grown[form] += error;
+    sums->kept[form] += weight * exp(-t);
+    for (int64_t e = 0; e < problem->value_dim; e++) bound[e] += error * fabs(row->output[e]);
+  }
+}
+
 static void set_all_bounds(const attn_problem *problem, reference_row *row, double bound) {
   set_output_bounds(problem, row, bound);
   row->lse_bound = row->lse_bound_probabilistic = bound;
@@ -260,7 +289,7 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
   if (!isfinite(row->lse)) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
                          problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
-                         b, reference_kv_head(problem, h)};
+                         b, reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);
@@ -294,8 +323,10 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
     previous = value;
     previous_weight = weight;
   }
-  finish_output(problem, row, &chains, &sums, found.seen * absolute,
-                (found.seen + found.rescales + 4) * SUBNORMAL);
+  add_sink(problem, row, &found, view.sink, &sums);
+  if (previous) /* else the row sees no key, and is zero */
+    finish_output(problem, row, &chains, &sums, found.seen * absolute,
+                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
   bound_weights(row, &chains, &sums, largest_t);
 }

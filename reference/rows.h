@@ -4,6 +4,8 @@
 #ifndef ATTN_REFERENCE_ROWS_H
 #define ATTN_REFERENCE_ROWS_H
 
+#include <math.h>
+
 #include "reference.h"
 
 static inline const float *reference_vector(const void *tensor, attn_layout strides, int64_t b, int64_t h,
@@ -13,6 +15,11 @@ static inline const float *reference_vector(const void *tensor, attn_layout stri
 
 static inline int64_t reference_kv_head(const attn_problem *problem, int64_t h) {
   return h / (problem->query_heads / problem->kv_heads);
+}
+
+/* -inf, which adds nothing, where the problem has none. */
+static inline double reference_sink(const attn_problem *problem, const attn_tensors *tensors, int64_t h) {
+  return problem->sink.type ? (double)tensors->sink[h * problem->sink.head] : (double)-INFINITY;
 }
 
 /* Whether query i of head h in entry b sees key j: it exists, lies in the band, and no mask hides it. */

@@ -4,7 +4,7 @@
  * A hidden key is never read: not even multiplied by 0, which would let its NaN through. A visible key
  * follows the formula wherever that leads, so a score of +inf makes the row NaN. One limit is taken by
  * its meaning: a row whose visible scores are all -inf (a bias of -inf is how many write a mask) is a
- * row that sees no key, hence zeros and a log-sum-exp of -inf. */
+ * row that sees no key, hence zeros and a log-sum-exp of -inf, or of the sink alone. */
 #include <math.h>
 
 #include "rows.h"
@@ -37,10 +37,12 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
 
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
   for (int64_t j = 0; j < problem->key_length; j++) row->weights[j] = 0;
-  row->lse = -INFINITY;
+  const double sink = reference_sink(problem, tensors, h);
+  row->lse = sink;
   if (!sees_a_key) return;
 
-  double sum = 0;
+  largest = fmax(largest, sink); /* what is not NaN */
+  double sum = sink == -INFINITY ? 0 : exp(sink - largest);
   for (int64_t j = 0; j < problem->key_length; j++)
     if (row->visible[j]) sum += row->weights[j] = exp(row->scores[j] - largest);
   row->lse = largest + log(sum);

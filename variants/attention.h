@@ -33,11 +33,12 @@ extern "C" {
  *     score_ij = score_ij + bias_ij                       where there is a bias
  *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
+ * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
  *
  * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi(x) = elu(x) + 1:
  *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
  *
- * A row that sees no key: output zeros, log-sum-exp -inf, weights zeros. NaN and infinity in an input
+ * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other. */
 typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1 } attn_function;
 
@@ -52,7 +53,8 @@ enum {
   ATTN_BIAS = 1 << 4,
   ATTN_SOFTCAP = 1 << 5, /* a softcap that is not 0 */
   ATTN_LSE = 1 << 6,
-  ATTN_WEIGHTS = 1 << 7
+  ATTN_WEIGHTS = 1 << 7,
+  ATTN_SINK = 1 << 8
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -106,6 +108,7 @@ typedef struct attn_problem {
   attn_layout bias;    /* added to the scores; -inf hides a key */
   attn_layout lse;     /* float32: the log-sum-exp is wanted */
   attn_layout weights; /* the weights are wanted */
+  attn_layout sink;    /* float32 */
 } attn_problem;
 
 /* ---- a call ---- */
@@ -121,6 +124,7 @@ typedef struct attn_tensors {
   void *output;        /* [B, H, Tq, Dv] */
   float *lse;          /* [B, H, Tq] */
   void *weights;       /* [B, H, Tq, Tk], zero for hidden keys */
+  const float *sink;   /* [H] */
 } attn_tensors;
 
 struct attn_variant;

@@ -90,7 +90,7 @@ const attn_variant attn_blas = {
     .summary = "sgemm, softmax, sgemm with OpenBLAS; all T x T scores of a head",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
-                ATTN_WEIGHTS,
+                ATTN_WEIGHTS | ATTN_SINK,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,

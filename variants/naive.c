@@ -26,14 +26,15 @@ static bool is_visible(attn_range range, const uint8_t *mask, int64_t j) {
   return j >= range.first && j < range.end && (!mask || mask[j]);
 }
 
-/* Scores of a row become weights; returns the log-sum-exp. */
-static float softmax(float *row, int64_t length) {
-  float max = -INFINITY, sum = 0;
+/* Scores of a row become weights, of which the sink takes its share; returns the log-sum-exp. */
+static float softmax(float *row, int64_t length, float sink) {
+  float max = sink, sum = 0;
   for (int64_t j = 0; j < length; j++) max = fmaxf(max, row[j]);
   for (int64_t j = 0; j < length; j++) {
     row[j] = row[j] == -INFINITY ? 0 : expf(row[j] - max);
     sum += row[j];
   }
+  if (sink != -INFINITY) sum += expf(sink - max);
   if (sum == 0) return -INFINITY;
   for (int64_t j = 0; j < length; j++) row[j] /= sum;
   return max + logf(sum);
@@ -47,7 +48,8 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   for (int64_t j = 0; j < problem->key_length; j++)
     row[j] = is_visible(range, mask, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
 
-  const float lse = softmax(row, problem->key_length);
+  const float sink = problem->sink.type ? tensors->sink[h * problem->sink.head] : -INFINITY;
+  const float lse = softmax(row, problem->key_length, sink);
   if (problem->lse.type) tensors->lse[at(&problem->lse, b, h, i)] = lse;
   if (problem->weights.type) {
     float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
@@ -88,7 +90,7 @@ const attn_variant attn_naive = {
     .summary = "the formula as written: three plain loops, all T x T scores of a head",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
-                ATTN_WEIGHTS,
+                ATTN_WEIGHTS | ATTN_SINK,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 2,

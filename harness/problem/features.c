@@ -101,6 +101,8 @@ const feature_row feature_table[FEATURES] = {
      .rarity = 5},
     {ATTN_BIAS, "a bias", "takes no bias", SOFTMAX, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
      .rarity = 5},
+    {ATTN_SINK, "sinks", "takes no attention sinks", SOFTMAX, "sink", TENSOR_SINK,
+     .flag = offsetof(workload, sink), .rarity = 4},
     {ATTN_LSE, "a log-sum-exp", "gives no log-sum-exp", SOFTMAX, "lse", TENSOR_LSE,
      .flag = offsetof(workload, wants_lse), .rarity = 2},
     {ATTN_WEIGHTS, "weights", "never holds the attention weights", SOFTMAX, "weights", TENSOR_WEIGHTS,

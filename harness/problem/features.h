@@ -26,7 +26,7 @@ typedef struct feature_row {
   void (*leave_out)(workload *w);
 } feature_row;
 
-enum { FEATURES = 10 };
+enum { FEATURES = 11 };
 extern const feature_row feature_table[FEATURES];
 
 /* The row that is said with this key, followed by a text or not; NULL: none. */

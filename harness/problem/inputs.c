@@ -18,7 +18,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -232,6 +232,20 @@ static void fill_bias(const drawn *to) {
   }
 }
 
+/* Of the size of scores. One in eight is -inf, which is no sink; where inputs are not finite, one in four is none of
+ * a number. */
+static float sink_of(const workload *w, uint64_t bits) {
+  if (bits % 8 == 0) return -INFINITY;
+  if (w->fill == FILL_NONFINITE && bits % 8 < 3) return bits % 8 == 1 ? NAN : INFINITY;
+  return (w->fill == FILL_SATURATED ? 8192 : 4) * uniform(bits);
+}
+
+static void fill_sink(const drawn *to) {
+  for (int64_t h = 0; h < to->shape.heads; h++)
+    ((float *)to->data)[h * to->layout.head] =
+        sink_of(&to->in->workload, random_bits(to->stream, (uint64_t)h));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -239,7 +253,7 @@ static const struct {
 } fills[TENSORS] = {
     [TENSOR_QUERY] = {QUERY, fill_query}, [TENSOR_KEY] = {KEY, fill_key},
     [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
-    [TENSOR_BIAS] = {BIAS, fill_bias},
+    [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
 };
 
 /* A buffer for a tensor, or NULL. In timing every tensor begins at a cache line; shifted and padded ones one

@@ -18,6 +18,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_OUTPUT] = ROW(output, "the output", "output", "BHqV", true, FLOATS),
     [TENSOR_LSE] = ROW(lse, "the log-sum-exp", "lse", "BHq1", true, 1u << ATTN_FLOAT32),
     [TENSOR_WEIGHTS] = ROW(weights, "the weights", NULL, "BHqk", true, FLOATS),
+    [TENSOR_SINK] = ROW(sink, "the sinks", "sink", "1H11", false, 1u << ATTN_FLOAT32),
 };
 
 bool tensor_is_optional(tensor_id id) {

@@ -14,6 +14,7 @@ typedef enum tensor_id {
   TENSOR_OUTPUT,
   TENSOR_LSE,
   TENSOR_WEIGHTS,
+  TENSOR_SINK,
   TENSORS
 } tensor_id;
 

@@ -13,6 +13,7 @@
  *     scale:x softcap:x epsilon:x
  *     mask:AXES bias:AXES                        a seeded random mask or bias over the axes named, of
  *                                                b, h, q; broadcast over the others; '1' for none
+ *     sink                                       a seeded random attention sink for each query head
  *     lse weights                                optional outputs that are asked for
  *     layout:bhtd | bthd | shifted | padded      strides (shifted: bhtd, but no pointer is aligned to more
  *                                                than an element; padded: odd strides too)
@@ -58,6 +59,7 @@ typedef struct workload {
   bool has_offsets, has_lengths;
   int64_t offsets[WORKLOAD_MAX_LISTED_BATCH], lengths[WORKLOAD_MAX_LISTED_BATCH];
   workload_axes mask, bias;
+  bool sink;
   bool wants_lse, wants_weights;
   workload_layout layout;
   workload_fill fill;

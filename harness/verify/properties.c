@@ -203,6 +203,14 @@ static void hold_edges(check *t) {
                     t->all->solved[r], 0, "with buffers elsewhere");
 }
 
+/* What a sink leaves of the weights of a row. */
+static double left_by_sink(const check *t, int64_t r) {
+  const inputs *in = t->all->original;
+  if (!in->problem.sink.type) return 1;
+  const double sink = in->tensors.sink[row_of(t, r).h * in->problem.sink.head];
+  return sink == -INFINITY ? 1 : 1 - exp(sink - t->all->solved[r]->lse);
+}
+
 static void hold_weights(check *t, int64_t r) {
   const inputs *in = t->all->original;
   const reference_row *row = t->all->solved[r];
@@ -211,7 +219,7 @@ static void hold_weights(check *t, int64_t r) {
   double sum = 0, bound = row->weights_bound_probabilistic;
   for (int64_t j = 0; j < in->problem.key_length; j++) sum += weights[j];
   bound += (double)in->problem.key_length * (double)FLT_MIN;
-  expect_near(t, r, "the sum of weights", 0, sum, 1, bound, "as written");
+  expect_near(t, r, "the sum of weights", 0, sum, left_by_sink(t, r), bound, "as written");
 }
 
 static void hold_ones(check *t) {
@@ -223,7 +231,7 @@ static void hold_ones(check *t) {
       const reference_row *row = &ones->expected.solved[r];
       if (row->output[e] != 0) /* of a row that sees no key */
         expect_near(t, r, "output", e, output_of(&ones->inputs, row_of(t, r))[e],
-                    is_finite_row(row, e) ? 1 : NAN, row->output_bound_probabilistic[e],
+                    is_finite_row(row, e) ? left_by_sink(t, r) : NAN, row->output_bound_probabilistic[e],
                     "with values of one");
     }
 }
@@ -369,6 +377,8 @@ static void hold_company(check *t) {
             "without the rest of the batch and the other heads");
 }
 
+static void hold_sink(check *t) { hold_near_pair(t, PLAIN, SINK_KEY, NULL, "with a key for its sink"); }
+
 static void hold_decoded(check *t) {
   hold_part(t, ATTN_DECODE_INVARIANT, DECODED, (row_place){0, 0, t->all->decoded_query}, "decoded alone");
 }
@@ -392,6 +402,7 @@ static const struct {
     [PROPERTY_LAYOUT] = {"layout", hold_layout},
     [PROPERTY_HALVES] = {"two halves", hold_halves},
     [PROPERTY_COMPANY] = {"any company", hold_company},
+    [PROPERTY_SINK] = {"sink as a key", hold_sink},
     [PROPERTY_DECODED] = {"decoded alone", hold_decoded},
 };
 

@@ -24,6 +24,7 @@ typedef enum property {
   PROPERTY_LAYOUT,  /* bits: [B, H, T, D] and [B, T, H, D] */
   PROPERTY_HALVES,  /* bound: two halves of the keys, merged by their log-sum-exps */
   PROPERTY_COMPANY, /* bits: one key/value head of one entry alone; where ATTN_BATCH_INVARIANT is promised */
+  PROPERTY_SINK,    /* bound: a sink is one more key, whose value is zero */
   PROPERTY_DECODED, /* bits: a query alone; where ATTN_DECODE_INVARIANT is promised */
   PROPERTIES
 } property;

@@ -58,16 +58,18 @@ static void copy_tensor(const properties *all, inputs *to, tensor_id id, const s
   const size_t bytes = element_type_of(in->type)->bytes;
   char *copy = (char *)(uintptr_t)tensor_data(&to->tensors, id);
   const char *given = tensor_data(&all->original->tensors, id);
+  const int64_t keys = all->original->problem.key_length; /* the copy may have more */
   for (int64_t b = 0; b < shape.batch; b++)
     for (int64_t h = 0; h < shape.heads; h++)
       for (int64_t n = 0; n < shape.length; n++) {
+        if (axes[2] == 'k' && key_of(from, n) >= keys) continue;
         char *row = copy + (b * in->batch + h * in->head + n * in->position) * (int64_t)bytes;
         const char *given_row = given + (original_index(from, axes[0], b) * out->batch +
                                          original_index(from, axes[1], h) * out->head +
                                          original_index(from, axes[2], n) * out->position) *
                                             (int64_t)bytes;
         if (axes[3] != 'k') memcpy(row, given_row, (size_t)shape.width * bytes);
-        for (int64_t x = 0; axes[3] == 'k' && x < shape.width; x++)
+        for (int64_t x = 0; axes[3] == 'k' && x < shape.width && key_of(from, x) < keys; x++)
           memcpy(row + x * (int64_t)bytes, given_row + original_index(from, axes[3], x) * (int64_t)bytes,
                  bytes);
       }
@@ -75,7 +77,9 @@ static void copy_tensor(const properties *all, inputs *to, tensor_id id, const s
 
 static void copy_inputs(const properties *all, inputs *to, const source *from) {
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type) copy_tensor(all, to, id, from);
+    if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type &&
+        all->original->buffers[id].mapping)
+      copy_tensor(all, to, id, from);
 }
 
 /* Until finish the inputs may be changed further. */
@@ -275,7 +279,8 @@ static void shift_keys(const properties *all, const inputs *level, const inputs 
 
 static bool make_shift(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
-  if (!reference_function_of(w->function)->has_scores || (w->softcap > 0 && !w->bias.present)) return true;
+  if (!reference_function_of(w->function)->has_scores || w->sink || (w->softcap > 0 && !w->bias.present))
+    return true;
   if (!begin(all, LEVEL, w, &whole, why, why_size) || !begin(all, SHIFTED, w, &whole, why, why_size))
     return false;
   (w->bias.present ? shift_bias : shift_keys)(all, &all->of[LEVEL].inputs, &all->of[SHIFTED].inputs,
@@ -306,6 +311,38 @@ static workload cut(const workload *whole, int64_t first, int64_t keys) {
     if (w.lengths[b] > keys) w.lengths[b] = keys;
   }
   return w;
+}
+
+/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. */
+static bool make_sink_key(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  if (!w.sink || w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) return true;
+  const attn_problem *given = &all->original->problem;
+  const float *sink = all->original->tensors.sink;
+  w.sink = w.wants_weights = w.has_offsets = w.has_lengths = false;
+  w.left = w.right = ATTN_UNLIMITED;
+  w.offset = 0;
+  w.key_length++;
+  w.bias.present = w.bias.head = true;
+  if (!begin(all, SINK_KEY, &w, &whole, why, why_size)) return false;
+  const inputs *in = &all->of[SINK_KEY].inputs;
+  const attn_problem *p = &in->problem;
+  const int64_t last = given->key_length;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    float *bias = row_at(in->tensors.bias, &p->bias, at.b, at.h, at.i);
+    for (int64_t j = 0; !given->bias.type && j < last; j++) bias[j] = 0;
+    bias[last] = sink[at.h * given->sink.head];
+    if (p->mask.type)
+      ((uint8_t *)(uintptr_t)
+           in->tensors.mask)[at.b * p->mask.batch + at.h * p->mask.head + at.i * p->mask.position + last] = 1;
+  }
+  for (int64_t b = 0; b < p->batch; b++)
+    for (int64_t h = 0; h < p->kv_heads; h++) {
+      memset(row_at(in->tensors.key, &p->key, b, h, last), 0, (size_t)p->head_dim * sizeof(float));
+      memset(row_at(in->tensors.value, &p->value, b, h, last), 0, (size_t)p->value_dim * sizeof(float));
+    }
+  return finish(all, SINK_KEY, true, why, why_size);
 }
 
 /* One key/value head of one entry, with the query heads that share it: all that the bits of their rows may depend
@@ -347,7 +384,9 @@ static bool make_halves(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
   if (!reference_function_of(w->function)->has_scores || w->key_length < 2) return true;
   const int64_t first = 1 + (int64_t)(draw(all, 7, 0) % (uint64_t)(w->key_length - 1));
-  const workload before = cut(w, 0, first), behind = cut(w, first, w->key_length - first);
+  const workload before = cut(w, 0, first);
+  workload behind = cut(w, first, w->key_length - first);
+  behind.sink = false; /* it counts once */
   const source rest = {.key = first, .group = 1};
   if (behind.offset < -ATTN_FARTHEST) return true;
   for (int64_t b = 0; b < w->batch; b++)
@@ -373,8 +412,8 @@ static void find_least_and_most(properties *all, int64_t r) {
       most[e] = fmaxf(most[e], value[e]);
     }
   }
-  /* With an epsilon the weights sum to less than one. */
-  if (!reference_function_of(p->function)->has_scores)
+  /* With an epsilon or a sink the weights sum to less than one. */
+  if (!reference_function_of(p->function)->has_scores || p->sink.type)
     for (int64_t e = 0; e < p->value_dim; e++) {
       least[e] = fminf(least[e], 0);
       most[e] = fmaxf(most[e], 0);
@@ -410,7 +449,7 @@ static bool make_all(properties *all, char *why, size_t why_size) {
          make_groups(all, why, why_size) && make_order(all, why, why_size) &&
          make_shift(all, why, why_size) && make_layouts(all, why, why_size) &&
          make_halves(all, why, why_size) && make_isolated(all, why, why_size) &&
-         make_decoded(all, why, why_size);
+         make_decoded(all, why, why_size) && make_sink_key(all, why, why_size);
 }
 
 properties *properties_prepare(inputs *in, const expected *known, char *why, size_t why_size) {

@@ -25,6 +25,7 @@ typedef enum altered_kind {
   SECOND_HALF,
   ISOLATED, /* one key/value head of one entry, with its query heads */
   DECODED,  /* one query position */
+  SINK_KEY, /* as PLAIN, with a key for the sink */
   ALTERED
 } altered_kind;
 

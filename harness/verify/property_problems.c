@@ -25,6 +25,7 @@ static const char *const chosen[] = {
     "full/B:12/H:4/Hkv:4/D:8/Tq:1/Tk:4100/lse",
     "full/B:3/H:16/Hkv:8/D:8/Dv:24/Tq:2/Tk:2500",
     "causal/B:16/H:8/Hkv:8/D:8/T:70/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
     "window:40/B:2/H:24/Hkv:12/D:16/T:150",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",

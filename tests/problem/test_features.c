@@ -26,6 +26,7 @@ static const struct {
     {"an epsilon", "epsilon:0.5", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a mask", "mask:bq", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a bias", "bias:h", "full/B:1/H:4/Hkv:4/D:64/T:9"},
+    {"sinks", "sink", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a log-sum-exp", "lse", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"weights", "weights", "full/B:1/H:4/Hkv:4/D:64/T:9"},
 };
@@ -67,7 +68,7 @@ static void each_bit_belongs_to_one_row(void **state) {
     }
   }
   assert_true(all == (ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
-                      ATTN_LSE | ATTN_WEIGHTS));
+                      ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK));
 }
 
 static void each_feature_goes_through_a_line(void **state) {
@@ -137,7 +138,7 @@ static void a_function_that_has_no_use_for_a_feature_is_refused_with_it(void **s
         fail_msg("%s: %s", feature_table[n].what, why);
       refused++;
     }
-  assert_int_equal(refused, 5);
+  assert_int_equal(refused, 6);
 }
 
 static void random_problems_have_every_feature(void **state) {

@@ -52,6 +52,7 @@ void oracle_row(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t
   assert(p->key_length <= ORACLE_MAX_KEYS);
   const int64_t kv_head = h * p->kv_heads / p->query_heads;
   quad weights[ORACLE_MAX_KEYS], sum = 0;
+  const float *sink = p->sink.type ? &x->sink[h * p->sink.head] : NULL;
   int64_t seen = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     weights[j] = 0;
@@ -61,10 +62,11 @@ void oracle_row(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t
     weights[j] = p->function == ATTN_LINEAR ? term(p, x, b, h, i, j) : expq(term(p, x, b, h, i, j));
     sum += weights[j];
   }
+  if (sink) sum += expq(*sink);
   if (p->function == ATTN_LINEAR)
     sum += (quad)p->epsilon;
   else
-    *lse = seen ? (double)logq(sum) : -INFINITY;
+    *lse = seen || sink ? (double)logq(sum) : -INFINITY;
   for (int64_t e = 0; e < p->value_dim; e++) {
     quad total = 0;
     for (int64_t j = 0; j < p->key_length; j++)

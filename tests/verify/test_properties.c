@@ -46,6 +46,7 @@ typedef enum fault {
   OUTPUT_OVERRUN,
   COMPANY_DEPENDENT,
   DECODED_OTHERWISE,
+  SINK_TWICE,
 } fault;
 
 static fault planted;
@@ -83,11 +84,13 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   const attn_range keys = visible(p, b, i);
   const float *q = vector(t->query, p->query, b, h, i);
   const float *bias = p->bias.type ? vector(t->bias, p->bias, b, h, i) : NULL;
-  float *out = (float *)(uintptr_t)vector(t->output, p->output, b, h, i), max = -INFINITY, sum = 0;
+  const float sink = p->sink.type ? t->sink[h * p->sink.head] : -INFINITY;
+  float *out = (float *)(uintptr_t)vector(t->output, p->output, b, h, i), max = sink, sum = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
     w[j] = score(p, q, vector(t->key, p->key, b, kv, j), bias, j);
     max = fmaxf(max, w[j]);
   }
+  if (sink != -INFINITY) sum += (planted == SINK_TWICE ? 2 : 1) * expf(sink - max);
   if (planted == CLAMPED_SCORES)
     for (int64_t j = keys.first; j < keys.end; j++) w[j] = fminf(w[j], 4);
   for (int64_t j = keys.first; j < keys.end; j++) sum += w[j] = changed_weight(expf(w[j] - max), j);
@@ -154,7 +157,7 @@ static const attn_variant kernel = {.name = "kernel",
                                     .summary = "three loops",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
-                                                ATTN_LSE | ATTN_WEIGHTS,
+                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK,
                                     .types = 1u << ATTN_FLOAT32,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
@@ -221,6 +224,7 @@ static const struct {
     {OFFSET_IGNORED, PROPERTY_HALVES, "causal/B:1/H:2/D:8/T:20", "against its two halves"},
     {COMPANY_DEPENDENT, PROPERTY_COMPANY, "full/B:2/H:4/Hkv:2/D:8/T:20", "without the rest of the batch"},
     {COMPANY_DEPENDENT, PROPERTY_COMPANY, "full/B:1/H:4/Hkv:2/D:8/T:20", "has other bits"},
+    {SINK_TWICE, PROPERTY_SINK, "causal/B:2/H:3/D:8/T:20/sink/lse", "with a key for its sink"},
     {DECODED_OTHERWISE, PROPERTY_DECODED, "causal/B:1/H:2/D:8/T:20", "decoded alone, row b 0"},
 };
 
@@ -329,7 +333,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "16 properties held on 1 problem: "))
+      !strstr(text, "17 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

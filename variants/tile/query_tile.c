@@ -222,13 +222,29 @@ void query_tile_merge(query_tile *tile, const float *other_state) {
   tile->steps->merge(tile, other_state, ours, theirs);
 }
 
+/* The sink of row r joins its sum; returns what that leaves of the weights. Where the sink is far above the scores
+ * these must not vanish before: hence after the last key. */
+static float join_sink(query_tile *tile, int64_t r) {
+  const attn_layout *layout = &tile->problem->sink;
+  float *max = &tile->state.max[r], *sum = &tile->state.sum[r];
+  if (layout->type == ATTN_ABSENT) return 1;
+  const float sink = log2e * tile->tensors->sink[tile->row[r].head * layout->head], before = *max;
+  *max = fmaxf(before, sink);
+  const float shift = *max == -INFINITY ? 0 : *max, left = exp2f(before - shift);
+  *sum = *sum * left + exp2f(sink - shift);
+  return left;
+}
+
 void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const float *max = tile->state.max, *sum = tile->state.sum;
   float factor[TILE_MAX_ROWS];
+  bool blind[TILE_MAX_ROWS];
   void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) {
-    factor[r] = 1 / sum[r];
+    blind[r] = sum[r] == 0;
+    const float left = join_sink(tile, r);
+    factor[r] = left / sum[r];
     row[r] = (char *)tile->tensors->output +
              query_tile_offset(tile, &problem->output, r) * tile->kernels->element_bytes;
     if (problem->lse.type)
@@ -237,5 +253,5 @@ void query_tile_finish(query_tile *tile) {
   }
   tile->steps->unpack(tile, factor, row);
   for (int64_t r = 0; r < tile->count; r++)
-    if (sum[r] == 0) memset(row[r], 0, (size_t)(problem->value_dim * tile->kernels->element_bytes));
+    if (blind[r]) memset(row[r], 0, (size_t)(problem->value_dim * tile->kernels->element_bytes));
 }

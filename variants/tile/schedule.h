@@ -16,7 +16,7 @@ typedef schedule_shape (*schedule_choice)(const attn_problem *problem, const til
 /* The optional parts of a problem that this loop knows. */
 enum {
   SCHEDULE_FEATURES =
-      ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE
+      ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE | ATTN_SINK
 };
 
 /* Bytes that schedule_run needs, aligned to TILE_ALIGNMENT; 0 where there is nothing to do. */

@@ -98,6 +98,21 @@ static void write_weights(const score_rows *rows, int64_t r, const float *weight
     if (!mask || mask[j]) out[j] = weight[j - rows->keys.first] / rows->sum[r];
 }
 
+/* The log-sum-exp of a row with this largest score, in base 2; the sink joins its sum. */
+static double log_sum(score_rows *rows, int64_t r, float max) {
+  const attn_layout *layout = &rows->problem->sink;
+  const double largest = (double)max * ln2;
+  if (layout->type == ATTN_ABSENT) return largest + log((double)rows->sum[r]);
+  const double sink = rows->tensors->sink[rows->head * layout->head];
+  if (rows->sum[r] == 0) return sink; /* no key is seen */
+  const double top = fmax(largest, sink);
+  /* By the formula an infinite sink makes NaN, as 0 times it does. */
+  const double joins = sink == -INFINITY ? 0 : exp(sink - top) + 0 * sink,
+               sum = rows->sum[r] * exp(largest - top);
+  rows->sum[r] = (float)((sum + joins) / exp(largest - top));
+  return top + log(sum + joins);
+}
+
 void score_rows_softmax(score_rows *rows, int64_t r) {
   const attn_problem *problem = rows->problem;
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
@@ -111,9 +126,9 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   }
   hide(rows, r, score, padded);
   rows->kernels->softmax_row(padded, score, &max, &rows->sum[r]);
+  const double lse = log_sum(rows, r, max);
   if (problem->lse.type)
-    rows->tensors->lse[at(&problem->lse, rows->batch, rows->head, rows->first_row + r)] =
-        (float)((double)max * ln2 + log((double)rows->sum[r]));
+    rows->tensors->lse[at(&problem->lse, rows->batch, rows->head, rows->first_row + r)] = (float)lse;
   if (problem->weights.type) write_weights(rows, r, score);
 }
 
