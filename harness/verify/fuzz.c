@@ -19,7 +19,7 @@
 #include "grid.h"
 #include "problem/random_problem.h"
 
-enum { PATH_BYTES = 4096, MAX_ARGUMENTS = 64, HANG_SECONDS = 300, ATTEMPTS = 3 };
+enum { PATH_BYTES = 4096, HANG_SECONDS = 300, ATTEMPTS = 3 };
 
 /* A failure while it is shrunk. */
 typedef struct reproduction {
@@ -55,22 +55,23 @@ static bool command_fails(const failing *candidate, void *context) {
   workload_name(&candidate->workload, name);
   snprintf(threads, sizeof threads, "%d", candidate->threads);
   snprintf(limit, sizeof limit, "%d", HANG_SECONDS);
-  char *argv[MAX_ARGUMENTS];
-  size_t count = 0;
   const char *const words[] = {"timeout",   limit,       of->program, "verify",    "--variant",
                                of->variant, "--problem", name,        "--threads", threads};
+  char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 3, sizeof *argv);
+  size_t count = 0;
+  if (!argv) return false;
   for (size_t n = 0; n < sizeof words / sizeof *words; n++) argv[count++] = (char *)(uintptr_t)words[n];
   if (of->isa) {
     argv[count++] = (char *)(uintptr_t) "--isa";
     argv[count++] = (char *)(uintptr_t)of->isa;
   }
-  for (size_t n = 0; n < of->options->plugin_count && count + 3 <= MAX_ARGUMENTS; n++) {
+  for (size_t n = 0; n < of->options->plugin_count; n++) {
     argv[count++] = (char *)(uintptr_t) "--plugin";
     argv[count++] = (char *)(uintptr_t)of->options->plugins[n];
   }
-  argv[count] = NULL;
   char *said;
   const int status = child_run(argv, NULL, &said, why, sizeof why);
+  free(argv);
   if (status < 0) return false;
   bool crashed;
   const bool fails = read_failure(said, status, &crashed, problem, sizeof problem) && crashed == of->crashed;

@@ -301,7 +301,7 @@ bool verification_ran(const verification *all, bool each) {
     const variant_verdicts *of = &all->of[n];
     if (of->cases > 0 || (!each && verification_cases(all) > 0)) continue;
     fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n",
-            of->variant->name, of->reasons[0] ? of->reasons[0] : "none was posed");
+            of->variant->name, of->reasons[0] ? of->reasons[0] : "none was given");
     return false;
   }
   return true;

@@ -33,10 +33,10 @@ static void with_each(void (*check)(const tile_kernels *)) {
   }
 }
 
-static void assert_near(const tile_kernels *kernels, const char *what, double computed, double truth,
+static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
                         double allowed) {
-  if (!(fabs(computed - truth) <= allowed))
-    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, truth,
+  if (!(fabs(computed - expected) <= allowed))
+    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
              allowed);
 }
 
@@ -50,10 +50,10 @@ static void the_fastest_instruction_set_is_the_default(void **state) {
   assert_string_equal(names[0], "portable");
 }
 
-static double ulps_between(float computed, double truth) {
+static double ulps_between(float computed, double expected) {
   int exponent;
-  frexp(truth, &exponent);
-  return fabs((double)computed - truth) / ldexp(1, exponent - 24);
+  frexp(expected, &exponent);
+  return fabs((double)computed - expected) / ldexp(1, exponent - 24);
 }
 
 static void check_exp2(const tile_kernels *kernels) {
@@ -115,9 +115,10 @@ static void check_scores(const tile_kernels *kernels) {
                         (tile_target){c, rows});
         for (int64_t j = 0; j < keys; j++)
           for (int64_t r = 0; r < rows; r++) {
-            double truth = 0;
-            for (int64_t d = 0; d < depth; d++) truth += (double)b[j * stride + d] * (double)a[d * rows + r];
-            assert_near(kernels, "scores", (double)c[j * rows + r], truth, 1e-7 * (double)(depth + 2));
+            double expected = 0;
+            for (int64_t d = 0; d < depth; d++)
+              expected += (double)b[j * stride + d] * (double)a[d * rows + r];
+            assert_near(kernels, "scores", (double)c[j * rows + r], expected, 1e-7 * (double)(depth + 2));
           }
       }
 }
@@ -141,9 +142,10 @@ static void check_accumulate(const tile_kernels *kernels) {
                             rescale, NULL, (tile_target){c, pitch});
         for (int64_t e = 0; e < width; e++)
           for (int64_t r = 0; r < rows; r++) {
-            double truth = (double)old[e * pitch + r] * (double)rescale[r];
-            for (int64_t j = 0; j < keys; j++) truth += (double)a[j * pitch + r] * (double)b[j * stride + e];
-            assert_near(kernels, "accumulate", (double)c[e * pitch + r], truth, 1e-7 * (double)(keys + 2));
+            double expected = (double)old[e * pitch + r] * (double)rescale[r];
+            for (int64_t j = 0; j < keys; j++)
+              expected += (double)a[j * pitch + r] * (double)b[j * stride + e];
+            assert_near(kernels, "accumulate", (double)c[e * pitch + r], expected, 1e-7 * (double)(keys + 2));
           }
         for (int64_t e = 0; e < width; e++)
           for (int64_t r = rows; r < pitch; r++) assert_true(c[e * pitch + r] == old[e * pitch + r]);
@@ -292,8 +294,8 @@ static void check_softcap(const tile_kernels *kernels) {
   const int count = numbers();
   kernels->softcap(count, 30, a);
   for (int n = 0; n < count; n++) {
-    const double truth = 30 * tanh((double)b[n]);
-    assert_near(kernels, "softcap", (double)a[n], truth, 4e-7 * fabs(truth));
+    const double expected = 30 * tanh((double)b[n]);
+    assert_near(kernels, "softcap", (double)a[n], expected, 4e-7 * fabs(expected));
   }
 }
 
@@ -306,8 +308,8 @@ static void check_elu1(const tile_kernels *kernels) {
   const int count = numbers();
   kernels->elu1(1, count, (tile_rows){b, 0}, (tile_target){a, count});
   for (int n = 0; n < count; n++) {
-    const double truth = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
-    assert_near(kernels, "elu1", (double)a[n], truth, 3e-7 * truth + 2e-38);
+    const double expected = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
+    assert_near(kernels, "elu1", (double)a[n], expected, 3e-7 * expected + 2e-38);
   }
 }
 
@@ -371,9 +373,10 @@ static void check_few(const tile_kernels *kernels) {
                             (tile_rows){b, stride}, (tile_target){c, TILE_KEYS});
         for (int64_t r = 0; r < rows; r++)
           for (int64_t j = 0; j < keys; j++) {
-            double truth = 0;
-            for (int64_t d = 0; d < width; d++) truth += (double)a[r * PITCH + d] * (double)b[j * stride + d];
-            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], truth,
+            double expected = 0;
+            for (int64_t d = 0; d < width; d++)
+              expected += (double)a[r * PITCH + d] * (double)b[j * stride + d];
+            assert_near(kernels, "few scores", (double)c[r * TILE_KEYS + j], expected,
                         1e-7 * (double)(width + 2));
           }
         fill(a, 16), fill(c, 17);
@@ -384,10 +387,10 @@ static void check_few(const tile_kernels *kernels) {
         static float old[LARGEST];
         fill(old, 17);
         for (int64_t e = 0; e < width; e++) {
-          double truth = (double)old[last * PITCH + e] * (double)rescale[last];
+          double expected = (double)old[last * PITCH + e] * (double)rescale[last];
           for (int64_t j = 0; j < keys; j++)
-            truth += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
-          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], truth,
+            expected += (double)a[last * TILE_KEYS + j] * (double)b[j * stride + e];
+          assert_near(kernels, "few accumulate", (double)c[last * PITCH + e], expected,
                       1e-7 * (double)(keys + 2));
         }
       }

@@ -20,12 +20,12 @@ enum { PROBLEMS = 40, SEED = 20, MOST_VARIANTS = 64, MOST_CASES = 96 };
 
 static variant_list list;
 
-static void hold(properties *posed, const workload *w, const attn_variant *variant, const char *isa,
+static void hold(properties *prepared, const workload *w, const attn_variant *variant, const char *isa,
                  unsigned *checked) {
   char name[WORKLOAD_NAME_BYTES], why[256];
   property_verdict verdict;
   const run_setup setup = {.variant = variant, .isa = isa, .threads = 2};
-  const bool ran = properties_hold(posed, &setup, PROPERTIES_ALL, &verdict, why, sizeof why);
+  const bool ran = properties_hold(prepared, &setup, PROPERTIES_ALL, &verdict, why, sizeof why);
   workload_name(w, name);
   if (!ran) fail_msg("%s", why);
   if (verdict.failed) fail_msg("%s with %s on %s: %s", variant->name, isa, name, verdict.problem);
@@ -54,14 +54,14 @@ static void every_property_holds_for_every_variant(void **state) {
     char why[256];
     if (!inputs_create(&in, &w, false, why, sizeof why) || !expected_solve(&known, &in, 64, why, sizeof why))
       fail_msg("%s", why);
-    properties *posed = properties_prepare(&in, &known, why, sizeof why);
-    if (!posed) fail_msg("%s", why);
+    properties *prepared = properties_prepare(&in, &known, why, sizeof why);
+    if (!prepared) fail_msg("%s", why);
     for (size_t v = 0; v < list.count; v++) {
       if (runner_refusal(list.variants[v], &in.problem)) continue;
       for (const char *const *isa = list.tables[0]->instruction_sets(); *isa; isa++)
-        hold(posed, &w, list.variants[v], *isa, &checked[v]);
+        hold(prepared, &w, list.variants[v], *isa, &checked[v]);
     }
-    properties_destroy(posed);
+    properties_destroy(prepared);
     expected_destroy(&known);
     inputs_destroy(&in);
   }

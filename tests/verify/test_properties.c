@@ -177,12 +177,12 @@ static property_verdict verdict_on(const attn_variant *variant, const char *text
   if (!workload_parse(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why) ||
       !expected_solve(&known, &in, 0, why, sizeof why))
     fail_msg("%s: %s", text, why);
-  properties *posed = properties_prepare(&in, &known, why, sizeof why);
+  properties *prepared = properties_prepare(&in, &known, why, sizeof why);
   planted = fault;
-  if (!posed || !properties_hold(posed, &setup, wanted, &verdict, why, sizeof why))
+  if (!prepared || !properties_hold(prepared, &setup, wanted, &verdict, why, sizeof why))
     fail_msg("%s: %s", text, why);
   planted = NO_FAULT;
-  properties_destroy(posed);
+  properties_destroy(prepared);
   expected_destroy(&known);
   inputs_destroy(&in);
   return verdict;
