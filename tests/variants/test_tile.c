@@ -335,6 +335,27 @@ static void elu1_fills_rows_up_with_zeros(void **state) {
   with_each(check_elu1_rows);
 }
 
+static void check_join(const tile_kernels *kernels) {
+  const int64_t count = 5;
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes) {
+    float ours[TILE_MAX_ROWS], theirs[TILE_MAX_ROWS];
+    for (int r = 0; r < TILE_MAX_ROWS; r++) ours[r] = (float)r / 8, theirs[r] = 1 - (float)r / 16;
+    fill(a, 20), fill(b, 21);
+    memcpy(c, a, sizeof c);
+    kernels->join(rows, count, ours, theirs, b, c);
+    for (int64_t n = 0; n < count * rows; n++) {
+      const double truth = (double)a[n] * (double)ours[n % rows] + (double)b[n] * (double)theirs[n % rows];
+      assert_near(kernels, "join", (double)c[n], truth, 2e-6);
+    }
+    assert_true(c[count * rows] == a[count * rows]);
+  }
+}
+
+static void join_adds_columns_with_a_factor_for_each_row(void **state) {
+  (void)state;
+  with_each(check_join);
+}
+
 static void check_dot_rows(const tile_kernels *kernels) {
   for (int64_t rows = kernels->lanes; rows <= TILE_MAX_ROWS; rows += kernels->lanes)
     for (int64_t width = 0; width <= 128; width += kernels->lanes) {
@@ -441,6 +462,7 @@ int main(void) {
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
       cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(join_adds_columns_with_a_factor_for_each_row),
       cmocka_unit_test(dot_rows_are_those_with_the_vector),
       cmocka_unit_test(few_rows_have_the_same_products),
       cmocka_unit_test(unpack_undoes_pack),

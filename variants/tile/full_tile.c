@@ -55,10 +55,7 @@ static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_row
 }
 
 static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
-  const int64_t rows = tile->layout.rows;
-  for (int64_t e = 0; e < tile->problem->value_dim; e++)
-    for (int64_t r = 0; r < rows; r++)
-      tile->output[e * rows + r] = tile->output[e * rows + r] * ours[r] + output[e * rows + r] * theirs[r];
+  tile->kernels->join(tile->layout.rows, tile->problem->value_dim, ours, theirs, output, tile->output);
 }
 
 static void unpack(query_tile *tile, const float *factor, void *const *row) {

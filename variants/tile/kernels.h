@@ -468,6 +468,15 @@ static void scale_rows(int64_t count, int64_t width, tile_matrix x, const float 
   }
 }
 
+static void join(int64_t rows, int64_t count, const float *restrict ours, const float *restrict theirs,
+                 const float *restrict y, float *restrict x) {
+  for (int64_t n = 0; n < count; n++)
+    for (int64_t r = 0; r < rows; r += LANES) {
+      const vec other = multiply(load(y + n * rows + r), load(theirs + r));
+      store(x + n * rows + r, fused_multiply_add(load(x + n * rows + r), load(ours + r), other));
+    }
+}
+
 /* LANES sums side by side, added up together. */
 static void dot_rows(int64_t rows, int64_t width, tile_matrix x, const float *restrict y,
                      float *restrict dots) {
@@ -488,6 +497,6 @@ static void dot_rows(int64_t rows, int64_t width, tile_matrix x, const float *re
 #define TILE_TABLE(isa)                                                                                      \
   {                                                                                                          \
     isa, sizeof(element), LANES, MAX_VECTORS *LANES, scores, accumulate, softmax, hide, all_finite,          \
-        copy_finite, read_floats, softmax_row, softcap, exp2_all, elu1, pack, unpack, scale_rows, dot_rows,  \
-        few_scores, few_accumulate                                                                           \
+        copy_finite, read_floats, softmax_row, softcap, exp2_all, elu1, pack, unpack, scale_rows, join,      \
+        dot_rows, few_scores, few_accumulate                                                                 \
   }

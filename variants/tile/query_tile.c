@@ -209,16 +209,19 @@ void query_tile_merge(query_tile *tile, const float *other_state) {
   const tile_state *state = &tile->state;
   const float *other_max = other_state + (state->max - tile->output);
   const float *other_sum = other_max + tile->layout.rows;
-  float ours[TILE_MAX_ROWS], theirs[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->layout.rows; r++) {
+  const int64_t rows = tile->layout.rows, padded = query_tile_pitch(tile->kernels, rows);
+  float ours[TILE_MAX_ROWS] = {0}, theirs[TILE_MAX_ROWS] = {0};
+  for (int64_t r = 0; r < rows; r++) {
     const float max = fmaxf(state->max[r], other_max[r]);
     /* -inf minus -inf must not be NaN where neither saw a key, nor be left out: the sum may be NaN. */
     const float shift = max == -INFINITY ? 0 : max;
-    ours[r] = exp2f(state->max[r] - shift);
-    theirs[r] = exp2f(other_max[r] - shift);
+    ours[r] = state->max[r] - shift;
+    theirs[r] = other_max[r] - shift;
     state->max[r] = max;
-    state->sum[r] = state->sum[r] * ours[r] + other_sum[r] * theirs[r];
   }
+  tile->kernels->exp2(padded, ours);
+  tile->kernels->exp2(padded, theirs);
+  for (int64_t r = 0; r < rows; r++) state->sum[r] = state->sum[r] * ours[r] + other_sum[r] * theirs[r];
   tile->steps->merge(tile, other_state, ours, theirs);
 }
 

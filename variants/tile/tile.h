@@ -109,6 +109,9 @@ typedef struct tile_kernels {
   /* row[r][e] = x[r, e] * factor[r] for r < count, e < width. */
   void (*scale_rows)(int64_t count, int64_t width, tile_matrix x, const float *factor, void *const *row);
 
+  /* x[n, r] = x[n, r] * ours[r] + y[n, r] * theirs[r] for n < count, r < rows: columns of two states become one's. */
+  void (*join)(int64_t rows, int64_t count, const float *ours, const float *theirs, const float *y, float *x);
+
   /* dots[r] = sum_n x[r, n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
   void (*dot_rows)(int64_t rows, int64_t width, tile_matrix x, const float *y, float *dots);
 
