@@ -218,10 +218,12 @@ static void other_heads_change_no_bit_of_a_row(void **state) {
   with_each(check_heads);
 }
 
-/* A row of a full tile has the bits that it has in any other: so whatever is stacked, and however narrow tiles are. */
+/* A row of a full tile has the bits that it has in any other: so whatever is stacked, and however narrow tiles are.
+ * But where all that a tile sees may be a single step: with other rows beside it, that may be two. */
 static void check_tiles(const attn_variant *variant, const shape *of, const batch *all, const char *isa) {
   enum { MOST_FEW_ROWS = 8 };
-  if (variant->function != ATTN_SOFTMAX || of->query_length <= MOST_FEW_ROWS) return;
+  const bool narrow = of->left < TILE_KEYS + TILE_MAX_ROWS;
+  if (variant->function != ATTN_SOFTMAX || of->query_length <= MOST_FEW_ROWS || narrow) return;
   hold(&attn_fused, of, all, (selection){3, 1, 0, HEADS, all->problem.kv_heads}, 2, isa);
 }
 

@@ -4,20 +4,31 @@
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* One step of a tile: keys [first, end), with their values. */
+static void take_keys(query_tile *tile, int64_t first, int64_t end, tile_rows value) {
+  const attn_visibility seen = query_tile_visibility(tile, first, end);
+  if (seen == ATTN_EMPTY) return;
+  query_tile_scores(tile, first, end);
+  if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
+  query_tile_weights(tile, first, end);
+  query_tile_accumulate(tile, first, end, value, seen == ATTN_PARTIAL);
+}
+
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const int64_t step = tiles->steps->keys;
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     next = smaller(j / step * step + step, keys.end);
     const tile_rows values = query_tile_values(tiles, count, j, next);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
-      const int64_t first = larger(j, tile->keys.first), end = smaller(next, tile->keys.end);
-      const attn_visibility seen = query_tile_visibility(tile, first, end);
-      if (seen == ATTN_EMPTY) continue;
-      query_tile_scores(tile, first, end);
-      if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
-      query_tile_weights(tile, first, end);
-      query_tile_accumulate(tile, first, end, tile_rows_from(tile->kernels, values, first - j),
-                            seen == ATTN_PARTIAL);
+      const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);
+      /* A narrow window may lie across two key tiles: its keys are one step all the same. */
+      const bool one_step = end - first <= step;
+      const int64_t from = larger(j, first), to = smaller(next, end);
+      if (from >= to || (one_step && from > first)) continue;
+      if (one_step)
+        take_keys(tile, first, end, tile_rows_from(tile->kernels, tile->value, first));
+      else
+        take_keys(tile, from, to, tile_rows_from(tile->kernels, values, from - j));
     }
   }
 }

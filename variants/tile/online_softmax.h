@@ -5,8 +5,8 @@
 #include "query_tile.h"
 
 /* Brings tiles of one key/value head, whose states were cleared before their first key, past keys [keys.first,
- * keys.end). Key tiles lie at multiples of their length, so the steps that a tile takes are the same whichever tiles
- * pass the keys with it. */
+ * keys.end). Key tiles lie at multiples of their length, but where a query tile sees no more keys than one has: so the
+ * steps that it takes are the same whichever tiles pass the keys with it. */
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys);
 
 #endif
