@@ -204,8 +204,8 @@ extern const attn_table attn_plugin __attribute__((visibility("default")));
 
 /* A packed [B, heads, length, width] tensor. */
 static inline attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
-  attn_layout layout = {type, heads * length * width, length * width, width};
-  return layout;
+  attn_layout packed = {type, heads * length * width, length * width, width};
+  return packed;
 }
 
 /* The keys that the band and the key lengths let query i of entry b see: first <= j < end, with

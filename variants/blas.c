@@ -54,24 +54,24 @@ static size_t workspace_size(const attn_call *call) {
   return (size_t)(scores + threads * problem->key_length * problem->value_dim) * sizeof(float);
 }
 
+/* A sequential build of the library has no locks: called from two threads at once, it was seen to give wrong
+ * sums. */
+static int threads_for(const attn_call *call) {
+  return openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? 1 : call->threads;
+}
+
 static void run(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
-  int threads = call->threads;
   const int64_t pitch = score_rows_pitch(problem->key_length);
   const tile_kernels *kernels = tile_select(call->isa);
-  /* The library must not start threads of its own inside ours; its setting is put back afterwards. A
-   * sequential build of it has no locks: called from two threads at once, it was seen to give wrong sums. */
+  /* The library must not start threads of its own inside ours; its setting is put back afterwards. */
   const int library_threads = openblas_get_num_threads();
-  /* The analysers do not see that the OpenMP line below reads it. */
-  // cppcheck-suppress unreadVariable
-  // NOLINTNEXTLINE(clang-analyzer-deadcode.DeadStores)
-  if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL) threads = 1;
   if (library_threads != 1) openblas_set_num_threads(1);
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads_for(call)) schedule(dynamic, 1)
       for (int64_t first = 0; first < problem->query_length; first += BLOCK_ROWS) {
         const int64_t left = problem->query_length - first;
         score_rows rows = {kernels, problem, tensors, b, h, .first_row = first, .pitch = pitch};

@@ -116,10 +116,9 @@ static void run(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
-  const int threads = call->threads;
   const int64_t blocks = (problem->query_length + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const int64_t heads = problem->batch * problem->query_heads;
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(call->threads) schedule(dynamic, 1)
   for (int64_t item = 0; item < heads * blocks; item++) {
     float *queries = (float *)workspace + (size_t)omp_get_thread_num() * thread_floats(problem);
     float *transposed = queries + BLOCK_ROWS * problem->head_dim;

@@ -76,11 +76,10 @@ static void run(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
-  const int threads = call->threads;
   float *weights = workspace;
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(call->threads)
       for (int64_t i = 0; i < problem->query_length; i++)
         solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
 }

@@ -32,7 +32,7 @@ extern const feature_row feature_table[FEATURES];
 /* The row that is said with this key, followed by a text or not; NULL: none. */
 const feature_row *feature_find(const char *key, bool has_text);
 
-/* In a problem line: text is NULL for a flag. */
+/* In a problem line: text is empty for a flag. */
 bool feature_read(const feature_row *row, workload_reading *r, const char *text);
 void feature_write(const feature_row *row, const workload *w, workload_writing *to);
 

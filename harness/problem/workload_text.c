@@ -88,7 +88,7 @@ static bool read_function(workload_reading *r, const char *word) {
 static bool read_word(workload_reading *r, const char *word) {
   workload *w = &r->workload;
   const feature_row *feature = feature_find(word, false);
-  if (feature) return feature_read(feature, r, NULL);
+  if (feature) return feature_read(feature, r, "");
   if (read_function(r, word)) return true;
   if (strcmp(word, "full") == 0) {
     w->left = w->right = ATTN_UNLIMITED;

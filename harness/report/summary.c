@@ -1,5 +1,6 @@
 /* What a run found, in a dozen lines for someone who will read no table. Only what was measured is said:
  * crossovers lie between measured lengths. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static void print_fastest(const report *report, FILE *out) {
     if (result->seconds_median.estimate < fastest->seconds_median.estimate) fastest = result;
     if (!first || result->family_index < first->family_index) first = result;
   }
+  assert(first); /* `problem` itself is one of them */
   double spread = format_half_width(fastest->seconds_median) / fastest->seconds_median.estimate;
   char rate[FORMAT_BYTES];
   int digits = format_digits(fastest->flops_per_second, spread * fastest->flops_per_second);

@@ -158,7 +158,8 @@ const attn_table *version1_adapt(const attn_table *table) {
   const v1_table *original = (const v1_table *)(const void *)table;
   struct memory {
     attn_table table;
-    const attn_variant **variants;
+    adapted *variants;
+    const attn_variant **list;
     struct memory *before; /* keeps them in reach until the end */
   } *made = calloc(1, sizeof *made);
   static struct memory *all;
@@ -178,7 +179,8 @@ const attn_table *version1_adapt(const attn_table *table) {
   }
   made->table = (attn_table){ATTN_INTERFACE_VERSION, original->count, original->variants ? list : NULL,
                              original->instruction_sets};
-  made->variants = list;
+  made->variants = variants;
+  made->list = list;
   made->before = all;
   all = made;
   return &made->table;

@@ -297,8 +297,8 @@ static bool make_layouts(properties *all, char *why, size_t why_size) {
 }
 
 /* The first `keys` keys from `first` on. */
-static workload cut(const workload *whole, int64_t first, int64_t keys) {
-  workload w = *whole;
+static workload cut(const workload *of, int64_t first, int64_t keys) {
+  workload w = *of;
   w.key_length = keys;
   w.wants_lse = true;
   w.wants_weights = false;

@@ -167,10 +167,10 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
 
 static void aggregates_alone_keep_the_medians(void **state) {
   fixture *fixture = *state;
-  report_options aggregates = {.aggregates = true, .time_unit = "ms"};
+  report_options options = {.aggregates = true, .time_unit = "ms"};
   report after;
   char why[256] = "";
-  assert_true(report_write(&fixture->report, &aggregates, "json", fixture->path, why, sizeof why));
+  assert_true(report_write(&fixture->report, &options, "json", fixture->path, why, sizeof why));
   if (!report_read(&after, fixture->path, why, sizeof why)) fail_msg("%s", why);
   assert_int_equal(after.result_count, fixture->report.result_count);
   for (size_t i = 0; i < after.result_count; i++) {
@@ -398,8 +398,8 @@ static void every_csv_record_has_as_many_fields_as_the_header(void **state) {
 
 static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state) {
   const fixture *fixture = *state;
-  report_options aggregates = {.aggregates = true};
-  char *text = text_of(&fixture->report, &aggregates, "console");
+  report_options options = {.aggregates = true};
+  char *text = text_of(&fixture->report, &options, "console");
   const char *rule = strstr(text, "\n---"), *end = strstr(text, "\n\nGrowth");
   assert_non_null(rule);
   assert_non_null(end);
@@ -415,8 +415,8 @@ static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state)
   assert_non_null(strstr(text, "as declared"));
   assert_null(strchr(text, '\033'));
   free(text);
-  aggregates.color = true;
-  text = text_of(&fixture->report, &aggregates, "console");
+  options.color = true;
+  text = text_of(&fixture->report, &options, "console");
   assert_non_null(strstr(text, "\033[32m"));
   free(text);
 }
@@ -424,8 +424,8 @@ static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state)
 /* Five repetitions within 1 %: a fourth digit would be noise. */
 static void the_table_shows_no_more_digits_than_the_interval_supports(void **state) {
   const fixture *fixture = *state;
-  report_options aggregates = {.aggregates = true};
-  char *text = text_of(&fixture->report, &aggregates, "console");
+  report_options options = {.aggregates = true};
+  char *text = text_of(&fixture->report, &options, "console");
   const char *row = strstr(text, "fused/full/B:1/H:8/Hkv:8/D:64/T:4096_median");
   assert_non_null(row);
   assert_non_null(strstr(row, "416 ms"));

@@ -140,9 +140,9 @@ static void hold(const attn_variant *variant, const shape *of, const batch *all,
   if (problem.key_lengths) problem.key_lengths += b;
   problem.output = attn_packed(ATTN_FLOAT32, part.heads, rows, DIM);
   problem.lse = attn_packed(ATTN_FLOAT32, part.heads, rows, 1);
-  if (problem.function != ATTN_SOFTMAX) problem.lse = (attn_layout){0};
   float *output = numbers(part.entries * problem.output.batch, 6),
         *lse = numbers(part.entries * problem.lse.batch, 7);
+  if (problem.function != ATTN_SOFTMAX) problem.lse = (attn_layout){0};
   const attn_tensors tensors = {
       .query =
           (const float *)all->tensors.query + b * problem.query.batch + part.first_head * problem.query.head,
