@@ -17,6 +17,9 @@ static const char *const single[] = {
     "linear/causal/B:0/H:2/D:8/T:5",
     "linear/full/B:1/H:2/D:8/Dv:0/T:5",
     "full/B:1/H:1/D:1/T:1/lse",
+    "band:1500,0,2990/B:1/H:2/Hkv:1/D:16/Tq:8/Tk:3000/lse", /* keys in parts that a band cuts */
+    "band:1500,2,2980/B:2/H:2/D:16/Tq:20/Tk:3000/lse",
+    "window:100/B:4/H:2/Hkv:2/D:16/T:300", /* a window wider than a key tile, under blocks of tiles */
     /* sinks: many tiles, few rows, keys in parts, rows that see nothing, beside everything else */
     "causal/B:2/H:4/Hkv:2/D:32/T:150/sink/lse",
     "full/B:1/H:6/Hkv:2/D:40/Tq:2/Tk:130/sink/lse",

@@ -22,11 +22,11 @@ static const char *const chosen[] = {
     "causal_bottom_right/B:2/H:4/Hkv:2/D:72/Tq:2/Tk:129",
     "full/B:1/H:2/D:128/Tq:1/Tk:64/lse",
     /* So much company that a kernel may cut its work in another way than for one head alone. */
-    "full/B:12/H:4/Hkv:4/D:8/Tq:1/Tk:4100/lse",
+    "full/B:40/H:2/Hkv:2/D:8/Tq:1/Tk:4100/lse",
     "full/B:3/H:16/Hkv:8/D:8/Dv:24/Tq:2/Tk:2500",
     "causal/B:16/H:8/Hkv:8/D:8/T:70/lse",
     "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
-    "window:40/B:2/H:24/Hkv:12/D:16/T:150",
+    "window:100/B:2/H:32/Hkv:16/D:8/T:300",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
 };
