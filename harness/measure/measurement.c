@@ -29,6 +29,7 @@ bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
   verdict verdict;
   if (!runner_run(&measurement->setup, measurement->inputs, &watch, &outcome, why, why_size)) return false;
   measurement->run_seconds = outcome.seconds;
+  measurement->inputs_checksum = watch.inputs_checksum;
   result->workspace_touched_bytes = outcome.workspace_touched_bytes;
   expected_compare(measurement->expected, &verdict);
   result->error_bound_fraction = verdict.bound_share;
@@ -68,11 +69,12 @@ static bool run_batch_of(measurement *measurement, void *workspace, int64_t iter
                      .seed =
                          random_mixed(measurement->options->seed + UINT64_C(0x71ed)) + measurement->batches++,
                      .ends = interrupt_wanted};
+  const uint64_t checksum = checked ? measurement->inputs_checksum : 0;
   if (checked) inputs_poison_outputs(measurement->inputs);
   const bool whole = runner_time(&measurement->setup, &batch, elapsed);
-  if (batch.unwritten) fail_while_timed(measurement, "leaves a part of the output unwritten");
-  if (whole && checked && !batch.unwritten) check_batch(measurement, &batch);
-  runner_restore(&batch);
+  const bool good = batch.violation[0] == '\0';
+  if (whole && checked && good) check_batch(measurement, &batch);
+  if (!runner_restore(&batch, checksum) || !good) fail_while_timed(measurement, batch.violation);
   return whole;
 }
 
@@ -106,6 +108,9 @@ static bool settle(measurement *measurement, void *workspace) {
     }
   }
   measurement->run_seconds = fastest;
+  if (inputs_checksum(measurement->inputs) == measurement->inputs_checksum) return true;
+  fail_while_timed(measurement, "changes its inputs");
+  inputs_draw(measurement->inputs);
   return true;
 }
 
@@ -129,7 +134,9 @@ bool measurement_repeat(measurement *measurement, void *workspace) {
   if (result->iterations >= CHEAP_BESIDE && !measurement->options->cold &&
       !run_batch_of(measurement, workspace, 1, false, &elapsed))
     return false;
-  const bool checked = result->repetitions == 0 || measurement->checked < checked_share * measurement->spent;
+  /* The first, another one early, and as many as are cheap. */
+  const bool chosen = result->repetitions == 0 || result->repetitions == 1 + measurement->options->seed % 5;
+  const bool checked = chosen || measurement->checked < checked_share * measurement->spent;
   if (!run_batch_of(measurement, workspace, result->iterations, checked, &elapsed)) return false;
   const double iterations = (double)result->iterations;
   result->seconds[result->repetitions] = elapsed.wall / iterations;

@@ -15,11 +15,12 @@ typedef struct measurement {
   const attn_tensors *copies; /* of the inputs, which iterations take in turn */
   size_t copy_count;          /* 0: all take the inputs themselves */
   result *result;
-  double run_seconds; /* of one iteration, as far as is known */
-  double spent;       /* seconds in repetitions */
-  double checked;     /* seconds in holding what they wrote to the reference */
-  size_t most;        /* repetitions that there is room for */
-  uint64_t batches;   /* made so far: each changes its inputs in another way */
+  double run_seconds;       /* of one iteration, as far as is known */
+  double spent;             /* seconds in repetitions */
+  double checked;           /* seconds in holding what they wrote to the reference */
+  size_t most;              /* repetitions that there is room for */
+  uint64_t inputs_checksum; /* of the inputs as they were verified, and are given to it in all batches */
+  uint64_t batches;         /* made so far: each changes its inputs in another way */
 } measurement;
 
 /* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the

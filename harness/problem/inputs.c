@@ -272,6 +272,15 @@ static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, si
   return buffer->data + lead;
 }
 
+void inputs_draw(inputs *in) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const drawn to = {in, tensor_stored_shape(&in->problem, id), *tensor_layout(&in->problem, id),
+                      stream_of(&in->workload, fills[id].stream),
+                      (void *)(uintptr_t)tensor_data(&in->tensors, id)};
+    if (fills[id].fill && to.data) fills[id].fill(&to);
+  }
+}
+
 bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
   *in = (inputs){.workload = *w};
   if (w->batch > WORKLOAD_MAX_LISTED_BATCH && (w->has_offsets || w->has_lengths)) {
@@ -295,10 +304,8 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
       return false;
     }
     tensor_set_data(&in->tensors, id, data);
-    const drawn to = {in, tensor_stored_shape(&in->problem, id), *tensor_layout(&in->problem, id),
-                      stream_of(w, fills[id].stream), data};
-    if (fills[id].fill) fills[id].fill(&to);
   }
+  inputs_draw(in);
   return true;
 }
 

@@ -24,6 +24,9 @@ void inputs_destroy(inputs *inputs);
  * underrun faults. */
 bool inputs_move_to_front(inputs *inputs, char *why, size_t why_size);
 
+/* Gives all inputs the contents that they were made with. */
+void inputs_draw(inputs *inputs);
+
 /* Poisons output, lse and weights. */
 void inputs_poison_outputs(inputs *inputs);
 

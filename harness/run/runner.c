@@ -174,20 +174,28 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
 
 /* ---- many runs, timed ---- */
 
-/* The element of the values that changes, and that of the outputs which is poisoned; -1: there is none. */
-typedef struct change {
-  int64_t row, value, output;
-} change;
-
 static int64_t drawn_below(uint64_t seed, uint64_t n, int64_t count) {
   return (int64_t)(random_bits(seed, n) % (uint64_t)count);
 }
 
-/* A row that the band and the lengths let see a key, that key's value, and an element of the row's output. */
-static change find_change(const run_batch *batch) {
+static float *element_of(const attn_tensors *tensors, tensor_id id, int64_t at) {
+  return (float *)(uintptr_t)tensor_data(tensors, id) + at;
+}
+
+static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t count) {
+  run_change change = {.tensor = id, .at = at, .count = count < RUN_MOST_CHANGED ? count : RUN_MOST_CHANGED};
+  memcpy(change.unchanged, element_of(&in->tensors, id, at), (size_t)change.count * sizeof(float));
+  return change;
+}
+
+/* Finds a row that the band, the lengths and the mask let see a key, and notes what changes; returns an element of the
+ * row's output, -1 when there is none. */
+static int64_t find_changes(run_batch *batch) {
   enum { TRIES = 64 };
-  const attn_problem *p = &batch->inputs->problem;
+  const inputs *in = batch->inputs;
+  const attn_problem *p = &in->problem;
   const int64_t rows = p->batch * p->query_heads * p->query_length;
+  batch->changed_row = -1;
   for (uint64_t n = 0; n < TRIES && rows > 0 && p->value_dim > 0; n++) {
     const int64_t row = drawn_below(batch->seed, 4 * n, rows);
     const int64_t b = row / p->query_length / p->query_heads, h = row / p->query_length % p->query_heads;
@@ -195,18 +203,38 @@ static change find_change(const run_batch *batch) {
     const attn_range keys = attn_visible_keys(p, b, i);
     if (keys.first == keys.end) continue;
     const int64_t j = keys.first + drawn_below(batch->seed, 4 * n + 1, keys.end - keys.first);
-    const uint8_t *mask = batch->inputs->tensors.mask;
+    const uint8_t *mask = in->tensors.mask;
     if (mask && !mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j]) continue;
     const int64_t kv_head = h / (p->query_heads / p->kv_heads);
-    return (change){row, b * p->value.batch + kv_head * p->value.head + j * p->value.position + e,
-                    b * p->output.batch + h * p->output.head + i * p->output.position + e};
+    const attn_layout *q = &p->query, *k = &p->key, *v = &p->value;
+    batch->changed_row = row;
+    batch->changes[0] =
+        change_of(in, TENSOR_QUERY, b * q->batch + h * q->head + i * q->position, p->head_dim);
+    batch->changes[1] =
+        change_of(in, TENSOR_KEY, b * k->batch + kv_head * k->head + j * k->position, p->head_dim);
+    batch->changes[2] =
+        change_of(in, TENSOR_VALUE, b * v->batch + kv_head * v->head + j * v->position + e, 1);
+    return b * p->output.batch + h * p->output.head + i * p->output.position + e;
   }
-  return (change){-1, -1, -1};
+  return -1;
 }
 
 /* Of the size of the values that are usual, and another one each time. */
 static float changed_value(const run_batch *batch, int64_t n) {
   return (float)(random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n) >> 40) * 0x1p-24f - 0.5f;
+}
+
+/* Into these tensors, what run n of the batch gets. Queries and keys keep their size, whatever they were filled with. */
+static void make_changes(const run_batch *batch, const attn_tensors *tensors, int64_t n) {
+  for (const run_change *change = batch->changes; change < batch->changes + 2; change++) {
+    float *to = element_of(tensors, change->tensor, change->at);
+    uint64_t bits = 0;
+    for (int64_t d = 0; d < change->count; d++, bits >>= 1) {
+      if (d % 64 == 0) bits = random_bits(batch->seed + change->tensor, (uint64_t)(n * RUN_MOST_CHANGED + d));
+      to[d] = bits & 1 ? -change->unchanged[d] : change->unchanged[d];
+    }
+  }
+  *element_of(tensors, TENSOR_VALUE, batch->changes[2].at) = changed_value(batch, n);
 }
 
 static void poison_element(void *element) {
@@ -229,24 +257,24 @@ static void take_outputs(inputs *in, const attn_tensors *from) {
 }
 
 bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed) {
-  const change at = find_change(batch);
   inputs *in = batch->inputs;
-  float *own_values = (float *)(uintptr_t)in->tensors.value;
-  batch->changed_row = at.row;
-  batch->changed_at = at.value;
-  batch->unchanged = at.row >= 0 ? own_values[at.value] : 0;
+  const int64_t poisoned = find_changes(batch);
   const attn_tensors *tensors = batch->copy_count ? batch->copies : &in->tensors;
   const size_t copies = batch->copy_count ? batch->copy_count : 1;
   attn_call call = runner_call(setup, &in->problem, tensors, batch->workspace);
   void (*const run)(const attn_call *) = setup->variant->run;
   int64_t made = 0;
+  batch->violation[0] = '\0';
+  fenv_t before;
+  fegetenv(&before);
+  const int rounding = fegetround();
   begin_context(setup);
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   while (made < batch->iterations) {
     call.tensors = tensors[(size_t)made % copies];
-    if (at.row >= 0) {
-      ((float *)(uintptr_t)call.tensors.value)[at.value] = changed_value(batch, made);
-      poison_element((float *)call.tensors.output + at.output);
+    if (poisoned >= 0) {
+      make_changes(batch, &call.tensors, made);
+      poison_element((float *)call.tensors.output + poisoned);
     }
     run(&call);
     made++;
@@ -255,13 +283,32 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   elapsed->wall = wall_seconds() - start;
   elapsed->cpu = cpu_seconds() - cpu_start;
   end_context(setup);
-  if (at.row >= 0 && made > 0) own_values[at.value] = changed_value(batch, made - 1);
-  batch->unwritten = at.row >= 0 && made > 0 && is_poison((const float *)call.tensors.output + at.output);
-  if (batch->copy_count) take_outputs(in, &call.tensors);
+  run_outcome outcome = {0};
+  check_arithmetic(rounding, &outcome);
+  fesetenv(&before);
+  if (poisoned >= 0 && made > 0 && is_poison((const float *)call.tensors.output + poisoned))
+    violate(&outcome, "leaves a part of the output %s", "unwritten");
+  snprintf(batch->violation, sizeof batch->violation, "%.60s", outcome.violation);
+  if (batch->copy_count && made > 0) {
+    if (poisoned >= 0) make_changes(batch, &in->tensors, made - 1);
+    take_outputs(in, &call.tensors);
+  }
   return made == batch->iterations;
 }
 
-void runner_restore(const run_batch *batch) {
-  if (batch->changed_row >= 0)
-    ((float *)(uintptr_t)batch->inputs->tensors.value)[batch->changed_at] = batch->unchanged;
+bool runner_restore(run_batch *batch, uint64_t checksum) {
+  inputs *in = batch->inputs;
+  for (int n = 0; n < 3 && batch->changed_row >= 0; n++) {
+    const run_change *change = &batch->changes[n];
+    memcpy(element_of(&in->tensors, change->tensor, change->at), change->unchanged,
+           (size_t)change->count * sizeof(float));
+  }
+  if (checksum == 0) return true;
+  const guarded none = {0};
+  run_outcome outcome = {0};
+  check_untouched(in, &none, checksum, &outcome);
+  if (!outcome.violation[0]) return true;
+  snprintf(batch->violation, sizeof batch->violation, "%.60s", outcome.violation);
+  inputs_draw(in);
+  return false;
 }

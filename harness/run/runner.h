@@ -48,8 +48,17 @@ bool runner_run(const run_setup *setup, inputs *inputs, const run_watch *watch, 
 
 /* ---- many runs, timed ---- */
 
-/* Runs of one variant in a row. Before each, one value and one output element change, so that who remembers an
- * answer, or leaves early, is wrong after the last. */
+/* What of an input changes from run to run: some elements of a row. */
+enum { RUN_MOST_CHANGED = 128 };
+typedef struct run_change {
+  tensor_id tensor;
+  int64_t at, count; /* elements */
+  float unchanged[RUN_MOST_CHANGED];
+} run_change;
+
+/* Runs of one variant in a row. Before each, the signs of a query and of a key that it sees change, and a value of that
+ * key, and an element of the output is poisoned: so that who remembers an answer, or leaves early, is wrong after the
+ * last. */
 typedef struct run_batch {
   inputs *inputs;
   const attn_tensors *copies; /* of the inputs' tensors, which runs take in turn; NULL: all take these */
@@ -60,11 +69,9 @@ typedef struct run_batch {
   bool (*ends)(void); /* asked between runs: true ends the batch; NULL: nothing does */
 
   /* Filled by runner_time. */
-  int64_t
-      changed_row; /* (b * H + h) * Tq + i of a row that sees the value; -1: no row sees any, nothing changes */
-  int64_t changed_at; /* the value, as an element of the tensor */
-  float unchanged;    /* what it was */
-  bool unwritten;     /* the last run left the element of the output that was poisoned before it */
+  int64_t changed_row; /* (b * H + h) * Tq + i of that query; -1: none sees a key, nothing changes */
+  run_change changes[3];
+  char violation[64]; /* what the variant did that it may not, in words; "": nothing */
 } run_batch;
 
 typedef struct run_elapsed {
@@ -74,7 +81,10 @@ typedef struct run_elapsed {
 /* False when it was ended early. Afterwards the inputs are those of the last run, until runner_restore, and the
  * outputs what it wrote. */
 bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed);
-void runner_restore(const run_batch *batch);
+
+/* Undoes the changes. False when the inputs are then not as they were, which they are made again, or a buffer was
+ * written beyond its ends: the violation says which. checksum: inputs_checksum before the batch; 0: not looked at. */
+bool runner_restore(run_batch *batch, uint64_t checksum);
 
 /* ---- for measurements of their own ---- */
 

@@ -178,7 +178,7 @@ static void each_timed_run_has_another_value_and_the_last_is_restored(void **sta
     for (int other = 0; other < n; other++) assert_true(found[n] != found[other]);
   assert_in_range(batch.changed_row, 0, 8);
   assert_true(inputs_checksum(&in) != before);
-  runner_restore(&batch);
+  assert_true(runner_restore(&batch, before));
   assert_true(inputs_checksum(&in) == before);
   inputs_destroy(&in);
 }
@@ -202,7 +202,7 @@ static void where_no_row_sees_a_key_nothing_is_changed(void **state) {
     assert_true(runner_time(&setup, &batch, &elapsed));
     assert_int_equal(batch.changed_row, -1);
     assert_true(inputs_checksum(&in) == before);
-    runner_restore(&batch);
+    assert_true(runner_restore(&batch, before));
     assert_true(inputs_checksum(&in) == before);
     inputs_destroy(&in);
   }
