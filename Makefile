@@ -56,6 +56,11 @@ REFERENCE_SOURCES := $(call sources,reference)
 VARIANT_SOURCES := $(call sources,variants)
 TEST_PLUGIN_SOURCES := $(call sources,tests/plugins)
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
+# What instrumented builds leave out. The first three run scripts and compilers: nothing of theirs is instrumented, or
+# what is has run in test_plugins. The last compares bits, of kernels that test_variants, test_properties and test_fuzz
+# send through the same code, and takes longer than all others together.
+UNINSTRUMENTED_TESTS := tests/scripts/test_mutants.c tests/scripts/test_rooms.c tests/scripts/test_readme_example.c \
+  tests/variants/test_batch_invariance.c
 TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
@@ -86,7 +91,7 @@ VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
 RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 # A test may look into any room, so it is linked with everything but main.c.
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
-TESTS := $(patsubst %.c,$(BUILD)/%,$(TEST_SOURCES))
+TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
 
 # What scripts/kernels measures beside attnbench.
@@ -208,7 +213,7 @@ memcheck: all $(BUILD)/tests/plugins/planted.so ## run a small verification unde
 lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
 	@scripts/setup.sh lint
 	@scripts/rooms.sh
-	@$(MAKE) --no-print-directory $(PARALLEL) -k tidy cppcheck
+	@$(MAKE) --no-print-directory $(PARALLEL) -k cppcheck tidy
 
 format: ## lay out all sources with clang-format
 	clang-format -i $(FORMATTED)
