@@ -6,7 +6,8 @@
 # The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
 # written into the copy, the object is built from it with this repository's Makefile (what the fault does not
 # touch is taken from BUILD), and the program runs `verify --fail-fast` on it. The row "none" is the same path
-# without a fault, and must pass. Prints a row for each fault and last "N caught, M survived".
+# without a fault, and must pass. Prints a row for each fault and last "N caught, M survived". A race that needs
+# two processors is not testable on a machine with one: its row says so, and it counts as neither.
 #
 #   NAME...     only these faults
 #   --check     only see that every fault still fits the sources; builds nothing
@@ -35,7 +36,7 @@ complain() { echo "mutants: $*" >&2; }
 # ---- the table: names, and of each fault its fields and its edits in order ------------------------------
 
 names=()
-declare -A what file variant old new edits
+declare -A what file variant isa needs old new edits
 
 read_table() {
   local line name= key= value
@@ -56,6 +57,8 @@ read_table() {
     what:*) what[$name]=$value ;;
     file:*) file[$name]=$value ;;
     variant:*) variant[$name]=$value ;;
+    isa:*) isa[$name]=$value ;;
+    needs:*) needs[$name]=$value ;;
     old:*) edits[$name]=$((edits[$name] + 1)); old[$name.${edits[$name]}]=$value ;;
     new:*) new[$name.${edits[$name]}]=$value ;;
     *) complain "$table: not a field of a fault: $line"; return 1 ;;
@@ -99,6 +102,14 @@ check_table() {
       [ "${edits[$name]}" -eq 0 ]; then
       complain "$name lacks what, file, variant, or old and new"; bad=1
     fi
+    case ${needs[$name]-two processors} in
+    'two processors') ;;
+    *) complain "$name needs something unknown: ${needs[$name]}; there is: two processors"; bad=1 ;;
+    esac
+    case ${isa[$name]-portable} in
+    portable | avx2 | avx512) ;;
+    *) complain "$name is for no instruction set: ${isa[$name]}"; bad=1 ;;
+    esac
     edited "$name" >"$work/check" || bad=1
   done
   [ "$(printf '%s\n' "${names[@]}" | sort -u | wc -l)" -eq ${#names[@]} ] ||
@@ -113,9 +124,13 @@ same_code() { # two objects, debugging information left out
     cmp -s "$work/$3.a" "$work/$3.b"
 }
 
-# A tree of its own, in which make finds all objects up to date but those of the fault.
+# A tree of its own, in which make finds all objects up to date but those of the fault. The kernels of instruction
+# sets that the fault is not for stay as they are: they take longest to build.
 plant() { # name
-  local name=$1 tree=$work/$1 object different=
+  local name=$1 tree=$work/$1 object different= set kept=()
+  for set in portable avx2 avx512; do
+    [ -z "${isa[$name]-}" ] || [ "${isa[$name]}" = $set ] || kept+=(-o "build/variants/tile/$set.o")
+  done
   rm -rf "$tree"
   mkdir -p "$tree/build" &&
     cp -pr "$root/variants" "$root/Makefile" "$tree" &&
@@ -125,7 +140,7 @@ plant() { # name
   sed -i "s|^$build/|build/|; s|^${build#"$root"/}/|build/|" $(find "$tree/build/variants" -name '*.d')
   if [ "$name" != none ]; then edited "$name" >"$tree/${file[$name]}" || return 1; fi
   # A fault may give a warning; objects that were built with -Werror are still good.
-  if ! make --no-print-directory -j1 -C "$tree" -o build/flags BUILD=build SETUP=no WERROR= \
+  if ! make --no-print-directory -j1 -C "$tree" -o build/flags "${kept[@]}" BUILD=build SETUP=no WERROR= \
     build/attnbench_variants.so >"$tree/make.log" 2>&1; then
     complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
     return 1
@@ -162,7 +177,7 @@ try() { # name
   local name=$1 tree=$work/$1 outcome=broken check= problem= words status started=${EPOCHREALTIME/[.,]/}
   if plant "$name"; then
     (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-      ${variant[$name]:+--variant "${variant[$name]}"} >verify.log 2>&1)
+      ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "${isa[$name]}"} >verify.log 2>&1)
     status=$?
     words=$(grep -m 1 -E '^ *FAILED: |crashed \(' "$tree/verify.log" | sed 's/^ *FAILED: //')
     problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9]*\)\)\{0,1\}.*/\1 \3/p" "$tree/verify.log" |
@@ -218,20 +233,35 @@ TEXT
   done
 }
 
+# Whether this processor has the instruction set: verify refuses one that it has not.
+runs_here() { # instruction set
+  [ "$1" = portable ] ||
+    "$build/attnbench" verify --variant fused --isa "$1" --problem full/B:1/H:1/D:1/T:1 >"$work/isa.log" 2>&1
+}
+
 read_table && check_table || exit 1
 [ -z "$check" ] || { echo "${#names[@]} faults fit the sources"; exit 0; }
 for name in $wanted; do
   [ -n "${what[$name]-}" ] || { complain "there is no fault $name; tests/mutants/faults.txt names them"; exit 2; }
 done
 what[none]="the variants as they are" variant[none]= file[none]=variants
-list=(none)
+list=(none) untestable=0
 for name in ${wanted:-"${names[@]}"}; do
-  if "$build/attnbench" list | grep -q "^${variant[$name]} "; then
-    list+=("$name")
-  else
+  if ! "$build/attnbench" list | grep -q "^${variant[$name]} "; then
     complain "$name is left out: this build has no variant ${variant[$name]}"
+  elif [ ! -f "$build/variants/tile/${isa[$name]-portable}.o" ] || ! runs_here "${isa[$name]-portable}"; then
+    complain "$name is left out: this machine has no ${isa[$name]}"
+  elif [ -n "${needs[$name]-}" ] && [ "$(nproc)" -lt 2 ]; then
+    printf '%-32s not testable here: one processor  %s\n' "$name" "${what[$name]}"
+    untestable=$((untestable + 1))
+  else
+    list+=("$name")
   fi
 done
+if [ ${#list[@]} -eq 1 ] && [ $untestable -gt 0 ]; then
+  echo "0 caught, 0 survived, $SECONDS s"
+  exit 0
+fi
 
 rm -f "$work"/*.result
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM

@@ -1,6 +1,7 @@
 /* The table of planted faults (tests/mutants/faults.txt). `make mutants` plants and catches them, which takes a
  * minute; here it is held to the sources, so that a change there which leaves a fault unplantable is seen at
  * once. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +20,11 @@ enum { LEAST_FAULTS = 40 };
 
 static char output[1 << 16];
 
-/* Checks a table; returns the status, with what was said in `output`. */
-static int check(const char *table) {
+/* Reads a table with these arguments; returns the status, with what was said in `output`. */
+static int run(const char *table, const char *arguments) {
   char command[4096];
-  snprintf(command, sizeof command, "ATTN_FAULTS='%s' %s/scripts/mutants.sh %s --check 2>&1", table,
-           ATTN_SOURCE_DIR, ATTN_BUILD_DIR);
+  snprintf(command, sizeof command, "ATTN_FAULTS='%s' %s/scripts/mutants.sh %s %s 2>&1", table,
+           ATTN_SOURCE_DIR, ATTN_BUILD_DIR, arguments);
   FILE *from = popen(command, "r");
   assert_non_null(from);
   output[fread(output, 1, sizeof output - 1, from)] = '\0';
@@ -33,21 +35,21 @@ static int check(const char *table) {
 
 static void every_fault_fits_the_sources(void **state) {
   (void)state;
-  if (check(ATTN_SOURCE_DIR "/tests/mutants/faults.txt") != 0) fail_msg("%s", output);
+  if (run(ATTN_SOURCE_DIR "/tests/mutants/faults.txt", "--check") != 0) fail_msg("%s", output);
   char *said;
   assert_true(strtol(output, &said, 10) >= LEAST_FAULTS);
   assert_memory_equal(said, " faults fit", 11);
 }
 
 /* A table of one fault, with these edits. */
-static int check_fault(const char *edits) {
+static int run_fault(const char *edits, const char *arguments) {
   char path[] = "/tmp/attnbench-test-mutants-XXXXXX";
   const int file = mkstemp(path);
   assert_true(file >= 0);
   FILE *table = fdopen(file, "w");
   fprintf(table, "name: one\nwhat: a fault\nfile: variants/naive.c\nvariant: naive\n%s", edits);
   fclose(table);
-  const int status = check(path);
+  const int status = run(path, arguments);
   unlink(path);
   return status;
 }
@@ -66,17 +68,36 @@ static void a_fault_that_does_not_fit_is_an_error(void **state) {
       {"old: int64_t j\nnew: int j\n", "one is stale: variants/naive.c holds more than once: int64_t j", 1},
       {"", "one lacks what, file, variant, or old and new", 1},
       {"old: tanhf(\nnwe: sinf(\n", "not a field of a fault: nwe: sinf(", 1},
+      {"needs: luck\nold: tanhf(\nnew: sinf(\n", "one needs something unknown: luck", 1},
+      {"isa: 6502\nold: tanhf(\nnew: sinf(\n", "one is for no instruction set: 6502", 1},
       {"old: tanhf(\n\nname: one\n", "two faults have the same name", 1},
   };
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
-    if (check_fault(cases[n].edits) != cases[n].status || !strstr(output, cases[n].words))
+    if (run_fault(cases[n].edits, "--check") != cases[n].status || !strstr(output, cases[n].words))
       fail_msg("'%s' is not in the answer to\n%s:\n%s", cases[n].words, cases[n].edits, output);
+}
+
+/* Threads that never run at the same time do not race. */
+static void a_race_is_not_testable_on_one_processor(void **state) {
+  (void)state;
+  cpu_set_t all, one;
+  CPU_ZERO(&one);
+  assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+  for (int n = 0; n < CPU_SETSIZE && CPU_COUNT(&one) == 0; n++)
+    if (CPU_ISSET(n, &all)) CPU_SET(n, &one);
+  assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+  const int status = run_fault("needs: two processors\nold: tanhf(\nnew: sinf(\n", "");
+  assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+  if (status != 0 || !strstr(output, "not testable here: one processor") ||
+      !strstr(output, "0 caught, 0 survived"))
+    fail_msg("%s", output);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_fault_fits_the_sources),
       cmocka_unit_test(a_fault_that_does_not_fit_is_an_error),
+      cmocka_unit_test(a_race_is_not_testable_on_one_processor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
