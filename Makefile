@@ -305,7 +305,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # Two small files hold what the last build was made with: everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed.
 $(BUILD)/flags: force | needed
-	$(call remember,$(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) $(LDFLAGS))
+	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) $(LDFLAGS))
 
 $(BUILD)/sources: force
 	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SUPPORT_SOURCES))
