@@ -176,7 +176,7 @@ static void *make_runs(void *context) {
   for (int n = 0; n < 2; n++) {
     memset(measurement->workspace.data, patterns[n], measurement->workspace.bytes);
     paint_team(measurement, patterns[n]);
-    heap_calls_start(measurement->setup.variant);
+    heap_calls_start(variant_code(measurement->setup.variant));
     run_on_paint(measurement, patterns[n]);
     const heap_counts verification = heap_calls_stop();
     count_calls(footprint, &verification, n == 0);

@@ -16,8 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "version1.h"
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define HAS_SANITIZER 1
 #elif defined(__has_feature)
@@ -44,10 +42,10 @@ static const void *object_of(const void *code) {
   return dladdr(code, &object) ? object.dli_fbase : NULL;
 }
 
-void heap_calls_start(const attn_variant *variant) {
+void heap_calls_start(const void *code) {
   void *frame;
   backtrace(&frame, 1); /* its first call loads what it needs, from the heap */
-  own_object = object_of(variant_code(variant));
+  own_object = object_of(code);
   by_own.count = by_library.count = 0;
   by_own.first = by_library.first = NULL;
   counting = true;

@@ -22,7 +22,8 @@ typedef struct heap_counts {
   heap_calls own, library;
 } heap_counts;
 
-void heap_calls_start(const attn_variant *variant);
+/* code: variant_code of the variant. */
+void heap_calls_start(const void *code);
 heap_counts heap_calls_stop(void);
 
 #endif

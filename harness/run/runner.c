@@ -12,6 +12,7 @@
 #include "problem/features.h"
 #include "problem/types.h"
 #include "reference/reference.h"
+#include "version1.h"
 
 /* ---- calls ---- */
 
@@ -135,7 +136,7 @@ static void forget_outputs(inputs *in, guarded *workspace) {
  * library behind it may set itself up once: when only such calls were seen, the variant runs a second time. */
 static heap_calls run_counted(const attn_call *call) {
   for (bool again = false;; again = true) {
-    heap_calls_start(call->variant);
+    heap_calls_start(variant_code(call->variant));
     runner_invoke(call);
     const heap_counts counts = heap_calls_stop();
     if (counts.own.count > 0) return counts.own;
