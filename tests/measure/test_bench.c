@@ -438,12 +438,13 @@ static void run_where_the_pointers_are_new(const attn_call *call) {
 
 static void run_from_memory(const attn_call *call) {
   static float remembered[32 * 4];
-  static int calls;
+  static bool verified;
   const size_t bytes = (size_t)(call->problem->query_length * call->problem->value_dim) * sizeof(float);
   assert_true(bytes <= sizeof remembered);
-  if (calls++ < 3) {
+  if (!verified) {
     run_right(call);
     memcpy(remembered, call->tensors.output, bytes);
+    verified = true;
   } else {
     memcpy(call->tensors.output, remembered, bytes);
   }
