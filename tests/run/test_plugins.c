@@ -295,16 +295,17 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
+  /* Crashes first: a child has no threads of its parent, and no runtime of OpenMP promises to start others there. */
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_crash_names_variant_problem_and_command),
+      cmocka_unit_test(threads_that_crash_together_give_one_report),
+      cmocka_unit_test(a_crash_outside_of_variants_keeps_its_signal),
       cmocka_unit_test(a_sound_plugin_is_found_by_name),
       cmocka_unit_test(a_path_without_a_slash_is_in_the_current_folder),
       cmocka_unit_test(unsound_plugins_are_refused_in_words),
       cmocka_unit_test(a_plugin_of_version_1_is_right_on_what_version_1_knew),
       cmocka_unit_test(a_plugin_of_version_1_finds_its_instruction_set_in_the_environment),
       cmocka_unit_test(a_plugin_of_version_1_is_given_nothing_that_it_did_not_know),
-      cmocka_unit_test(a_crash_names_variant_problem_and_command),
-      cmocka_unit_test(threads_that_crash_together_give_one_report),
-      cmocka_unit_test(a_crash_outside_of_variants_keeps_its_signal),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
