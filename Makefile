@@ -56,11 +56,9 @@ REFERENCE_SOURCES := $(call sources,reference)
 VARIANT_SOURCES := $(call sources,variants)
 TEST_PLUGIN_SOURCES := $(call sources,tests/plugins)
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
-# What instrumented builds leave out. The first three run scripts and compilers: nothing of theirs is instrumented, or
-# what is has run in test_plugins. The last compares bits, of kernels that test_variants, test_properties and test_fuzz
-# send through the same code, and takes longer than all others together.
-UNINSTRUMENTED_TESTS := tests/scripts/test_mutants.c tests/scripts/test_rooms.c tests/scripts/test_readme_example.c \
-  tests/variants/test_batch_invariance.c
+# What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
+# has run in test_plugins.
+UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,mutants rooms readme_example)
 TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
