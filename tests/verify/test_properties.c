@@ -291,6 +291,19 @@ static void what_is_not_promised_is_not_held(void **state) {
                    1u << PROPERTY_COMPANY);
 }
 
+/* One minus the weight of such a sink is 0 in double precision, and the output is not. */
+static void a_sink_may_take_all_but_the_last_places(void **state) {
+  (void)state;
+  const char *heavy = "full/B:1/H:2/Hkv:1/D:9/Dv:1/T:1/sink/weights/fill:heavy";
+  for (int seed = 0; seed < 20; seed++) {
+    char problem[WORKLOAD_NAME_BYTES];
+    snprintf(problem, sizeof problem, "%s/seed:%d", heavy, seed);
+    const property_verdict verdict = verdict_of(problem, NO_FAULT, 1u << PROPERTY_ONES);
+    if (verdict.failed) fail_msg("%s: %s", problem, verdict.problem);
+    assert_int_equal(verdict.checked, 1u << PROPERTY_ONES);
+  }
+}
+
 static void problems_without_rows_or_keys_say_nothing(void **state) {
   (void)state;
   assert_int_equal(verdict_of("full/B:2/H:2/D:8/Tq:0/Tk:7", NO_FAULT, PROPERTIES_ALL).checked, 0);
@@ -344,6 +357,7 @@ int main(void) {
       cmocka_unit_test(each_fault_is_seen_by_its_property),
       cmocka_unit_test(a_right_kernel_keeps_every_property),
       cmocka_unit_test(what_is_not_promised_is_not_held),
+      cmocka_unit_test(a_sink_may_take_all_but_the_last_places),
       cmocka_unit_test(problems_without_rows_or_keys_say_nothing),
       cmocka_unit_test(random_problems_are_sound_and_small),
       cmocka_unit_test(a_failure_is_printed_with_the_command_that_repeats_it),
