@@ -237,7 +237,7 @@ static void fill_bias(const drawn *to) {
 static float sink_of(const workload *w, uint64_t bits) {
   if (bits % 8 == 0) return -INFINITY;
   if (w->fill == FILL_NONFINITE && bits % 8 < 3) return bits % 8 == 1 ? NAN : INFINITY;
-  return (w->fill == FILL_SATURATED ? 8192 : 4) * uniform(bits);
+  return (w->fill == FILL_SATURATED ? 8192.0f : 4.0f) * uniform(bits);
 }
 
 static void fill_sink(const drawn *to) {

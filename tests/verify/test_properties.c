@@ -90,7 +90,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
     w[j] = score(p, q, vector(t->key, p->key, b, kv, j), bias, j);
     max = fmaxf(max, w[j]);
   }
-  if (sink != -INFINITY) sum += (planted == SINK_TWICE ? 2 : 1) * expf(sink - max);
+  if (sink != -INFINITY) sum += (planted == SINK_TWICE ? 2.0f : 1.0f) * expf(sink - max);
   if (planted == CLAMPED_SCORES)
     for (int64_t j = keys.first; j < keys.end; j++) w[j] = fminf(w[j], 4);
   for (int64_t j = keys.first; j < keys.end; j++) sum += w[j] = changed_weight(expf(w[j] - max), j);

@@ -241,10 +241,11 @@ static float join_sink(query_tile *tile, int64_t r) {
 void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const float *max = tile->state.max, *sum = tile->state.sum;
+  const int64_t count = tile->count;
   float factor[TILE_MAX_ROWS];
   bool blind[TILE_MAX_ROWS];
   void *row[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++) {
+  for (int64_t r = 0; r < count; r++) {
     blind[r] = sum[r] == 0;
     const float left = join_sink(tile, r);
     factor[r] = left / sum[r];
@@ -255,6 +256,6 @@ void query_tile_finish(query_tile *tile) {
           (float)((double)max[r] * ln2 + log((double)sum[r]));
   }
   tile->steps->unpack(tile, factor, row);
-  for (int64_t r = 0; r < tile->count; r++)
+  for (int64_t r = 0; r < count; r++)
     if (blind[r]) memset(row[r], 0, (size_t)(problem->value_dim * tile->kernels->element_bytes));
 }
