@@ -11,10 +11,9 @@
 
 #include "base/statistics.h"
 #include "verify/verify.h"
+#include "own_variants.h"
 
 enum { MOST_VARIANTS = 64, MOST_CASES = 96 };
-
-static variant_list list;
 
 /* Errors as shares of their bounds: of a variant, and of naive on the same problems. */
 typedef struct accuracy {
@@ -25,7 +24,7 @@ typedef struct accuracy {
 /* The largest share of all instruction sets. */
 static double error_share(const attn_variant *variant, inputs *in, const expected *known) {
   double largest = 0;
-  for (const char *const *isa = list.tables[0]->instruction_sets(); *isa; isa++) {
+  for (const char *const *isa = own_variants.tables[0]->instruction_sets(); *isa; isa++) {
     char why[256];
     verdict verdict;
     const run_setup setup = {.variant = variant, .isa = *isa, .threads = 2};
@@ -45,9 +44,11 @@ static double note_shares(workload w, attn_function function, double naive, accu
   w.function = function;
   if (!inputs_create(&in, &w, false, why, sizeof why) || !expected_solve(&known, &in, 100, why, sizeof why))
     fail_msg("%s", why);
-  for (size_t v = 0; v < list.count; v++) {
-    if (list.variants[v]->function != function || runner_refusal(list.variants[v], &in.problem)) continue;
-    const double share = error_share(list.variants[v], &in, &known);
+  for (size_t v = 0; v < own_variants.count; v++) {
+    if (own_variants.variants[v]->function != function ||
+        runner_refusal(own_variants.variants[v], &in.problem))
+      continue;
+    const double share = error_share(own_variants.variants[v], &in, &known);
     if (v == 0) naive = share;
     accuracies[v].naive[accuracies[v].count] = naive;
     accuracies[v].own[accuracies[v].count++] = share;
@@ -68,7 +69,7 @@ static void no_variant_errs_twice_as_much_as_naive(void **state) {
       "causal/B:1/H:4/D:128/T:130",      "causal/B:1/H:4/Hkv:2/D:64/T:300/fill:normal",
       "causal/B:1/H:4/Hkv:1/D:64/T:130", "causal/B:1/H:4/D:40/T:400/fill:normal"};
   static accuracy accuracies[MOST_VARIANTS];
-  assert_string_equal(list.variants[0]->name, "naive");
+  assert_string_equal(own_variants.variants[0]->name, "naive");
   for (int n = 0; n < MOST_CASES; n++) {
     char why[256];
     workload w;
@@ -78,7 +79,7 @@ static void no_variant_errs_twice_as_much_as_naive(void **state) {
     const double naive = note_shares(w, ATTN_SOFTMAX, NAN, accuracies);
     note_shares(w, ATTN_LINEAR, naive, accuracies);
   }
-  for (size_t v = 0; v < list.count; v++) {
+  for (size_t v = 0; v < own_variants.count; v++) {
     const accuracy *a = &accuracies[v];
     double own = 0, naive = 0;
     assert_true(a->count > 0);
@@ -90,27 +91,13 @@ static void no_variant_errs_twice_as_much_as_naive(void **state) {
     const double naive_median = statistics_median(a->naive, a->count);
     if (!(own <= 2 * naive && own_median <= 2 * naive_median))
       fail_msg("%s has errors of %.3g of their bounds, median %.3g; naive of %.3g, median %.3g",
-               list.variants[v]->name, own, own_median, naive, naive_median);
+               own_variants.variants[v]->name, own, own_median, naive, naive_median);
   }
-}
-
-static int load(void **state) {
-  (void)state;
-  char why[256];
-  if (variant_list_add(&list, ATTN_BUILD_DIR "/attnbench_variants.so", why, sizeof why)) return 0;
-  fprintf(stderr, "%s\n", why);
-  return 1;
-}
-
-static int unload(void **state) {
-  (void)state;
-  variant_list_destroy(&list);
-  return 0;
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(no_variant_errs_twice_as_much_as_naive),
   };
-  return cmocka_run_group_tests(tests, load, unload);
+  return cmocka_run_group_tests(tests, own_variants_load, own_variants_unload);
 }

@@ -12,10 +12,9 @@
 #include "run/heap_calls.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
+#include "own_variants.h"
 
 enum { PROBLEMS = 40, SEED = 20, MOST_VARIANTS = 64 };
-
-static variant_list list;
 
 static void hold(properties *prepared, const workload *w, const attn_variant *variant, const char *isa,
                  unsigned *checked) {
@@ -44,7 +43,7 @@ static unsigned expected_of(const attn_variant *variant) {
 static void every_property_holds_for_every_variant(void **state) {
   (void)state;
   unsigned checked[MOST_VARIANTS] = {0};
-  assert_in_range(list.count, 7, MOST_VARIANTS);
+  assert_in_range(own_variants.count, 7, MOST_VARIANTS);
   for (int64_t n = 0; n < PROBLEMS; n++) {
     const workload w = properties_problem(SEED, n);
     inputs in;
@@ -54,19 +53,19 @@ static void every_property_holds_for_every_variant(void **state) {
       fail_msg("%s", why);
     properties *prepared = properties_prepare(&in, &known, why, sizeof why);
     if (!prepared) fail_msg("%s", why);
-    for (size_t v = 0; v < list.count; v++) {
-      if (runner_refusal(list.variants[v], &in.problem)) continue;
-      for (const char *const *isa = list.tables[0]->instruction_sets(); *isa; isa++)
-        hold(prepared, &w, list.variants[v], *isa, &checked[v]);
+    for (size_t v = 0; v < own_variants.count; v++) {
+      if (runner_refusal(own_variants.variants[v], &in.problem)) continue;
+      for (const char *const *isa = own_variants.tables[0]->instruction_sets(); *isa; isa++)
+        hold(prepared, &w, own_variants.variants[v], *isa, &checked[v]);
     }
     properties_destroy(prepared);
     expected_destroy(&known);
     inputs_destroy(&in);
   }
-  for (size_t v = 0; v < list.count; v++)
+  for (size_t v = 0; v < own_variants.count; v++)
     for (int n = 0; n < PROPERTIES; n++)
-      if (expected_of(list.variants[v]) >> n & ~checked[v] >> n & 1)
-        fail_msg("'%s' said nothing of %s", property_name((property)n), list.variants[v]->name);
+      if (expected_of(own_variants.variants[v]) >> n & ~checked[v] >> n & 1)
+        fail_msg("'%s' said nothing of %s", property_name((property)n), own_variants.variants[v]->name);
 }
 
 /* The whole verification, as `attnbench verify` runs it: what it takes for the planted faults of
@@ -78,7 +77,7 @@ static void every_variant_passes_the_verification(void **state) {
   /* Sanitizers, in whose builds heap calls are not seen, take ten times as long: there the grid has to do. */
   const verify_options options = {
       .random_count = heap_calls_are_seen() ? 100 : 0, .seed = 1, .threads = 2, .fail_fast = true};
-  const int status = verify_all(&list, &options, said);
+  const int status = verify_all(&own_variants, &options, said);
   if (status != 0) {
     char line[1024];
     rewind(said);
@@ -88,24 +87,10 @@ static void every_variant_passes_the_verification(void **state) {
   assert_int_equal(status, 0);
 }
 
-static int load(void **state) {
-  (void)state;
-  char why[256];
-  if (variant_list_add(&list, ATTN_BUILD_DIR "/attnbench_variants.so", why, sizeof why)) return 0;
-  fprintf(stderr, "%s\n", why);
-  return 1;
-}
-
-static int unload(void **state) {
-  (void)state;
-  variant_list_destroy(&list);
-  return 0;
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_property_holds_for_every_variant),
       cmocka_unit_test(every_variant_passes_the_verification),
   };
-  return cmocka_run_group_tests(tests, load, unload);
+  return cmocka_run_group_tests(tests, own_variants_load, own_variants_unload);
 }
