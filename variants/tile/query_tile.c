@@ -242,9 +242,9 @@ void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const float *max = tile->state.max, *sum = tile->state.sum;
   const int64_t count = tile->count;
-  float factor[TILE_MAX_ROWS];
+  float factor[TILE_MAX_ROWS] = {0};
   bool blind[TILE_MAX_ROWS];
-  void *row[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS] = {NULL};
   for (int64_t r = 0; r < count; r++) {
     blind[r] = sum[r] == 0;
     const float left = join_sink(tile, r);
