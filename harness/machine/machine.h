@@ -36,7 +36,7 @@ typedef struct machine {
 /* Reads what the system says; measures nothing. */
 void machine_describe(machine *machine);
 
-/* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds. */
+/* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds, none for 0. */
 void machine_measure(machine *machine, int threads, double seconds);
 
 /* Once more, and the highest median counts: on a shared machine a slow minute must not lower the peak that all

@@ -204,7 +204,10 @@ void machine_measure(machine *machine, int threads, double seconds) {
   machine->threads = threads;
   machine->peak_count = machine->read_count = 0;
   memset(&machine->sgemm, 0, sizeof machine->sgemm);
-  if (!probes) return;
+  if (!probes || seconds <= 0) {
+    free(probes);
+    return;
+  }
 #ifdef ATTN_HAVE_OPENBLAS
   openblas_set_num_threads(1); /* it is our threads that call it */
 #endif

@@ -127,7 +127,6 @@ static const bench_options quick = {.threads = 1,
                                     .precision = 0.01,
                                     .point_limit = 10,
                                     .point_budget = 0.05,
-                                    .machine_seconds = 0.01,
                                     .random_interleaving = true,
                                     .seed = 1,
                                     .quiet = true};
@@ -157,7 +156,9 @@ static void every_point_is_verified_timed_and_named(void **state) {
   bench_point points[8];
   report report;
   const size_t count = add_points(points, add_points(points, 0, &right, 3), &slow, 3);
-  run(points, count, quick, 0, &report);
+  bench_options options = quick;
+  options.machine_seconds = 0.01;
+  run(points, count, options, 0, &report);
   assert_int_equal(report.result_count, 6);
   for (size_t n = 0; n < 6; n++) {
     const result *result = &report.results[n];
