@@ -13,7 +13,6 @@
 
 #include "measure/bench.h"
 #include "verify/golden.h"
-#include "run/crash.h"
 #include "verify/fuzz.h"
 #include "gate/gate.h"
 #include "run/instructions.h"
@@ -21,6 +20,7 @@
 #include "machine/machine.h"
 #include "options.h"
 #include "run/plugins.h"
+#include "run/supervisor.h"
 #include "report/report.h"
 #include "measure/sweep.h"
 #include "base/text.h"
@@ -42,8 +42,14 @@ static int complain(const char *why) {
 
 static bool load_variants(variant_list *list, const options *options, char *why, size_t why_size) {
   if (!variant_list_add_own(list, why, why_size)) return false;
-  for (size_t i = 0; i < options->plugins.count; i++)
-    if (!variant_list_add(list, options->plugins.items[i], why, why_size)) return false;
+  for (size_t i = 0; i < options->plugins.count; i++) {
+    const char *plugin = options->plugins.items[i];
+    if (supervisor_refuses(plugin)) continue;
+    supervisor_loads(plugin);
+    const bool added = variant_list_add(list, plugin, why, why_size);
+    supervisor_loads(NULL);
+    if (!added) return false;
+  }
   return true;
 }
 
@@ -240,7 +246,6 @@ static int measure(const sweep *sweep, const options *options, const char *isa) 
   bench_options how = bench_options_from(options, isa);
   if (!check_context(options, why, sizeof why)) return complain(why);
   report report = {0};
-  crash_install();
   int status = STATUS_UNUSABLE;
   if (!bench_run(sweep->points, sweep->count, &how, &report, why, sizeof why) ||
       !give_report(with_context(&report, options), options, why, sizeof why))
@@ -317,7 +322,6 @@ static int run_verify(const options *options, const variant_list *list) {
     if (!check_verify_problem(options, list, options->problems.items[i], why, sizeof why))
       return complain(why);
   const char *const *names = options->variants.count ? (const char *const *)options->variants.items : NULL;
-  crash_install();
   verify_options how = {
       .variant_names = names,
       .variant_count = options->variants.count,
@@ -436,22 +440,21 @@ static int run_gate_measure(const options *options) {
   return gate_measure(&what);
 }
 
-static int run(const options *options) {
-  if (options->command == COMMAND_HELP) options_help(options->about, stdout);
-  if (options->command == COMMAND_VERSION)
-    printf("attnbench %s, interface %d\n", ATTNBENCH_VERSION, ATTN_INTERFACE_VERSION);
-  if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
-  if (options->command == COMMAND_MACHINE) return run_machine(options);
-  if (options->command == COMMAND_PLOTS) return run_plots(options);
-  if (options->command == COMMAND_GATE) return run_gate(options);
-  if (options->command == COMMAND_GATE_MEASURE) return run_gate_measure(options);
-  if (options->command == COMMAND_COUNT_INSTRUCTIONS)
-    return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,
-                              texts(&options->words), options->words.count);
+/* The output is written out, or that is said. */
+static int flushed(int status) {
+  if (fflush(stdout) != 0 && status == STATUS_GOOD) return complain("the standard output cannot be written");
+  return status;
+}
 
+/* The commands that run variants, in a child of their own. */
+static int run_kernels(void *context) {
+  const options *options = context;
   char why[WHY_BYTES];
   variant_list list = {0};
   int status = STATUS_UNUSABLE;
+  if (options->run_limit > 0) supervisor_limit(options->run_limit);
+  if (options->command == COMMAND_GATE_MEASURE) /* of a part it could say nothing */
+    return supervisor_ended_count() > 0 ? STATUS_WRONG : flushed(run_gate_measure(options));
   if (!load_variants(&list, options, why, sizeof why))
     complain(why);
   else if (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ)
@@ -461,7 +464,23 @@ static int run(const options *options) {
   else
     status = run_bench(options, &list);
   variant_list_destroy(&list);
-  return status;
+  return flushed(status);
+}
+
+static int run(const options *options) {
+  if (options->command == COMMAND_HELP) options_help(options->about, stdout);
+  if (options->command == COMMAND_VERSION)
+    printf("attnbench %s, interface %d\n", ATTNBENCH_VERSION, ATTN_INTERFACE_VERSION);
+  if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
+  if (options->command == COMMAND_MACHINE) return run_machine(options);
+  if (options->command == COMMAND_PLOTS) return run_plots(options);
+  if (options->command == COMMAND_GATE) return run_gate(options);
+  if (options->command == COMMAND_COUNT_INSTRUCTIONS)
+    return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,
+                              texts(&options->words), options->words.count);
+
+  return options->isolate ? supervise(run_kernels, (void *)(uintptr_t)options)
+                          : run_kernels((void *)(uintptr_t)options);
 }
 
 int main(int argc, char **argv) {
@@ -470,6 +489,5 @@ int main(int argc, char **argv) {
   options options;
   int status = options_parse(&options, argc, argv, why, sizeof why) ? run(&options) : complain(why);
   options_destroy(&options);
-  if (fflush(stdout) != 0 && status == STATUS_GOOD) return complain("the standard output cannot be written");
-  return status;
+  return flushed(status);
 }

@@ -107,6 +107,11 @@ static const option_row rows[] = {
     {"--fail-fast", NULL, IN_VERIFY, KIND_FLAG, AT(fail_fast), NO_LIMITS, "stop at the first failure"},
     {"--seconds", "SECONDS", IN_FUZZ, KIND_SECONDS, AT(seconds), NO_LIMITS,
      "how long to search, and then to shrink a failure at most (60)"},
+    {"--run-limit", "SECONDS", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SECONDS, AT(run_limit), NO_LIMITS,
+     "a single run that takes longer is ended, and its variant has failed\n"
+     "(10 s, and ten times what slow loops would take)"},
+    {"--isolate", NULL, IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_FLAG, AT(isolate), NO_LIMITS,
+     "run kernels in a process of their own, so that none can end this one;\n=false: for a debugger (true)"},
     {"--cases", "FOLDER", IN_VERIFY, KIND_TEXT, AT(cases), PATH,
      "hold the variants to a folder of given answers instead"},
     {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(scripts), PATH,

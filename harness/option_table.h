@@ -62,6 +62,8 @@ typedef struct options {
   double seconds;    /* of searching and of shrinking, fuzz only */
   const char *cases; /* a folder, or NULL */
   bool fail_fast;    /* verify only */
+  bool isolate;      /* run kernels in a process of their own */
+  double run_limit;  /* seconds; 0: by the problem */
 
   /* As in Google Benchmark. */
   const char *filter; /* NULL: everything */

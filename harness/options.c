@@ -196,6 +196,7 @@ static options options_default(void) {
       .brief = true,
       .random_interleaving = true,
       .instructions = true,
+      .isolate = true,
       .format = "console",
       .out_format = "json",
       .color = "auto",

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
   static const struct {
     const char *arguments, *says;
   } cases[] = {
-      {"--frobnicate", "--help"},
+      {"--quxquxqux", "--help"},
       {"bench --varaint fused", "--variant"},
       {"bench --variant fuzed", "fused"},
       {"verify --variant fuzed", "fused"},
@@ -175,7 +176,7 @@ static void list_names_every_variant_and_those_of_a_plugin(void **state) {
   static const char *const names[] = {"naive",          "blocked",     "fused",        "linear",
                                       "sliding_window", "multi_query", "grouped_query"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) expect("list", 0, names[i], NULL);
-  expect("list --plugin " PLUGINS "crash.so", 0, "crashing", NULL);
+  expect("list --plugin " PLUGINS "ends.so", 0, "crashing", NULL);
 }
 
 static void points_are_named_without_being_measured(void **state) {
@@ -191,13 +192,41 @@ static void points_are_named_without_being_measured(void **state) {
          "multi_query/full/B:1/H:4/Hkv:1/D:64/T:128\n", NULL);
 }
 
-static void a_crash_names_the_variant_and_the_problem(void **state) {
+/* Kernels that end the process, or never end, and one that is right behind them. */
+static void whatever_ends_a_kernel_is_told_and_the_others_are_judged(void **state) {
   (void)state;
-  const char *arguments = "verify --plugin " PLUGINS "crash.so --variant crashing --problem full/T:16";
-  expect(arguments, 1, NULL, "crashing");
-  expect("bench --plugin " PLUGINS "crash.so --variant crashing --problem full/T:16", 1, NULL,
-         "--plugin '" PLUGINS);
-  expect(arguments, 1, NULL, "T:16");
+  static const struct {
+    const char *command, *lasting; /* its row */
+  } cases[] = {
+      {"verify --problem full/B:1/H:2/D:8/T:16", "lasting          passed"},
+      {"verify --cases " ATTN_SOURCE_DIR "/tests/cases", "lasting          passed"},
+      {"bench --quiet --benchmark_min_time=2x --lengths 16,32", "lasting/full/B:1/H:4/Hkv:4/D:64/T:32 "}};
+  static const char *const told[] = {
+      "variant 'crashing' crashed (SIGSEGV: ", "verify --variant crashing --problem '",
+      "variant 'leaving' ended the process with status 0 on ",
+      "variant 'hanging' did not end within 0.5 s on ", " --plugin '" PLUGINS};
+  static outcome outcome;
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    char arguments[1024];
+    snprintf(arguments, sizeof arguments,
+             "%s --run-limit 0.5 --variant crashing,leaving,hanging,lasting --plugin " PLUGINS "ends.so",
+             cases[n].command);
+    run_program(arguments, &outcome);
+    bool all = outcome.status == 1 && strstr(outcome.out, cases[n].lasting);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) all = all && strstr(outcome.err, told[i]);
+    if (!all)
+      fail_msg("attnbench %s: status %d and:\n%s\n%s", arguments, outcome.status, outcome.out, outcome.err);
+  }
+  expect("fuzz --seconds 5 --variant leaving,lasting --plugin " PLUGINS "ends.so", 1, "FAILED: leaving",
+         "variant 'leaving' ended the process with status 0");
+}
+
+static void a_plugin_that_ends_it_when_loaded_is_left_out(void **state) {
+  (void)state;
+  assert_int_equal(setenv("ATTN_TEST_ENDS_AT_LOAD", "1", 1), 0);
+  expect("list --plugin " PLUGINS "ends.so", 1, "fused",
+         "ends.so ended the process with status 0 while it was loaded");
+  unsetenv("ATTN_TEST_ENDS_AT_LOAD");
 }
 
 static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(void **state) {
@@ -255,7 +284,8 @@ int main(void) {
       cmocka_unit_test(the_help_of_one_command_is_its_own),
       cmocka_unit_test(list_names_every_variant_and_those_of_a_plugin),
       cmocka_unit_test(points_are_named_without_being_measured),
-      cmocka_unit_test(a_crash_names_the_variant_and_the_problem),
+      cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
+      cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/crash.h"
 #include "run/runner.h"
 #include "verify/verify.h"
 #include "gate.h"
@@ -114,7 +113,8 @@ static bool find_inputs(process *process, size_t n) {
 static run_setup setup_of(const measured *benchmark, int arm) {
   return (run_setup){.variant = benchmark->arms[arm],
                      .isa = strcmp(benchmark->isa, "-") == 0 ? NULL : benchmark->isa,
-                     .threads = benchmark->threads};
+                     .threads = benchmark->threads,
+                     .problem = benchmark->problem};
 }
 
 /* One workspace for all, at the same address for both arms, its pages there before the clock runs. */
@@ -226,7 +226,6 @@ static double measure_quad(process *process, measured *benchmark) {
 static void prepare(process *process, const measured *benchmark) {
   const cpu_set_t *set = benchmark->threads == 1 ? &process->one : &process->all;
   sched_setaffinity(0, sizeof *set, set);
-  crash_context(benchmark->arms[0]->name, benchmark->problem, NULL, NULL, benchmark->threads);
 }
 
 static void measure(process *process) {
@@ -250,7 +249,6 @@ static void measure(process *process) {
       benchmark->ratios[benchmark->made++] = measure_quad(process, benchmark);
     }
   }
-  crash_context(NULL, NULL, NULL, NULL, 1);
 }
 
 static void tear_down(process *process) {
@@ -271,7 +269,6 @@ int gate_measure(const gate_measurement *what) {
   process process = {.count = 0};
   const bool ready = set_up(&process, what);
   if (ready) {
-    crash_install();
     choose_processors(&process);
     measure(&process);
     for (size_t n = 0; n < process.count; n++) {

@@ -14,6 +14,7 @@
 #include "shared_inputs.h"
 #include "problem/check.h"
 #include "run/predict.h"
+#include "run/supervisor.h"
 #include "base/format.h"
 
 /* The points of one length. */
@@ -110,6 +111,21 @@ static void learn(bench *bench, const result *result, double run_seconds) {
   family->seconds = run_seconds;
 }
 
+/* What ended an earlier process is not run again: the point that did so has failed, the variant's others are skipped. */
+static bool left_out(bench *bench, size_t n) {
+  const ended_run *end = supervisor_ended(bench->points[n].variant->name);
+  result *result = &bench->report->results[n];
+  if (!end) return false;
+  if (strcmp(setup_of(bench, n).problem, end->problem) == 0) {
+    result->state = RESULT_FAILED;
+    snprintf(result->reason, sizeof result->reason, "%s", end->how);
+    bench->settled++;
+  } else {
+    bench_skip(bench, result, "it %s on %.100s", end->how, end->problem);
+  }
+  return true;
+}
+
 /* Whether the variant can solve this, in the time and memory there are; the result says why not. */
 static bool is_feasible(bench *bench, const length_group *length_group, size_t n) {
   const bench_point *point = &bench->points[n];
@@ -117,6 +133,7 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
   const attn_problem problem = workload_problem(&point->workload);
   char why[sizeof result->reason];
   const bool sound = check_problem(&problem, why, sizeof why);
+  if (left_out(bench, n)) return false;
   const char *reason = sound ? runner_refusal(point->variant, &problem) : why;
   if (reason) {
     bench_skip(bench, result, "%s", reason);
@@ -133,8 +150,13 @@ static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
   result *result = &bench->report->results[n];
   footprint footprint = {.workspace_touched_bytes = result->workspace_touched_bytes};
   if (result->state == RESULT_FAILED) return true;
-  if (footprint_is_measured() && !footprint_measure(&bench->footprints, n, &footprint, why, why_size))
-    return false;
+  run_setup setup = setup_of(bench, n);
+  setup.property = "measuring its memory";
+  runner_enter(&setup, &bench->points[n].workload);
+  const bool measured =
+      !footprint_is_measured() || footprint_measure(&bench->footprints, n, &footprint, why, why_size);
+  supervisor_leave();
+  if (!measured) return false;
   result->workspace_touched_bytes = footprint.workspace_touched_bytes;
   result->stack_bytes = footprint.stack_bytes;
   result->static_bytes = footprint.static_bytes;

@@ -133,6 +133,12 @@ const attn_variant *variant_list_find(const variant_list *list, const char *name
   return NULL;
 }
 
+const char *variant_list_origin(const variant_list *list, const attn_variant *variant) {
+  for (size_t n = 0; n < list->count; n++)
+    if (list->variants[n] == variant) return list->origins[n];
+  return NULL;
+}
+
 void variant_list_destroy(variant_list *list) {
   free(list->variants);
   free(list->origins);

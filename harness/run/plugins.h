@@ -23,6 +23,8 @@ bool variant_list_add(variant_list *list, const char *path, char *why, size_t wh
 bool variant_list_add_own(variant_list *list, char *why, size_t why_size);
 
 const attn_variant *variant_list_find(const variant_list *list, const char *name); /* or NULL */
+const char *variant_list_origin(const variant_list *list,
+                                const attn_variant *variant); /* its plugin; NULL: our own */
 void variant_list_destroy(variant_list *list);
 
 /* The instruction sets that our own variants can be held to, slowest first, NULL-terminated. */

@@ -3,9 +3,6 @@
 
 #include <math.h>
 
-/* Plain loops without optimisation, under a sanitizer, on a busy machine. */
-static const double slowest_flops_per_second = 1e8;
-
 /* A pilot that took so long has left its overhead behind. */
 static const double believable_seconds = 0.1;
 
@@ -52,11 +49,11 @@ static double time_run(const run_setup *setup, const workload *workload) {
 }
 
 double predict_seconds(const run_setup *setup, const workload *whole, double limit) {
-  const double longest = workload_flops(whole) / slowest_flops_per_second;
+  const double longest = runner_slowest_seconds(whole);
   if (longest <= limit) return longest;
   int64_t divisor = 2;
   workload part = shortened(whole, divisor);
-  while (workload_flops(&part) / slowest_flops_per_second > believable_seconds &&
+  while (runner_slowest_seconds(&part) > believable_seconds &&
          (part.query_length > 1 || part.key_length > 1)) {
     divisor *= 2;
     part = shortened(whole, divisor);

@@ -8,10 +8,10 @@
 
 #include "base/random.h"
 #include "base/timer.h"
-#include "crash.h"
 #include "problem/features.h"
 #include "problem/types.h"
 #include "reference/reference.h"
+#include "supervisor.h"
 #include "version1.h"
 
 /* ---- calls ---- */
@@ -37,6 +37,11 @@ static const char *refused_type(const attn_variant *variant, const attn_problem 
   return NULL;
 }
 
+/* What a variant is asked beside a run takes no time. */
+static void enter_question(const attn_variant *variant, const char *question) {
+  supervisor_enter(&(supervised_run){.variant = variant->name, .property = question, .limit_seconds = 10});
+}
+
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem) {
   if (variant->function != problem->function) return reference_function_of(variant->function)->computes;
   const char *reason = features_refusal(variant->features, problem->features);
@@ -44,21 +49,37 @@ const char *runner_refusal(const attn_variant *variant, const attn_problem *prob
   if (reason || !variant->unsupported) return reason;
   const run_setup setup = {.variant = variant, .threads = 1};
   const attn_call call = runner_call(&setup, problem, NULL, NULL);
-  return variant->unsupported(&call);
+  enter_question(variant, "unsupported");
+  reason = variant->unsupported(&call);
+  supervisor_leave();
+  return reason;
 }
 
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem) {
   const attn_call call = runner_call(setup, problem, NULL, NULL);
-  return setup->variant->workspace_size ? setup->variant->workspace_size(&call) : 0;
+  if (!setup->variant->workspace_size) return 0;
+  enter_question(setup->variant, "workspace_size");
+  const size_t bytes = setup->variant->workspace_size(&call);
+  supervisor_leave();
+  return bytes;
 }
 
-static void begin_context(const run_setup *setup) {
-  if (setup->problem)
-    crash_context(setup->variant->name, setup->problem, setup->origin, setup->isa, setup->threads);
+double runner_slowest_seconds(const workload *w) {
+  /* Plain loops without optimisation, under a sanitizer, on a busy machine. */
+  const double slowest_flops_per_second = 1e8;
+  return workload_flops(w) / slowest_flops_per_second;
 }
 
-static void end_context(const run_setup *setup) {
-  if (setup->problem) crash_context(NULL, NULL, NULL, NULL, 0);
+void runner_enter(const run_setup *setup, const workload *w) {
+  const double start_seconds = 10, times_slower = 10;
+  supervisor_enter(
+      &(supervised_run){.variant = setup->variant->name,
+                        .problem = setup->problem,
+                        .property = setup->property,
+                        .plugin = setup->origin,
+                        .isa = setup->isa,
+                        .threads = setup->threads,
+                        .limit_seconds = start_seconds + times_slower * runner_slowest_seconds(w)});
 }
 
 /* ---- one run, watched ---- */
@@ -156,14 +177,14 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   fenv_t before;
   fegetenv(&before);
   const int rounding = fegetround();
-  begin_context(setup);
+  runner_enter(setup, &in->workload);
   const double start = wall_seconds();
   if (watch->heap)
     outcome->heap = run_counted(&call);
   else
     runner_invoke(&call);
   outcome->seconds = wall_seconds() - start;
-  end_context(setup);
+  supervisor_leave();
   check_arithmetic(rounding, outcome);
   fesetenv(&before);
   check_defined(in, outcome);
@@ -269,7 +290,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   fenv_t before;
   fegetenv(&before);
   const int rounding = fegetround();
-  begin_context(setup);
+  runner_enter(setup, &in->workload);
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   while (made < batch->iterations) {
     call.tensors = tensors[(size_t)made % copies];
@@ -278,12 +299,13 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
       poison_element((float *)call.tensors.output + poisoned);
     }
     run(&call);
+    supervisor_step();
     made++;
     if (batch->ends && made < batch->iterations && batch->ends()) break;
   }
   elapsed->wall = wall_seconds() - start;
   elapsed->cpu = cpu_seconds() - cpu_start;
-  end_context(setup);
+  supervisor_leave();
   run_outcome outcome = {0};
   check_arithmetic(rounding, &outcome);
   fesetenv(&before);

@@ -12,12 +12,19 @@ typedef struct run_setup {
   const char *origin; /* the plugin that it came from, NULL: our own */
   const char *isa;    /* the instruction set to hold it to; NULL: the fastest */
   int threads;
-  const char *problem; /* in words, for the report of a crash; NULL: none is given */
+  const char *problem;  /* in words, for the report of a crash; NULL: none is given */
+  const char *property; /* that it is held to, in words, or NULL */
 } run_setup;
 
 /* NULL when the variant solves this sound problem, else the reason in words: another function, features or
  * element types than it supports, or what the variant itself says. */
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem);
+
+/* Tells the supervisor what runs from here to supervisor_leave; for who calls the variant without the functions below. */
+void runner_enter(const run_setup *setup, const workload *workload);
+
+/* Seconds that not even plain loops take for it. */
+double runner_slowest_seconds(const workload *workload);
 
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem);
 

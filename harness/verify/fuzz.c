@@ -10,16 +10,16 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "run/crash.h"
 #include "base/interrupt.h"
 #include "base/random.h"
 #include "shrink.h"
 #include "verification.h"
 #include "base/timer.h"
+#include "run/supervisor.h"
 #include "grid.h"
 #include "problem/random_problem.h"
 
-enum { PATH_BYTES = 4096, HANG_SECONDS = 300, ATTEMPTS = 3 };
+enum { PATH_BYTES = 4096, ATTEMPTS = 3 };
 
 /* A failure while it is shrunk. */
 typedef struct reproduction {
@@ -35,28 +35,29 @@ static bool find_program(char path[PATH_BYTES]) {
   return length > 0;
 }
 
+/* As supervisor.h words what ended a process. */
+static bool is_crash(const char *problem) {
+  return strncmp(problem, "crashed (", 9) == 0 || strncmp(problem, "ended the process", 17) == 0;
+}
+
 /* Looks for what a failing verification says; false when it passed or could not run. */
 static bool read_failure(const char *said, int status, bool *crashed, char *problem, size_t size) {
   static const char mark[] = "FAILED: ";
-  const char *line = strstr(said, "' crashed (");
-  *crashed = line != NULL;
-  if (line)
-    line += 2;
-  else if ((line = strstr(said, mark)))
-    line += sizeof mark - 1;
+  const char *line = strstr(said, mark);
   if (status != 1 || !line) return false;
+  line += sizeof mark - 1;
+  *crashed = is_crash(line);
   snprintf(problem, size, "%.*s", (int)strcspn(line, "\n"), line);
   return true;
 }
 
 static bool command_fails(const failing *candidate, void *context) {
   reproduction *of = context;
-  char name[WORKLOAD_NAME_BYTES], threads[16], limit[16], problem[sizeof of->problem], why[256];
+  char name[WORKLOAD_NAME_BYTES], threads[16], problem[sizeof of->problem], why[256];
   workload_name(&candidate->workload, name);
   snprintf(threads, sizeof threads, "%d", candidate->threads);
-  snprintf(limit, sizeof limit, "%d", HANG_SECONDS);
-  const char *const words[] = {"timeout",   limit,       of->program, "verify",    "--variant",
-                               of->variant, "--problem", name,        "--threads", threads};
+  const char *const words[] = {of->program, "verify", "--variant", of->variant,
+                               "--problem", name,     "--threads", threads};
   char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 3, sizeof *argv);
   size_t count = 0;
   if (!argv) return false;
@@ -111,20 +112,23 @@ static bool report_failure(const verification *all, const char *program, double 
   const variant_verdicts *variant_verdicts = NULL;
   const failure *first = first_failure(all, &variant_verdicts);
   if (!first) return false;
-  fprintf(out, "FAILED: %s%s%s on %s with %d thread%s: %s\n", variant_verdicts->variant->name,
+  fprintf(out, "FAILED: %s%s%s on %s with %d thread%s: %s\n", variant_verdicts->name,
           first->isa[0] ? " with " : "", first->isa, first->workload, first->threads,
           first->threads == 1 ? "" : "s", first->problem);
   fflush(out);
   failing subject = {.threads = first->threads};
   reproduction of = {.program = program,
-                     .variant = variant_verdicts->variant->name,
+                     .variant = variant_verdicts->name,
                      .isa = first->isa[0] ? first->isa : NULL,
-                     .options = all->options};
-  if (workload_parse(first->workload, &subject.workload, why, sizeof why) &&
+                     .options = all->options,
+                     .crashed = is_crash(first->problem)};
+  const bool hangs = strncmp(first->problem, "did not end", 11) == 0; /* each try would take as long */
+  if (!hangs && workload_parse(first->workload, &subject.workload, why, sizeof why) &&
       shrink_failure(&of, &subject, shrink_seconds, out))
     return true;
-  fprintf(out, "it did not fail again in a process of its own: not shrunk\nreproduce: ");
-  failure_print_command(first, variant_verdicts->variant->name, all->options, out);
+  fprintf(out, "%s: not shrunk\nreproduce: ",
+          hangs ? "each try would take as long" : "it did not fail again in a process of its own");
+  failure_print_command(first, variant_verdicts->name, all->options, out);
   fputc('\n', out);
   return true;
 }
@@ -142,36 +146,33 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
   int64_t n = 0;
   for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all)); n++) {
     const workload w = random_problem(seed, n);
-    alarm(HANG_SECONDS);
     if (!verification_run(all, &w, draw_threads(seed, n),
                           REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES_IN_TURN, why, why_size))
-      n = -2;
-    alarm(0);
-    if (n < 0) break;
+      return -1;
   }
-  return n < 0 ? -1 : n;
+  return all->progress->begun;
 }
 
 int fuzz_all(const variant_list *list, const verify_options *options, double seconds, FILE *out) {
   static char program[PATH_BYTES];
   char why[512] = "no memory for the results";
-  const double start = wall_seconds();
   verification all;
   int64_t problems = -1;
   interrupt_catch();
-  fprintf(out, "fuzz with seed %" PRIu64 " for %g s\n", options->seed, seconds);
-  fflush(out); /* a crash ends this process */
-  if (find_program(program)) crash_shrinks(program);
-  if (verification_create(&all, list, options)) {
-    all.stops = true;
-    problems = search(&all, start + seconds, why, sizeof why);
+  if (!*supervisor_root()) fprintf(out, "fuzz with seed %" PRIu64 " for %g s\n", options->seed, seconds);
+  fflush(out); /* what ends this process may lose it */
+  const bool created = verification_create(&all, list, options);
+  if (created) {
+    all.stops = all.together = true;
+    problems = search(&all, all.progress->started + seconds, why, sizeof why);
   }
+  const double start = created ? all.progress->started : wall_seconds();
   if (problems < 0)
     fprintf(stderr, "attnbench: %s\n", why);
-  else if (!report_failure(&all, program, seconds, out))
+  else if (!find_program(program) || !report_failure(&all, program, seconds, out))
     verification_print(&all, out);
   const int64_t failed = verification_failed(&all);
-  const bool ran = problems <= 0 || verification_ran(&all, false);
+  const bool ran = problems <= 0 || failed > 0 || verification_ran(&all, false);
   if (problems >= 0)
     fprintf(out, "%s%" PRId64 " problems, %" PRId64 " cases of %zu variant%s, %" PRId64 " failed, %.1f s\n",
             interrupt_wanted() ? "interrupted: " : "", problems, verification_cases(&all), all.count,

@@ -427,6 +427,7 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
   for (int n = 0; n < PROPERTIES && t.had_memory && !verdict->failed; n++) {
     if (!(wanted >> n & 1)) continue;
     t.property = (property)n;
+    t.setup.property = table[n].name;
     t.compared = 0;
     table[n].hold(&t);
     if (t.compared > 0) verdict->checked |= 1u << n;

@@ -2,12 +2,14 @@
 #include "tightness.h"
 
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/statistics.h"
+#include "run/supervisor.h"
 
-static bool grow(double **shares, size_t room) {
-  double *larger = realloc(*shares, room * sizeof *larger);
+static bool grow(double **shares, size_t count, size_t room) {
+  double *larger = supervisor_keep(room * sizeof *larger);
+  if (larger && count > 0) memcpy(larger, *shares, count * sizeof *larger);
   if (larger) *shares = larger;
   return larger != NULL;
 }
@@ -17,7 +19,7 @@ bool tightness_add(tightness *to, workload_fill fill, const verdict *verdict) {
   if (to->of[kind].count == to->of[kind].room) {
     const size_t room = 2 * to->of[kind].room + 256;
     for (int bound = 0; bound < TIGHTNESS_BOUNDS; bound++)
-      if (!grow(&to->of[kind].shares[bound], room)) return false;
+      if (!grow(&to->of[kind].shares[bound], to->of[kind].count, room)) return false;
     to->of[kind].room = room;
   }
   const double shares[TIGHTNESS_BOUNDS] = {verdict->bound_share, verdict->probabilistic_share};
@@ -56,10 +58,4 @@ void tightness_print(const tightness *of, const char *variant, FILE *out) {
     }
   }
   fputc('\n', out);
-}
-
-void tightness_destroy(tightness *of) {
-  for (int kind = 0; kind < TIGHTNESS_INPUTS; kind++)
-    for (int bound = 0; bound < TIGHTNESS_BOUNDS; bound++) free(of->of[kind].shares[bound]);
-  *of = (tightness){0};
 }

@@ -17,13 +17,11 @@ typedef struct tightness {
   } of[TIGHTNESS_INPUTS];
 } tightness;
 
-/* Notes a case; false when memory is short. */
+/* Notes a case, in memory that outlives a child; false when that is short. */
 bool tightness_add(tightness *tightness, workload_fill fill, const verdict *verdict);
 
 /* The head of a table, and a variant's line in it: cases, median and largest share. */
 void tightness_print_head(FILE *out);
 void tightness_print(const tightness *tightness, const char *variant, FILE *out);
-
-void tightness_destroy(tightness *tightness);
 
 #endif

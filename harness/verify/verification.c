@@ -9,6 +9,7 @@
 
 #include "base/timer.h"
 #include "problem/check.h"
+#include "run/supervisor.h"
 
 /* One problem on its way through the variants. */
 typedef struct case_run {
@@ -31,8 +32,9 @@ static bool is_asked_for(const verify_options *options, const char *name) {
 static void count_skip(variant_verdicts *to, const char *reason) {
   for (int n = 0; n < VERDICT_REASONS; n++) {
     if (n == VERDICT_REASONS - 1) reason = "other reasons";
-    if (to->reasons[n] && strcmp(to->reasons[n], reason) != 0) continue;
-    to->reasons[n] = reason;
+    char *known = to->reasons[n];
+    if (*known && strncmp(known, reason, VERDICT_REASON_BYTES - 1) != 0) continue;
+    snprintf(known, VERDICT_REASON_BYTES, "%s", reason);
     to->skipped[n]++;
     return;
   }
@@ -142,31 +144,60 @@ static int64_t affordable_rows(const workload *w) {
   return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
 }
 
+bool verification_has_turn(const verification *all, size_t n) {
+  return !all->of[n].ended && (all->together || all->of[n].group == all->progress->group);
+}
+
+/* Those left of the last problem. */
+static bool run_variants(verification *all, case_run *at, char *why, size_t why_size) {
+  size_t *n = &all->progress->variant;
+  bool ran = true;
+  for (; ran && *n < all->count && !(all->stops && verification_failed(all)); ++*n)
+    if (verification_has_turn(all, *n)) ran = run_variant(all, &all->of[*n], at, why, why_size);
+  return ran;
+}
+
+/* False when an earlier child has run it to its end. */
+static bool begin_problem(verification *all) {
+  verification_progress *progress = all->progress;
+  if (++all->asked > progress->begun) {
+    progress->begun = all->asked;
+    progress->variant = 0;
+  }
+  return all->asked == progress->begun && progress->variant < all->count;
+}
+
 /* A problem that no variant can solve is counted as skipped, and not prepared. */
-static bool anyone_solves(const variant_verdicts *verification, size_t count, const workload *w) {
+static bool anyone_solves(verification *all, const workload *w) {
   const attn_problem problem = workload_problem(w);
   char reason[8];
   if (!check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
-  for (size_t n = 0; n < count; n++)
-    if (!runner_refusal(verification[n].variant, &problem)) return true;
+  size_t *n = &all->progress->variant;
+  for (; *n < all->count; ++*n) {
+    if (!verification_has_turn(all, *n)) continue;
+    const char *refusal = runner_refusal(all->of[*n].variant, &problem);
+    if (!refusal) return true;
+    count_skip(&all->of[*n], refusal);
+  }
   return false;
 }
 
-static bool run_variants(verification *all, case_run *at, char *why, size_t why_size) {
-  bool ran = true;
-  for (size_t n = 0; ran && n < all->count && !(all->stops && verification_failed(all)); n++)
-    ran = run_variant(all, &all->of[n], at, why, why_size);
-  return ran;
+/* Each once, whichever children it takes; returns how many of this plugin's came before. */
+static int64_t count_held(verification_progress *progress) {
+  if (progress->held_last != progress->begun) progress->held++;
+  progress->held_last = progress->begun;
+  if (progress->held > progress->properties_problems) progress->properties_problems = progress->held;
+  return progress->held - 1;
 }
 
 static bool run_with_properties(verification *all, case_run *at, char *why, size_t why_size) {
   const double start = wall_seconds();
-  at->turn = at->wanted & HOLD_PROPERTIES ? -1 : all->properties_problems;
-  all->properties_problems++;
+  const int64_t before = count_held(all->progress);
+  at->turn = at->wanted & HOLD_PROPERTIES ? -1 : before;
   at->properties = properties_prepare(at->inputs, at->expected, why, why_size);
   const bool ran = at->properties && run_variants(all, at, why, why_size);
   if (at->properties) properties_destroy(at->properties);
-  all->properties_seconds += wall_seconds() - start;
+  all->progress->properties_seconds += wall_seconds() - start;
   return ran;
 }
 
@@ -174,18 +205,13 @@ static bool run_with_properties(verification *all, case_run *at, char *why, size
 static bool run_solved(verification *all, case_run *at, char *why, size_t why_size) {
   const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
   const bool held = wanted && properties_can_be_held(&at->inputs->workload);
-  all->properties_too_large += wanted && !held;
+  all->progress->properties_too_large += wanted && !held;
   return (held ? run_with_properties : run_variants)(all, at, why, why_size);
 }
 
 bool verification_run(verification *all, const workload *w, int threads, unsigned wanted, char *why,
                       size_t why_size) {
-  if (!anyone_solves(all->of, all->count, w)) {
-    const attn_problem problem = workload_problem(w);
-    for (size_t n = 0; n < all->count; n++)
-      count_skip(&all->of[n], runner_refusal(all->of[n].variant, &problem));
-    return true;
-  }
+  if (!begin_problem(all) || !anyone_solves(all, w)) return true;
   inputs inputs;
   expected known;
   case_run at = {.inputs = &inputs, .expected = &known, .threads = threads, .wanted = wanted};
@@ -205,7 +231,7 @@ bool verification_run_case(verification *all, inputs *inputs, const expected *kn
   case_run at = {
       .inputs = inputs, .expected = known, .threads = threads, .wanted = REPEAT_WITH_1 | REPEAT_WITH_3};
   snprintf(at.name, sizeof at.name, "%s", name);
-  return run_variants(all, &at, why, why_size);
+  return !begin_problem(all) || run_variants(all, &at, why, why_size);
 }
 
 /* "; skipped 12: computes softmax attention (9), ..." */
@@ -214,7 +240,7 @@ static void print_skipped(const variant_verdicts *of, FILE *out) {
   for (int n = 0; n < VERDICT_REASONS; n++) all += of->skipped[n];
   if (all == 0) return;
   fprintf(out, "; skipped %" PRId64 ":", all);
-  for (int n = 0; n < VERDICT_REASONS && of->reasons[n]; n++)
+  for (int n = 0; n < VERDICT_REASONS && of->reasons[n][0]; n++)
     fprintf(out, "%s %s (%" PRId64 ")", n ? "," : "", of->reasons[n], of->skipped[n]);
 }
 
@@ -232,7 +258,7 @@ void failure_print_command(const failure *entry, const char *variant, const veri
 /* One line for a variant, more only where it failed. */
 static void print_verdicts(const variant_verdicts *of, const verify_options *options, FILE *out) {
   const worst_case *worst = &of->probabilistic;
-  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->variant->name,
+  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->name,
           of->failed  ? "FAILED"
           : of->cases ? "passed"
                       : "not run",
@@ -246,7 +272,7 @@ static void print_verdicts(const variant_verdicts *of, const verify_options *opt
     fprintf(out, "    FAILED: %s%s%s\n", options->cases ? of->failures[n].workload : "",
             options->cases ? ": " : "", of->failures[n].problem);
     fprintf(out, "      reproduce: ");
-    failure_print_command(&of->failures[n], of->variant->name, options, out);
+    failure_print_command(&of->failures[n], of->name, options, out);
     fputc('\n', out);
   }
   if (of->failed > VERDICT_FAILURES)
@@ -254,15 +280,16 @@ static void print_verdicts(const variant_verdicts *of, const verify_options *opt
 }
 
 static void print_properties(const verification *all, FILE *out) {
+  const verification_progress *progress = all->progress;
   int64_t checked = 0;
   for (size_t n = 0; n < all->count; n++) checked += all->of[n].properties_checked;
-  if (all->properties_problems > 0)
+  if (progress->properties_problems > 0)
     fprintf(out, "\n%d properties held on %" PRId64 " problem%s: %" PRId64 " checks, %.1f s\n", PROPERTIES,
-            all->properties_problems, all->properties_problems == 1 ? "" : "s", checked,
-            all->properties_seconds);
-  if (all->properties_too_large > 0)
+            progress->properties_problems, progress->properties_problems == 1 ? "" : "s", checked,
+            progress->properties_seconds);
+  if (progress->properties_too_large > 0)
     fprintf(out, "\nproperties not held on %" PRId64 " problem%s that would take too long\n",
-            all->properties_too_large, all->properties_too_large == 1 ? "" : "s");
+            progress->properties_too_large, progress->properties_too_large == 1 ? "" : "s");
 }
 
 void verification_print(const verification *all, FILE *out) {
@@ -281,7 +308,7 @@ void verification_print_tightness(const verification *all, FILE *out) {
           "and for those that hurt.\n");
   tightness_print_head(out);
   for (size_t n = 0; n < all->count; n++)
-    if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].variant->name, out);
+    if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].name, out);
 }
 
 int64_t verification_cases(const verification *all) {
@@ -300,26 +327,79 @@ bool verification_ran(const verification *all, bool each) {
   for (size_t n = 0; n < all->count; n++) {
     const variant_verdicts *of = &all->of[n];
     if (of->cases > 0 || (!each && verification_cases(all) > 0)) continue;
-    fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n",
-            of->variant->name, of->reasons[0] ? of->reasons[0] : "none was given");
+    fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n", of->name,
+            of->reasons[0][0] ? of->reasons[0] : "none was given");
     return false;
   }
   return true;
 }
 
-bool verification_create(verification *all, const variant_list *list, const verify_options *options) {
-  *all = (verification){.of = calloc(list->count + 1, sizeof *all->of), .options = options};
-  for (size_t n = 0; all->of && n < list->count; n++)
+/* What of a verification outlives a child. */
+typedef struct kept {
+  verification_progress progress;
+  size_t count;
+  variant_verdicts of[];
+} kept;
+
+static kept *keep_new(const variant_list *list, const verify_options *options) {
+  kept *new = supervisor_keep(sizeof *new + list->count * sizeof *new->of);
+  if (!new) return NULL;
+  new->progress.started = wall_seconds();
+  for (size_t n = 0; n < list->count; n++)
     if (is_asked_for(options, list->variants[n]->name))
-      all->of[all->count++] =
-          (variant_verdicts){.variant = list->variants[n],
-                             .origin = list->origins[n],
-                             .instruction_sets = variant_list_instruction_sets_of(list, list->variants[n])};
-  return all->of != NULL;
+      snprintf(new->of[new->count++].name, VERDICT_NAME_BYTES, "%s", list->variants[n]->name);
+  return new;
+}
+
+/* A variant that ended a child has failed. */
+static void note_ended(variant_verdicts *of) {
+  const ended_run *end = supervisor_ended(of->name);
+  if (of->ended || (of->variant && !end)) return;
+  of->ended = true;
+  if (of->failed++ >= VERDICT_FAILURES) return;
+  failure *entry = &of->failures[of->failed - 1];
+  if (!end) {
+    snprintf(entry->problem, sizeof entry->problem, "its plugin cannot be loaded again");
+    return;
+  }
+  snprintf(entry->problem, sizeof entry->problem, "%s%s%s; it was left out since", end->how,
+           end->property[0] ? ", while held to: " : "", end->property);
+  snprintf(entry->isa, sizeof entry->isa, "%s", end->isa);
+  snprintf(entry->workload, sizeof entry->workload, "%s", end->problem);
+  entry->threads = end->threads;
+}
+
+/* Variants come in the order of their plugins. */
+bool verification_create(verification *all, const variant_list *list, const verify_options *options) {
+  *all = (verification){.options = options};
+  kept *was = *supervisor_root();
+  if (!was) was = *supervisor_root() = keep_new(list, options);
+  if (!was) return false;
+  all->of = was->of;
+  all->count = was->count;
+  all->progress = &was->progress;
+  for (size_t n = 0; n < all->count; n++) {
+    variant_verdicts *of = &all->of[n];
+    of->variant = variant_list_find(list, of->name);
+    of->origin = of->variant ? variant_list_origin(list, of->variant) : NULL;
+    of->instruction_sets = of->variant ? variant_list_instruction_sets_of(list, of->variant) : NULL;
+    of->group = n > 0 ? of[-1].group + (of->origin != of[-1].origin) : 0;
+    note_ended(of);
+  }
+  return true;
+}
+
+bool verification_next_plugin(verification *all) {
+  verification_progress *progress = all->progress;
+  const size_t last = all->count > 0 ? all->of[all->count - 1].group : 0;
+  if (progress->group == last || (all->stops && verification_failed(all) > 0)) return false;
+  progress->group++;
+  all->asked = progress->begun = progress->held = progress->held_last = 0;
+  supervisor_renew();
+  return true;
 }
 
 void verification_destroy(verification *all) {
-  for (size_t n = 0; all->of && n < all->count; n++) tightness_destroy(&all->of[n].tightness);
-  free(all->of);
+  *supervisor_root() = NULL;
   *all = (verification){0};
 }

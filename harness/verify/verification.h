@@ -7,7 +7,13 @@
 #include "tightness.h"
 #include "verify.h"
 
-enum { VERDICT_REASONS = 12, VERDICT_FAILURES = 5, VERDICT_ISA_BYTES = 32 };
+enum {
+  VERDICT_REASONS = 12,
+  VERDICT_FAILURES = 5,
+  VERDICT_ISA_BYTES = 32,
+  VERDICT_REASON_BYTES = 128,
+  VERDICT_NAME_BYTES = 64
+};
 
 typedef struct failure {
   char problem[256], isa[VERDICT_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
@@ -21,17 +27,30 @@ typedef struct worst_case {
 } worst_case;
 
 typedef struct variant_verdicts {
-  const attn_variant *variant;
+  char name[VERDICT_NAME_BYTES];
+  const attn_variant *variant;         /* these three: in this child; NULL when it cannot be loaded again */
   const char *origin;                  /* plugin, or NULL */
   const char *const *instruction_sets; /* NULL-terminated; {NULL} alone: only what it chooses */
   int64_t cases, failed, rows, rows_total;
   int64_t skipped[VERDICT_REASONS];
-  const char *reasons[VERDICT_REASONS];
+  char reasons[VERDICT_REASONS][VERDICT_REASON_BYTES];
   worst_case bound, probabilistic;
   tightness tightness;
   int64_t properties_checked;         /* each on one problem under one instruction set */
   failure failures[VERDICT_FAILURES]; /* the first ones */
+  bool ended;                         /* the process, and is left out since */
+  size_t group;                       /* of the variants of one plugin */
 } variant_verdicts;
+
+/* Where a verification is, for the next child when a variant ends this one. */
+typedef struct verification_progress {
+  size_t group;            /* of variants that have their turn */
+  int64_t begun;           /* problems */
+  size_t variant;          /* that the last of them is given to */
+  int64_t held, held_last; /* problems that properties are held on; which was the last */
+  int64_t properties_problems, properties_too_large; /* problems, of the plugin with the most */
+  double properties_seconds, started;                /* by wall_seconds */
+} verification_progress;
 
 typedef struct verification {
   variant_verdicts *of;
@@ -39,19 +58,27 @@ typedef struct verification {
   const verify_options *options;
   bool stops; /* at the first failure: what is left of its problem is not run */
 
-  int64_t properties_problems, properties_too_large; /* problems */
-  double properties_seconds;
+  verification_progress *progress;
+  int64_t asked; /* problems, of which an earlier child may have run some */
+  bool together; /* all variants take part, else those of one plugin at a time */
 } verification;
 
 /* What a problem is run for beside its reference: with which numbers of threads a case is repeated, to see that
  * it gives the same bits, or all properties, under every instruction set or under one, in turn. */
 enum { REPEAT_WITH_1 = 1, REPEAT_WITH_3 = 2, HOLD_PROPERTIES = 4, HOLD_PROPERTIES_IN_TURN = 8 };
 
-/* Of the variants that the options ask for; false when memory is short. */
+/* Of the variants that the options ask for, or what an earlier child has left of it; false when memory is short. */
 bool verification_create(verification *verification, const variant_list *list, const verify_options *options);
 void verification_destroy(verification *verification);
 
-/* Gives a problem to all of them. False, with the reason in words, when it cannot be prepared. */
+/* The variants of the next plugin have their turn with all problems, in a child of their own; false when there is none,
+ * or nothing that is to come matters. */
+bool verification_next_plugin(verification *verification);
+
+/* Whether variant n takes part at the moment. */
+bool verification_has_turn(const verification *verification, size_t n);
+
+/* Gives a problem to all of them that have their turn, unless an earlier child did. False, with the reason in words, when it cannot be prepared. */
 bool verification_run(verification *verification, const workload *workload, int threads, unsigned wanted,
                       char *why, size_t why_size);
 

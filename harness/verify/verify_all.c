@@ -51,19 +51,26 @@ static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
   return true;
 }
 
+static bool run_all(verification *all, char *why, size_t why_size) {
+  bool ran;
+  do ran = (all->options->problem_count ? run_named : run_grid_and_sample)(all, why, why_size);
+  while (ran && verification_next_plugin(all));
+  return ran;
+}
+
 int verify_all(const variant_list *list, const verify_options *options, FILE *out) {
   char why[512] = "no memory for the results";
-  const double start = wall_seconds();
   verification all;
   int status = 2;
   const bool created = verification_create(&all, list, options);
   all.stops = options->fail_fast;
-  if (created && (options->problem_count ? run_named : run_grid_and_sample)(&all, why, sizeof why)) {
+  if (created && run_all(&all, why, sizeof why)) {
     verification_print(&all, out);
     if (options->problem_count == 0) verification_print_tightness(&all, out);
     const int64_t failed = verification_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
-            all.count == 1 ? "" : "s", verification_cases(&all), failed, wall_seconds() - start);
+            all.count == 1 ? "" : "s", verification_cases(&all), failed,
+            wall_seconds() - all.progress->started);
     status = failed > 0 ? 1 : verification_ran(&all, options->problem_count == 0) ? 0 : 2;
   } else {
     fprintf(stderr, "attnbench: %s\n", why);

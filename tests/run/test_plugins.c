@@ -1,4 +1,4 @@
-/* Loading shared objects of variants: what is taken, what is refused and how; and the report of a crash. */
+/* Loading shared objects of variants: what is taken, what is refused and how. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run/crash.h"
 #include "run/plugins.h"
 #include "verify/verify.h"
 
@@ -211,77 +210,6 @@ static void a_plugin_of_version_1_is_given_nothing_that_it_did_not_know(void **s
   variant_list_destroy(&list);
 }
 
-/* ---- crashes ---- */
-
-/* What a child that crashes in this way leaves on stderr; its status. */
-static int crash_of(void (*crash)(void), char *text, size_t size) {
-  int ends[2], status;
-  assert_int_equal(pipe(ends), 0);
-  pid_t child = fork();
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    crash_install();
-    crash();
-    _exit(0);
-  }
-  close(ends[1]);
-  size_t used = 0;
-  for (ssize_t got; used + 1 < size && (got = read(ends[0], text + used, size - used - 1)) > 0;)
-    used += (size_t)got;
-  text[used] = '\0';
-  close(ends[0]);
-  assert_int_equal(waitpid(child, &status, 0), child);
-  return status;
-}
-
-static void crash_on_the_main_thread(void) {
-  crash_context("toy", "causal/B:1/H:1/Hkv:1/D:8/T:9", "./my toy.so", "avx2", 2);
-  raise(SIGSEGV);
-}
-
-static void crash_on_every_worker(void) {
-  crash_context("toy", "full/B:1/H:1/Hkv:1/D:8/T:9", NULL, NULL, 2);
-#pragma omp parallel num_threads(4)
-  abort();
-}
-
-static void crash_elsewhere(void) {
-  crash_context("toy", "full", NULL, NULL, 2);
-  crash_context(NULL, NULL, NULL, NULL, 0);
-  raise(SIGFPE);
-}
-
-static void a_crash_names_variant_problem_and_command(void **state) {
-  (void)state;
-  char text[4096];
-  int status = crash_of(crash_on_the_main_thread, text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-  assert_non_null(strstr(text, "attnbench: variant 'toy' crashed (SIGSEGV: "));
-  assert_non_null(strstr(text, "on causal/B:1/H:1/Hkv:1/D:8/T:9\n"));
-  assert_non_null(strstr(text, "attnbench verify --variant toy --problem 'causal/B:1/H:1/Hkv:1/D:8/T:9' "
-                               "--isa avx2 --threads 2 --plugin './my toy.so'\n"));
-}
-
-static void threads_that_crash_together_give_one_report(void **state) {
-  (void)state;
-  char text[4096];
-  int status = crash_of(crash_on_every_worker, text, sizeof text);
-  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-  char *report = strstr(text, "attnbench: variant 'toy' crashed (SIGABRT");
-  assert_non_null(report);
-  assert_null(strstr(report + 1, "attnbench: variant"));
-  assert_null(strstr(report, "--isa"));
-}
-
-static void a_crash_outside_of_variants_keeps_its_signal(void **state) {
-  (void)state;
-  char text[4096];
-  int status = crash_of(crash_elsewhere, text, sizeof text);
-  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGFPE);
-  assert_string_equal(text, "");
-}
-
 static int make_folder(void **state) {
   (void)state;
   return mkdtemp(folder) ? 0 : -1;
@@ -295,11 +223,7 @@ static int remove_folder(void **state) {
 }
 
 int main(void) {
-  /* Crashes first: a child has no threads of its parent, and no runtime of OpenMP promises to start others there. */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_crash_names_variant_problem_and_command),
-      cmocka_unit_test(threads_that_crash_together_give_one_report),
-      cmocka_unit_test(a_crash_outside_of_variants_keeps_its_signal),
       cmocka_unit_test(a_sound_plugin_is_found_by_name),
       cmocka_unit_test(a_path_without_a_slash_is_in_the_current_folder),
       cmocka_unit_test(unsound_plugins_are_refused_in_words),

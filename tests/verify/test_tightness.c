@@ -46,7 +46,6 @@ static void medians_and_largest_shares_stand_apart_by_input(void **state) {
   numbers_of(&all, numbers, &count);
   assert_int_equal(count, 10);
   for (int n = 0; n < 10; n++) assert_float_equal(numbers[n], wanted[n], 1e-6);
-  tightness_destroy(&all);
 }
 
 static void more_cases_than_fit_at_first_are_kept(void **state) {
@@ -60,7 +59,6 @@ static void more_cases_than_fit_at_first_are_kept(void **state) {
   assert_float_equal(numbers[1], 0.05, 1e-3); /* two digits are shown */
   assert_float_equal(numbers[4], 1, 1e-6);
   assert_float_equal(numbers[5], 0, 0);
-  tightness_destroy(&all);
 }
 
 int main(void) {
