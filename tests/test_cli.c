@@ -224,8 +224,7 @@ static void whatever_ends_a_kernel_is_told_and_the_others_are_judged(void **stat
 static void a_plugin_that_ends_it_when_loaded_is_left_out(void **state) {
   (void)state;
   assert_int_equal(setenv("ATTN_TEST_ENDS_AT_LOAD", "1", 1), 0);
-  expect("list --plugin " PLUGINS "ends.so", 1, "fused",
-         "while it was loaded: it is left out");
+  expect("list --plugin " PLUGINS "ends.so", 1, "fused", "while it was loaded: it is left out");
   unsetenv("ATTN_TEST_ENDS_AT_LOAD");
 }
 
