@@ -28,7 +28,8 @@ if [ "$which" != address ]; then
   if command -v clang >/dev/null 2>&1 && [ -n "$archer" ]; then
     echo "ThreadSanitizer"
     export OMP_TOOL_LIBRARIES="$archer"
-    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1
+    # And a process need not wait a second for races at its end: the tests start many.
+    export TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1:atexit_sleep_ms=0
     # Kernels that randomise addresses widely leave no room for its shadow memory.
     if setarch "$(uname -m)" -R true 2>/dev/null; then
       export ATTN_TEST_WRAPPER="setarch $(uname -m) -R"

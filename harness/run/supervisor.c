@@ -121,7 +121,7 @@ void **supervisor_root(void) {
 }
 
 /* Of AddressSanitizer: without it, leaks are looked for by exit, which would run what kernels left for it. */
-extern void __lsan_do_leak_check(void) __attribute__((weak));
+extern void __lsan_do_leak_check(void) __attribute__((weak)); /* NOLINT(bugprone-reserved-identifier) */
 
 static void finish(void) {
   if (__lsan_do_leak_check) __lsan_do_leak_check();
@@ -262,8 +262,8 @@ static void die_of(int number) {
   sigset_t set;
   forwarded_set(&set);
   signal(number, SIG_DFL);
-  raise(number);
   sigprocmask(SIG_UNBLOCK, &set, NULL);
+  raise(number);
 }
 
 static int status_after(int status) {

@@ -58,10 +58,10 @@ static volatile float *volatile nowhere = (volatile float *)8;
 
 static void write_nowhere(void) { *nowhere = 1; }
 
-static int (*volatile deeper)(volatile char *above);
+static int (*volatile deeper)(volatile int *above);
 
-static int go_deeper(volatile char *above) {
-  volatile char here[4096];
+static int go_deeper(volatile int *above) {
+  volatile int here[1024];
   here[0] = above ? above[0] : 0;
   return deeper(here) + here[0];
 }
@@ -85,7 +85,7 @@ static void spoil_the_process(void) { supervisor_abandon("leaves a thread runnin
 static const struct end {
   void (*end)(void);
   const char *how;
-} ends[] = {
+} endings[] = {
     {leave_with_0, "ended the process with status 0"},
     {leave_at_once, "ended the process with status 3"},
     {give_up, "crashed (SIGABRT: "},
@@ -115,9 +115,9 @@ static int run_toy_and_others(void *nothing) {
 
 static void whatever_ends_a_run_is_named_and_the_others_go_on(void **state) {
   (void)state;
-  for (size_t n = 0; n < sizeof ends / sizeof *ends; n++) {
+  for (size_t n = 0; n < sizeof endings / sizeof *endings; n++) {
     char text[4096], line[256];
-    chosen = &ends[n];
+    chosen = &endings[n];
     const int status = outcome_of(run_toy_and_others, text, sizeof text);
     snprintf(line, sizeof line, "attnbench: variant 'toy' %s", chosen->how);
     const char *said = strstr(text, line);
