@@ -6,26 +6,15 @@
 #define _GNU_SOURCE
 #include "heap_calls.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <execinfo.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define HAS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HAS_SANITIZER 1
-#endif
-#endif
-#ifndef HAS_SANITIZER
-#define HAS_SANITIZER 0
-#endif
+#include "callers.h"
 
 static atomic_bool counting;
 static const void *own_object; /* where the variant's was loaded; written before counting begins */
@@ -35,17 +24,11 @@ static struct counter {
   const char *_Atomic first;
 } by_own, by_library;
 
-bool heap_calls_are_seen(void) { return !HAS_SANITIZER; }
-
-static const void *object_of(const void *code) {
-  Dl_info object;
-  return dladdr(code, &object) ? object.dli_fbase : NULL;
-}
+bool heap_calls_are_seen(void) { return CALLERS_ARE_SEEN; }
 
 void heap_calls_start(const void *code) {
-  void *frame;
-  backtrace(&frame, 1); /* its first call loads what it needs, from the heap */
-  own_object = object_of(code);
+  callers_prepare();
+  own_object = caller_object(code);
   by_own.count = by_library.count = 0;
   by_own.first = by_library.first = NULL;
   counting = true;
@@ -56,41 +39,13 @@ heap_counts heap_calls_stop(void) {
   return (heap_counts){{by_own.count, by_own.first}, {by_library.count, by_library.first}};
 }
 
-#if !HAS_SANITIZER
-
-/* Whether this object is one of these, by the beginnings of their names. */
-static bool is_one_of(const Dl_info *object, const char *const *names, size_t count) {
-  const char *slash = object->dli_fname ? strrchr(object->dli_fname, '/') : NULL;
-  const char *name = slash ? slash + 1 : object->dli_fname ? object->dli_fname : "";
-  for (size_t n = 0; n < count; n++)
-    if (strncmp(name, names[n], strlen(names[n])) == 0) return true;
-  return false;
-}
-
-/* The object that made this call; where it lies in the C library, the one that called that. */
-static bool find_caller(const void *code, Dl_info *object) {
-  static const char *const names[] = {"libc.so.", "libc-2"};
-  void *frames[32];
-  if (!dladdr(code, object)) return false;
-  if (!is_one_of(object, names, 2)) return true;
-  const int count = backtrace(frames, sizeof frames / sizeof frames[0]);
-  int n = 0;
-  while (n < count && frames[n] != code) n++;
-  for (; n < count; n++)
-    if (dladdr(frames[n], object) && !is_one_of(object, names, 2)) return true;
-  return false;
-}
+#if CALLERS_ARE_SEEN
 
 static void note(const char *function, const void *code) {
-  /* gcc's, LLVM's and Intel's OpenMP; the dynamic linker; OpenBLAS, whose kernel for small matrices takes and
-   * returns some 400 bytes for each product (sgemm, 0.3.21, SkylakeX). */
-  static const char *const runtimes[] = {"libgomp.", "libomp.", "libomp-",     "libiomp5.",
-                                         "ld-linux", "ld.so",   "libopenblas."};
-  Dl_info caller;
   if (!atomic_load_explicit(&counting, memory_order_relaxed)) return;
-  const bool known = find_caller(code, &caller);
-  if (known && is_one_of(&caller, runtimes, sizeof runtimes / sizeof runtimes[0])) return;
-  struct counter *counter = known && caller.dli_fbase == own_object ? &by_own : &by_library;
+  const caller caller = caller_of(code);
+  if (caller.kind == CALLER_OPENMP || caller.kind == CALLER_RUNTIME) return;
+  struct counter *counter = caller.object == own_object ? &by_own : &by_library;
   const char *none = NULL;
   atomic_compare_exchange_strong(&counter->first, &none, function);
   atomic_fetch_add(&counter->count, 1);
@@ -130,6 +85,26 @@ void *aligned_alloc(size_t alignment, size_t bytes) {
   return __libc_memalign(alignment, bytes);
 }
 
+void *valloc(size_t bytes) {
+  NOTE();
+  return __libc_memalign((size_t)sysconf(_SC_PAGESIZE), bytes);
+}
+
+void *pvalloc(size_t bytes);
+void *pvalloc(size_t bytes) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  NOTE();
+  return __libc_memalign(page, bytes > SIZE_MAX - page ? bytes : (bytes + page - 1) / page * page);
+}
+
+void *reallocarray(void *memory, size_t number, size_t bytes) {
+  size_t all;
+  NOTE();
+  if (!__builtin_mul_overflow(number, bytes, &all)) return __libc_realloc(memory, all);
+  errno = ENOMEM;
+  return NULL;
+}
+
 int posix_memalign(void **memory, size_t alignment, size_t bytes) {
   NOTE();
   if (alignment < sizeof(void *) || (alignment & (alignment - 1)) != 0) return EINVAL;
@@ -146,6 +121,20 @@ void *mmap(void *address, size_t bytes, int protection, int flags, int file, off
 
 void *mmap64(void *address, size_t bytes, int protection, int flags, int file, off64_t offset)
     __attribute__((alias("mmap")));
+
+int munmap(void *address, size_t bytes) {
+  NOTE();
+  return (int)syscall(SYS_munmap, address, bytes);
+}
+
+void *mremap(void *address, size_t bytes, size_t new_bytes, int flags, ...) {
+  va_list more;
+  va_start(more, flags);
+  void *new_address = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+  va_end(more);
+  NOTE();
+  return (void *)syscall(SYS_mremap, address, bytes, new_bytes, flags, new_address);
+}
 
 void *sbrk(intptr_t change) {
   NOTE();

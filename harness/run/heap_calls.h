@@ -14,10 +14,11 @@ typedef struct heap_calls {
 /* False in builds with a sanitizer, whose own allocator stands there: nothing is counted then. */
 bool heap_calls_are_seen(void);
 
-/* Between the two, counts the calls of malloc, calloc, realloc, posix_memalign, aligned_alloc, memalign,
- * mmap, brk and sbrk on all threads: those that the variant's object makes, and those of other objects. What
- * the OpenMP runtime and the dynamic linker call for teams and thread-local storage is theirs, and
- * OpenBLAS's scratch for small matrices is its own. Not to be nested. */
+/* Between the two, counts the calls of malloc, calloc, realloc, reallocarray, posix_memalign, aligned_alloc, memalign,
+ * valloc, pvalloc, mmap, mremap, munmap, brk and sbrk on all threads: those that the variant's object makes, itself or
+ * through the C and C++ libraries (strdup, new), and those of other objects. What the OpenMP runtime and the dynamic
+ * linker call for teams and thread-local storage is theirs, and OpenBLAS's scratch for small matrices is its own. Not to
+ * be nested. */
 typedef struct heap_counts {
   heap_calls own, library;
 } heap_counts;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <attention.h>
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,7 +54,35 @@ RUN(call_brk) {
   if (brk(kept) != 0) abort();
 }
 
+RUN(call_pages) {
+  UNUSED();
+  kept = valloc(100);
+  free(kept);
+  kept = pvalloc(100);
+  free(kept);
+}
+
+RUN(call_array) {
+  UNUSED();
+  kept = reallocarray(NULL, 10, 10);
+  free(kept);
+}
+
+RUN(call_mapped) {
+  UNUSED();
+  void *mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mapped = mremap(mapped, 4096, 8192, MREMAP_MAYMOVE);
+  munmap(mapped, 8192);
+}
+
 /* The call lies in the C library. */
+RUN(call_print) {
+  UNUSED();
+  char *text;
+  if (asprintf(&text, "%s", "a word") < 0) abort();
+  kept = text;
+}
+
 RUN(call_strdup) {
   UNUSED();
   kept = strdup("a word");
@@ -103,13 +132,18 @@ VARIANT(heap_aligned, call_aligned);
 VARIANT(heap_mmap, call_mmap);
 VARIANT(heap_brk, call_brk);
 VARIANT(heap_strdup, call_strdup);
+VARIANT(heap_pages, call_pages);
+VARIANT(heap_array, call_array);
+VARIANT(heap_mapped, call_mapped);
+VARIANT(heap_print, call_print);
 VARIANT(heap_once, call_once);
 VARIANT(heap_strdup_once, call_strdup_once);
 VARIANT(heap_workers, call_on_workers);
 VARIANT(heap_openmp, call_openmp);
 
 static const attn_variant *const variants[] = {
-    &heap_none_variant, &heap_malloc_variant,      &heap_calloc_variant, &heap_aligned_variant,
-    &heap_mmap_variant, &heap_brk_variant,         &heap_strdup_variant, &heap_workers_variant,
-    &heap_once_variant, &heap_strdup_once_variant, &heap_openmp_variant};
+    &heap_none_variant,  &heap_malloc_variant,      &heap_calloc_variant, &heap_aligned_variant,
+    &heap_mmap_variant,  &heap_brk_variant,         &heap_strdup_variant, &heap_workers_variant,
+    &heap_once_variant,  &heap_strdup_once_variant, &heap_openmp_variant, &heap_pages_variant,
+    &heap_array_variant, &heap_mapped_variant,      &heap_print_variant};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof variants[0], variants, NULL};

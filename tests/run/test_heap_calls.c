@@ -1,4 +1,5 @@
 /* Calls for memory inside run are counted, whichever function, object or thread they come from. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,8 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "run/plugins.h"
 #include "run/runner.h"
@@ -34,10 +37,11 @@ static void each_call_inside_run_is_counted(void **state) {
   static const struct {
     const char *name, *first;
     size_t count;
-  } cases[] = {{"heap_none", NULL, 0},       {"heap_malloc", "malloc", 1},
-               {"heap_calloc", "calloc", 2}, {"heap_mmap", "mmap", 1},
-               {"heap_brk", "sbrk", 2},      {"heap_aligned", "posix_memalign", 3},
-               {"heap_strdup", "malloc", 1}};
+  } cases[] = {
+      {"heap_none", NULL, 0},       {"heap_malloc", "malloc", 1}, {"heap_calloc", "calloc", 2},
+      {"heap_mmap", "mmap", 2},     {"heap_brk", "sbrk", 2},      {"heap_aligned", "posix_memalign", 3},
+      {"heap_strdup", "malloc", 1}, {"heap_pages", "valloc", 2},  {"heap_array", "reallocarray", 1},
+      {"heap_mapped", "mmap", 3},   {"heap_print", "malloc", 2}};
   for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++) {
     const heap_calls calls = calls_of(cases[n].name, 1);
     if (calls.count != cases[n].count)
@@ -95,6 +99,21 @@ static void the_functions_still_do_what_the_standard_says(void **state) {
   const volatile size_t huge = SIZE_MAX / 2;
   void *volatile none = malloc(huge);
   assert_null(none);
+  unsigned char *pages = pvalloc(1);
+  assert_true((uintptr_t)pages % 4096 == 0 && malloc_usable_size(pages) >= 4096);
+  free(pages);
+  pages = valloc(100);
+  assert_int_equal((uintptr_t)pages % 4096, 0);
+  free(pages);
+  assert_null(reallocarray(NULL, huge, 4));
+  unsigned char *mapped = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mapped[4095] = 9;
+  mapped = mremap(mapped, 8192, 4096, 0);
+  assert_int_equal(mapped[4095], 9);
+  void *target = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_equal(mremap(mapped, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, target), target);
+  assert_int_equal(((unsigned char *)target)[4095], 9);
+  assert_int_equal(munmap(target, 4096), 0);
 }
 
 static int load_plugin(void **state) {
