@@ -59,23 +59,30 @@ static size_t count_texts(const char *const *texts) {
   return count;
 }
 
-/* The instruction set that the command line, or else the environment, holds our variants to; NULL when
- * neither does. False when this processor has no such one. */
+/* The names in all tables, each once. */
+static void list_isas(const variant_list *list, char *text, size_t size) {
+  int written = 0;
+  for (size_t t = 0; t < list->table_count; t++) {
+    const char *const *sets = list->tables[t]->instruction_sets ? list->tables[t]->instruction_sets() : NULL;
+    for (size_t n = 0; sets && sets[n] && written >= 0 && (size_t)written < size; n++) {
+      const variant_list before = {.tables = list->tables, .table_count = t};
+      if (!variant_list_find_isa(&before, sets[n]))
+        written += snprintf(text + written, size - (size_t)written, " %s", sets[n]);
+    }
+  }
+}
+
+/* The instruction set that the command line, or else the environment, holds variants to, of whichever table; NULL when
+ * neither does. False when no table has it on this processor. */
 static bool find_isa(const options *options, const variant_list *list, const char **isa, char *why,
                      size_t why_size) {
-  const char *const *sets = variant_list_instruction_sets(list);
   const char *wanted = options->isa ? options->isa : getenv("ATTN_ISA");
-  *isa = NULL;
-  if (!wanted) return true;
-  for (size_t i = 0; sets[i]; i++)
-    if (strcmp(sets[i], wanted) == 0) {
-      *isa = sets[i];
-      return true;
-    }
-  int written = snprintf(why, why_size, "%s: this processor has no instruction set '%s'; it has",
-                         options->isa ? "--isa" : "ATTN_ISA", wanted);
-  for (size_t i = 0; sets[i] && written > 0 && (size_t)written < why_size; i++)
-    written += snprintf(why + written, why_size - written, " %s", sets[i]);
+  char known[1024] = "";
+  *isa = wanted ? variant_list_find_isa(list, wanted) : NULL;
+  if (!wanted || *isa) return true;
+  list_isas(list, known, sizeof known);
+  snprintf(why, why_size, "%s: this processor has no instruction set '%s'; it has%s",
+           options->isa ? "--isa" : "ATTN_ISA", wanted, known);
   return false;
 }
 

@@ -154,11 +154,13 @@ enum {
   ATTN_DECODE_INVARIANT = 1 << 1
 };
 
-/* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. The same
+/* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. It uses no more threads
+ * than it is given, leaves none running, and leaves all that belongs to the process as it was: the floating-point mode of
+ * every thread, signals, environment, working directory, descriptors. The same
  * input gives the same bits, whatever the thread count, the workspace's contents and the layout ([B, H, T, D] or
  * [B, T, H, D]); a band that hides nothing gives the bits of none; and what a row cannot see changes no bit of it. */
 typedef struct attn_variant {
-  const char *name;    /* one word, [a-z0-9_]: fused */
+  const char *name;    /* one word, [a-z0-9_], of at most 47 letters: fused */
   const char *summary; /* one line */
   attn_function function;
   uint64_t features; /* ATTN_BAND and so on: the optional parts that it supports */
@@ -194,7 +196,7 @@ typedef struct attn_table {
   const attn_variant *const *variants; /* [count] */
 
   /* NULL, or: names the instruction sets that these variants can be held to on this processor,
-   * slowest first, ending in NULL. */
+   * slowest first, ending in NULL. A name has at most 31 letters, digits and _ . + - */
   const char *const *(*instruction_sets)(void);
 } attn_table;
 

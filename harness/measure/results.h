@@ -6,6 +6,7 @@
 #include "machine/machine.h"
 #include "base/statistics.h"
 #include "problem/workload.h"
+#include "run/plugins.h"
 
 typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
 
@@ -13,7 +14,7 @@ typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } res
 typedef struct result {
   char name[WORKLOAD_NAME_BYTES];   /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
   char family[WORKLOAD_NAME_BYTES]; /* the same without T: points of one growth curve */
-  char variant[64];
+  char variant[VARIANT_NAME_BYTES];
   workload workload;
   int family_index, instance_index; /* as in Google Benchmark */
   int threads;
@@ -37,7 +38,7 @@ typedef struct result {
 
 /* The growth of one family in T. */
 typedef struct growth {
-  char family[WORKLOAD_NAME_BYTES], variant[64];
+  char family[WORKLOAD_NAME_BYTES], variant[VARIANT_NAME_BYTES];
   int family_index;
   bool has_time, has_workspace;               /* false: too few points */
   interval time, workspace;                   /* exponents, with 95 % intervals */
@@ -55,7 +56,7 @@ typedef struct report {
   machine machine;
   char started[32]; /* 2026-11-21T03:30:17+00:00 */
   char executable[256];
-  char isa[32]; /* that the variants ran with */
+  char isa[ISA_NAME_BYTES]; /* that the variants ran with */
   uint64_t seed;
   disturbance disturbance; /* while repetitions were made; seconds 0: not watched */
   bool cold;               /* each iteration had inputs that lay in no cache */
@@ -64,8 +65,8 @@ typedef struct report {
   size_t result_count;
   growth *growths;
   size_t growth_count;
-  char instructions_isa[32];   /* that instructions were counted with, "" for none */
-  char instructions_note[256]; /* why some could not be counted, or "" */
+  char instructions_isa[ISA_NAME_BYTES]; /* that instructions were counted with, "" for none */
+  char instructions_note[256];           /* why some could not be counted, or "" */
   size_t peak_memory_bytes;
   const char *const *context; /* key=value, from the command line, and its owner's */
   size_t context_count;

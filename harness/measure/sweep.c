@@ -120,7 +120,8 @@ static bool append_point(builder *builder, const attn_variant *variant, const wo
     sweep->points = points;
     builder->capacity = capacity;
   }
-  sweep->points[sweep->count++] = (bench_point){variant, *workload, origin_of(builder->list, variant)};
+  sweep->points[sweep->count++] = (bench_point){variant, *workload, origin_of(builder->list, variant),
+                                                variant_list_instruction_sets_of(builder->list, variant)};
   return true;
 }
 

@@ -188,9 +188,10 @@ static void *grow(void *array, size_t count, size_t size) {
   return count >= SIZE_MAX / size ? NULL : realloc(array, (count + 1) * size);
 }
 
-static bool get_variant(const reader *reader, const char *name, char variant[64], const char **rest) {
+static bool get_variant(const reader *reader, const char *name, char variant[VARIANT_NAME_BYTES],
+                        const char **rest) {
   size_t length = strcspn(name, "/");
-  if (length == 0 || length >= 64 || name[length] == 0)
+  if (length == 0 || length >= VARIANT_NAME_BYTES || name[length] == 0)
     return fail(reader, "'%s' does not name a benchmark: VARIANT/WORKLOAD", name);
   memcpy(variant, name, length);
   variant[length] = 0;

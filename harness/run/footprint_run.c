@@ -217,8 +217,9 @@ bool footprint_of_run(const bench_point *point, int threads, const char *isa, fo
   /* A thread's first call of malloc would map an arena of its own. */
   mallopt(M_ARENA_MAX, 1);
   *footprint = (struct footprint){0};
-  measurement measurement = {.setup = {.variant = point->variant, .threads = threads, .isa = isa},
-                             .footprint = footprint};
+  measurement measurement = {
+      .setup = {.variant = point->variant, .threads = threads, .isa = point_isa(point, isa)},
+      .footprint = footprint};
   if (!static_data_bytes(variant_code(point->variant), threads, &footprint->static_bytes, why, why_size))
     return false;
   if (!inputs_create(&measurement.inputs, &point->workload, true, why, why_size)) return false;

@@ -9,13 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plugins.h"
+
 typedef struct instruction_point {
   const char *variant;
   const char *problem;   /* a workload in words, without the variant's name */
   uint64_t instructions; /* filled by instructions_count */
 } instruction_point;
 
-enum { INSTRUCTIONS_MAX_POINTS = 256, INSTRUCTIONS_ISA_BYTES = 32 };
+enum { INSTRUCTIONS_MAX_POINTS = 256, INSTRUCTIONS_ISA_BYTES = ISA_NAME_BYTES };
 
 /* NULL when instructions can be counted here, else the reason in words. */
 const char *instructions_unavailable(void);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/complaint.h"
+#include "float_mode.h"
 #include "reference/reference.h"
 #include "version1.h"
 
@@ -34,6 +35,20 @@ static const attn_table *load(const char *path, complaint to) {
   return table;
 }
 
+/* The same in the floating-point mode that there was. */
+static const attn_table *load_in_mode(const char *path, complaint to) {
+  const float_mode mode = float_mode_now();
+  const attn_table *table = load(path, to);
+  const char *changed = float_mode_put_back(&mode);
+  if (changed)
+    fprintf(stderr,
+            "attnbench: plugin %s left %s as it was loaded, which is undone: the mode is the process's "
+            "(gcc's -Ofast "
+            "and -ffast-math do so where they link)\n",
+            path, changed);
+  return table;
+}
+
 static bool is_one_word(const char *name) {
   return name && *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
 }
@@ -44,6 +59,9 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
   if (!is_one_word(variant->name))
     return wrong(to, "plugin %s names a variant '%s': a name is one word of a-z, 0-9 and _", path,
                  variant->name ? variant->name : "(NULL)");
+  if (strlen(variant->name) >= VARIANT_NAME_BYTES)
+    return wrong(to, "plugin %s names a variant '%s': a name has at most %d letters", path, variant->name,
+                 VARIANT_NAME_BYTES - 1);
   if (!variant->run) return wrong(to, "variant '%s' of plugin %s has no run function", variant->name, path);
   if (!variant->summary) return wrong(to, "variant '%s' of plugin %s has no summary", variant->name, path);
   if (!reference_function_of(variant->function))
@@ -71,6 +89,24 @@ static bool check_table(const attn_table *table, const char *path, complaint to)
   return true;
 }
 
+/* They are arguments of commands that are printed. */
+static bool is_isa_name(const char *name) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+  const size_t length = strlen(name);
+  return length > 0 && length < ISA_NAME_BYTES && name[0] != '-' && strspn(name, letters) == length;
+}
+
+static bool check_instruction_sets(const attn_table *table, const char *path, complaint to) {
+  const char *const *sets = table->instruction_sets ? table->instruction_sets() : NULL;
+  if (table->instruction_sets && !sets) return wrong(to, "plugin %s gives no list of instruction sets", path);
+  for (size_t n = 0; sets && sets[n]; n++)
+    if (!is_isa_name(sets[n]))
+      return wrong(to,
+                   "plugin %s names an instruction set '%s': a name has 1 to %d letters, digits and _ . + -",
+                   path, sets[n], ISA_NAME_BYTES - 1);
+  return true;
+}
+
 /* Room for more entries; the list is unchanged when memory is short. */
 static bool reserve(variant_list *list, size_t more) {
   const attn_variant **variants = realloc(list->variants, (list->count + more) * sizeof *variants);
@@ -87,12 +123,12 @@ static bool reserve(variant_list *list, size_t more) {
 
 /* path: for loading and messages; origin: what the list keeps. */
 static const attn_table *add(variant_list *list, const char *path, const char *origin, complaint to) {
-  const attn_table *table = load(path, to);
+  const attn_table *table = load_in_mode(path, to);
   if (table && table->interface_version == 1 && !(table = version1_adapt(table))) {
     wrong(to, "no memory for the variants of plugin %s", path);
     return NULL;
   }
-  if (!table || !check_table(table, path, to)) return NULL;
+  if (!table || !check_table(table, path, to) || !check_instruction_sets(table, path, to)) return NULL;
   if (!reserve(list, table->count)) {
     wrong(to, "no memory for the variants of plugin %s", path);
     return NULL;
@@ -158,4 +194,17 @@ const char *const *variant_list_instruction_sets_of(const variant_list *list, co
       if (list->tables[t]->variants[n] == variant)
         return list->tables[t]->instruction_sets ? list->tables[t]->instruction_sets() : none;
   return none;
+}
+
+const char *isa_among(const char *const *sets, const char *isa) {
+  for (; isa && sets && *sets; sets++)
+    if (strcmp(*sets, isa) == 0) return *sets;
+  return NULL;
+}
+
+const char *variant_list_find_isa(const variant_list *list, const char *name) {
+  const char *found = NULL;
+  for (size_t t = 0; t < list->table_count && !found; t++)
+    if (list->tables[t]->instruction_sets) found = isa_among(list->tables[t]->instruction_sets(), name);
+  return found;
 }

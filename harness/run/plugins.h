@@ -5,6 +5,9 @@
 
 #include "variants/attention.h"
 
+/* With their zeros: what reports, files and the names of points have room for. */
+enum { VARIANT_NAME_BYTES = 48, ISA_NAME_BYTES = 32 };
+
 typedef struct variant_list {
   const attn_variant **variants;
   const char **origins; /* the plugin that each came from, as the user named it; NULL: our own */
@@ -15,8 +18,9 @@ typedef struct variant_list {
 } variant_list;
 
 /* Adds the variants of a shared object; false, with the reason in words, when it cannot be loaded,
- * exports no attn_plugin, was built for an unknown interface version (1 is adapted), has a name that is already taken or
- * not one word of [a-z0-9_], or lacks run. The path is kept, not copied. */
+ * exports no attn_plugin, was built for an unknown interface version (1 is adapted), has a name that is already taken,
+ * too long or not one word of [a-z0-9_], or lacks run. Whatever it makes of the floating-point mode as it is loaded is
+ * undone, and said on stderr. The path is kept, not copied. */
 bool variant_list_add(variant_list *list, const char *path, char *why, size_t why_size);
 
 /* Adds our own: attnbench_variants.so beside the program. */
@@ -32,5 +36,11 @@ const char *const *variant_list_instruction_sets(const variant_list *list);
 
 /* The same of the table that a variant came in; none when it names none. */
 const char *const *variant_list_instruction_sets_of(const variant_list *list, const attn_variant *variant);
+
+/* The instruction set of this name in any of the tables, or NULL. */
+const char *variant_list_find_isa(const variant_list *list, const char *name);
+
+/* It, where these have it; NULL: the variant is to choose. */
+const char *isa_among(const char *const *sets, const char *isa);
 
 #endif

@@ -347,7 +347,7 @@ static kept *keep_new(const variant_list *list, const verify_options *options) {
   new->progress.started = wall_seconds();
   for (size_t n = 0; n < list->count; n++)
     if (is_asked_for(options, list->variants[n]->name))
-      snprintf(new->of[new->count++].name, VERDICT_NAME_BYTES, "%s", list->variants[n]->name);
+      snprintf(new->of[new->count++].name, VARIANT_NAME_BYTES, "%s", list->variants[n]->name);
   return new;
 }
 

@@ -7,27 +7,21 @@
 #include "tightness.h"
 #include "verify.h"
 
-enum {
-  VERDICT_REASONS = 12,
-  VERDICT_FAILURES = 5,
-  VERDICT_ISA_BYTES = 32,
-  VERDICT_REASON_BYTES = 128,
-  VERDICT_NAME_BYTES = 64
-};
+enum { VERDICT_REASONS = 12, VERDICT_FAILURES = 5, VERDICT_REASON_BYTES = 128 };
 
 typedef struct failure {
-  char problem[256], isa[VERDICT_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+  char problem[256], isa[ISA_NAME_BYTES], workload[WORKLOAD_NAME_BYTES];
   int threads;
 } failure;
 
 /* The case that came nearest to a bound. */
 typedef struct worst_case {
   double share;
-  char isa[VERDICT_ISA_BYTES], workload[WORKLOAD_NAME_BYTES];
+  char isa[ISA_NAME_BYTES], workload[WORKLOAD_NAME_BYTES];
 } worst_case;
 
 typedef struct variant_verdicts {
-  char name[VERDICT_NAME_BYTES];
+  char name[VARIANT_NAME_BYTES];
   const attn_variant *variant;         /* these three: in this child; NULL when it cannot be loaded again */
   const char *origin;                  /* plugin, or NULL */
   const char *const *instruction_sets; /* NULL-terminated; {NULL} alone: only what it chooses */
