@@ -115,6 +115,8 @@ bool guarded_intact(const guarded *buffer) {
          all_bytes_are(buffer->data + buffer->bytes, slack_after(buffer), canary);
 }
 
+void guarded_mend(guarded *buffer) { fill_canaries(buffer); }
+
 size_t guarded_touched_bytes(const guarded *buffer) {
   const size_t page = page_bytes();
   unsigned char *const end = buffer->data + buffer->bytes;

@@ -28,8 +28,9 @@ void guarded_destroy(guarded *buffer);
  * not give it huge pages, so that touched bytes are exact: do not time in a buffer that was reset. */
 void guarded_reset(guarded *buffer);
 
-/* True when the canaries around the buffer are whole. */
+/* True when the canaries around the buffer are whole; and makes them so. */
 bool guarded_intact(const guarded *buffer);
+void guarded_mend(guarded *buffer);
 
 /* Bytes of the pages of the buffer that hold memory now, the buffer's own part of the first and last
  * page only: after guarded_reset and a run, what the run touched. Where a canary holds the first or

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"
@@ -256,6 +257,12 @@ static const struct {
     [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
 };
 
+/* What lies between the rows. A kernel that lets it into a result shows a NaN. */
+static void fill_gaps(inputs *in, tensor_id id) {
+  const workload_layout layout = in->workload.layout;
+  if (layout == LAYOUT_SHIFTED || layout == LAYOUT_PADDED) guarded_poison(&in->buffers[id]);
+}
+
 /* A buffer for a tensor, or NULL. In timing every tensor begins at a cache line; shifted and padded ones one
  * element behind it. In verification every tensor ends where its guard page begins; shifted ones one element
  * before it, so that widths of whole vectors do not make them aligned. */
@@ -267,12 +274,11 @@ static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, si
   const size_t bytes = tensor_bytes(&in->problem, id) + lead + tail;
   guarded *buffer = &in->buffers[id];
   if (!guarded_create(buffer, bytes, aligned ? 64 : element_bytes, why, why_size)) return NULL;
-  /* A kernel that lets what lies between the rows into a result shows a NaN. */
-  if (shifted || padded) guarded_poison(buffer);
+  fill_gaps(in, id);
   return buffer->data + lead;
 }
 
-void inputs_draw(inputs *in) {
+static void draw(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const drawn to = {in, tensor_stored_shape(&in->problem, id), *tensor_layout(&in->problem, id),
                       stream_of(&in->workload, fills[id].stream),
@@ -305,13 +311,47 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
     }
     tensor_set_data(&in->tensors, id, data);
   }
-  inputs_draw(in);
+  draw(in);
   return true;
 }
 
 void inputs_destroy(inputs *in) {
-  for (tensor_id id = 0; id < TENSORS; id++) guarded_destroy(&in->buffers[id]);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    guarded_destroy(&in->buffers[id]);
+    free(in->kept[id]);
+    in->kept[id] = NULL;
+  }
   in->tensors = (attn_tensors){0};
+}
+
+bool inputs_keep(inputs *in, char *why, size_t why_size) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const guarded *buffer = &in->buffers[id];
+    if (!buffer->mapping || tensor_table[id].written) continue;
+    if (!in->kept[id]) in->kept[id] = malloc(buffer->bytes + 1);
+    if (!in->kept[id]) {
+      snprintf(why, why_size, "no memory for a copy of %s", tensor_table[id].words);
+      return false;
+    }
+    memcpy(in->kept[id], buffer->data, buffer->bytes);
+  }
+  return true;
+}
+
+void inputs_restore(inputs *in) {
+  bool is_kept = false;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    guarded *buffer = &in->buffers[id];
+    if (!buffer->mapping) continue;
+    guarded_mend(buffer);
+    if (tensor_table[id].written) continue;
+    if (in->kept[id])
+      memcpy(buffer->data, in->kept[id], buffer->bytes);
+    else
+      fill_gaps(in, id);
+    is_kept = is_kept || in->kept[id];
+  }
+  if (!is_kept) draw(in);
 }
 
 bool inputs_move_to_front(inputs *in, char *why, size_t why_size) {
@@ -353,5 +393,11 @@ static uint64_t checksum_of(const inputs *in, bool written) {
 }
 
 uint64_t inputs_checksum(const inputs *in) { return checksum_of(in, false); }
+
+bool inputs_are_whole(const inputs *in, uint64_t expected) {
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (!guarded_intact(&in->buffers[id])) return false;
+  return inputs_checksum(in) == expected;
+}
 
 uint64_t inputs_outputs_checksum(const inputs *in) { return checksum_of(in, true); }

@@ -12,6 +12,7 @@ typedef struct inputs {
   attn_problem problem; /* points into this struct: do not copy an inputs */
   attn_tensors tensors;
   guarded buffers[TENSORS];
+  unsigned char *kept[TENSORS]; /* what inputs_keep keeps of each buffer, or NULL */
 } inputs;
 
 /* False, with the reason in words, when the problem is not sound (attn_check_problem) or its memory
@@ -24,14 +25,22 @@ void inputs_destroy(inputs *inputs);
  * underrun faults. */
 bool inputs_move_to_front(inputs *inputs, char *why, size_t why_size);
 
-/* Gives all inputs the contents that they were made with. */
-void inputs_draw(inputs *inputs);
+/* For inputs that were changed since they were made, or not drawn at all: keeps what they hold now, for inputs_restore.
+ * False, with the reason in words, when memory is short. */
+bool inputs_keep(inputs *inputs, char *why, size_t why_size);
+
+/* After a run that wrote where it may not: gives all inputs the contents that they were made with, or that were kept,
+ * and mends what surrounds the buffers of all tensors. */
+void inputs_restore(inputs *inputs);
 
 /* Poisons output, lse and weights. */
 void inputs_poison_outputs(inputs *inputs);
 
 /* A checksum of all inputs, to see that a run changed none. */
 uint64_t inputs_checksum(const inputs *inputs);
+
+/* Whether the inputs have this checksum, and what surrounds the buffers of all tensors is whole. */
+bool inputs_are_whole(const inputs *inputs, uint64_t checksum);
 
 /* A checksum of the bits of all outputs, to see that two runs gave the same. */
 uint64_t inputs_outputs_checksum(const inputs *inputs);

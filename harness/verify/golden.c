@@ -91,7 +91,8 @@ static bool run_folder(verification *all, const char *folder, char *why, size_t 
       golden_case given;
       ran = case_load(&given, path, why, why_size);
       if (ran) {
-        ran = run_case(all, &given, entries[n]->d_name, why, why_size);
+        ran = inputs_keep(&given.inputs, why, why_size) &&
+              run_case(all, &given, entries[n]->d_name, why, why_size);
         case_destroy(&given);
       }
       cases++;

@@ -95,6 +95,7 @@ static bool begin(properties *all, altered_kind kind, const workload *w, const s
 static bool finish(properties *all, altered_kind kind, bool with_bounds, char *why, size_t why_size) {
   altered *made = &all->of[kind];
   made->checksum = inputs_checksum(&made->inputs);
+  if (!inputs_keep(&made->inputs, why, why_size)) return false;
   return !with_bounds ||
          expected_solve_rows(&made->expected, &made->inputs, all->rows, all->row_count, why, why_size);
 }
