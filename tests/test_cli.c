@@ -237,6 +237,46 @@ static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(v
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
 }
 
+static void an_instruction_set_is_looked_up_in_the_table_of_each_plugin(void **state) {
+  (void)state;
+  const char *odd =
+      "verify --plugin " PLUGINS "side_effects.so --variant wrong_when_odd --problem full/D:4/T:5";
+  char arguments[512];
+  static outcome outcome;
+  run_program(odd, &outcome);
+  assert_int_equal(outcome.status, 1);
+  /* The command that is printed fails in the same way. */
+  char *command = strstr(outcome.out, "reproduce: attnbench ");
+  if (!command || !strstr(command, " --isa odd ")) fail_msg("%s", outcome.out);
+  command += strlen("reproduce: attnbench ");
+  snprintf(arguments, sizeof arguments, "%.*s", (int)strcspn(command, "\n"), command);
+  expect(arguments, 1, "--isa odd", NULL);
+  snprintf(arguments, sizeof arguments, "%s --isa usual", odd);
+  expect(arguments, 0, "passed", NULL);
+  snprintf(arguments, sizeof arguments, "%s --isa other", odd);
+  expect(arguments, 2, NULL, "this processor has no instruction set 'other'; it has portable");
+  expect(arguments, 2, NULL, " usual odd");
+  /* Those who do not have it choose. */
+  expect("verify --plugin " PLUGINS "side_effects.so --variant fused --isa odd --problem full/D:4/T:5", 0,
+         "passed", NULL);
+  expect("bench --plugin " PLUGINS "side_effects.so --variant wrong_when_odd,fused --isa odd --lengths 16 "
+         "--benchmark_dry_run --quiet",
+         1, "wrong_when_odd", NULL);
+  expect("bench --plugin " PLUGINS "side_effects.so --variant wrong_when_odd,fused --isa usual --lengths 16 "
+         "--benchmark_dry_run --quiet",
+         0, "wrong_when_odd", NULL);
+}
+
+static void a_kernel_that_asks_for_the_absurd_fails_alone(void **state) {
+  (void)state;
+  const char *words = "asks for 1125899906842624 bytes of workspace";
+  expect("verify --plugin " PLUGINS "side_effects.so --variant two_to_the_50,nothing --problem full/D:4/T:5",
+         1, words, NULL);
+  expect("verify --plugin " PLUGINS "side_effects.so --variant two_to_the_50,nothing --problem full/D:4/T:5",
+         1, "nothing          passed", NULL);
+  expect("fuzz --plugin " PLUGINS "side_effects.so --variant two_to_the_50 --seconds 2", 1, words, NULL);
+}
+
 static void a_kernel_that_ran_on_nothing_has_passed_nothing(void **state) {
   (void)state;
   const char *why = "nothing was verified: idle takes none of these problems";
@@ -286,6 +326,8 @@ int main(void) {
       cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
+      cmocka_unit_test(an_instruction_set_is_looked_up_in_the_table_of_each_plugin),
+      cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),
   };

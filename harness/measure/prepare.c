@@ -54,7 +54,7 @@ static run_setup setup_of(const bench *bench, size_t n) {
   const result *result = &bench->report->results[n];
   return (run_setup){.variant = point->variant,
                      .origin = point->origin,
-                     .isa = bench->options->isa,
+                     .isa = point_isa(point, bench->options->isa),
                      .threads = bench->options->threads,
                      .problem = result->name + strlen(result->variant) + 1};
 }
@@ -141,6 +141,12 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
   }
   const run_setup setup = setup_of(bench, n);
   result->workspace_bytes = runner_workspace_bytes(&setup, &problem);
+  if (!runner_workspace_is_sensible(result->workspace_bytes, &problem, result->reason,
+                                    sizeof result->reason)) {
+    result->state = RESULT_FAILED;
+    bench->settled++;
+    return false;
+  }
   return fits_memory(bench, length_group, n) && fits_time(bench, n);
 }
 

@@ -40,7 +40,7 @@ static int complain(const char *variant, const char *why) {
 }
 
 /* First a short problem, uncounted: libraries that a kernel calls may set themselves up at the first call. */
-static int count_one(const attn_variant *variant, const workload *wanted) {
+static int count_one(const attn_variant *variant, const char *isa, const workload *wanted) {
   char why[512];
   workload brief = *wanted;
   if (brief.query_length > 16) brief.query_length = 16;
@@ -50,9 +50,13 @@ static int count_one(const attn_variant *variant, const workload *wanted) {
     inputs inputs;
     if (!inputs_create(&inputs, pass ? wanted : &brief, true, why, sizeof why))
       return complain(variant->name, why);
-    const run_setup setup = {.variant = variant, .isa = getenv("ATTN_ISA"), .threads = 1};
+    const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
     const char *reason = runner_refusal(variant, &inputs.problem);
     size_t bytes = reason ? 0 : runner_workspace_bytes(&setup, &inputs.problem);
+    if (!runner_workspace_is_sensible(bytes, &inputs.problem, why, sizeof why)) {
+      reason = why;
+      bytes = 0;
+    }
     void *workspace = aligned_alloc(64, (bytes + 64) / 64 * 64);
     if (!workspace) reason = "its workspace cannot be had";
     const attn_call call = runner_call(&setup, &inputs.problem, &inputs.tensors, workspace);
@@ -94,7 +98,9 @@ int instructions_child(const char *plugin, const char *const *words, size_t coun
     else if (!workload_parse_sound(words[i + 1], &workload, why, sizeof why))
       status = complain(words[i], why);
     else
-      status = count_one(variant, &workload);
+      status =
+          count_one(variant, isa_among(variant_list_instruction_sets_of(&list, variant), getenv("ATTN_ISA")),
+                    &workload);
   }
   variant_list_destroy(&list);
   return status;

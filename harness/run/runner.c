@@ -1,17 +1,21 @@
 /* See runner.h. */
 #include "runner.h"
 
-#include <fenv.h>
-#include <float.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/format.h"
 #include "base/random.h"
 #include "base/timer.h"
+#include "float_mode.h"
+#include "held.h"
 #include "problem/features.h"
 #include "problem/types.h"
 #include "reference/reference.h"
+#include "side_effects.h"
 #include "supervisor.h"
+#include "thread_watch.h"
 #include "version1.h"
 
 /* ---- calls ---- */
@@ -49,18 +53,22 @@ const char *runner_refusal(const attn_variant *variant, const attn_problem *prob
   if (reason || !variant->unsupported) return reason;
   const run_setup setup = {.variant = variant, .threads = 1};
   const attn_call call = runner_call(&setup, problem, NULL, NULL);
+  const float_mode mode = float_mode_now();
   enter_question(variant, "unsupported");
   reason = variant->unsupported(&call);
   supervisor_leave();
+  (void)float_mode_put_back(&mode);
   return reason;
 }
 
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem) {
-  const attn_call call = runner_call(setup, problem, NULL, NULL);
   if (!setup->variant->workspace_size) return 0;
+  const attn_call call = runner_call(setup, problem, NULL, NULL);
+  const float_mode mode = float_mode_now();
   enter_question(setup->variant, "workspace_size");
   const size_t bytes = setup->variant->workspace_size(&call);
   supervisor_leave();
+  (void)float_mode_put_back(&mode);
   return bytes;
 }
 
@@ -82,12 +90,21 @@ void runner_enter(const run_setup *setup, const workload *w) {
                         .limit_seconds = start_seconds + times_slower * runner_slowest_seconds(w)});
 }
 
-/* ---- one run, watched ---- */
-
-static void violate(run_outcome *outcome, const char *violation, const char *of) {
-  if (outcome->violation[0]) return; /* the first is the clearest */
-  snprintf(outcome->violation, sizeof outcome->violation, violation, of);
+bool runner_workspace_is_sensible(size_t bytes, const attn_problem *p, char *why, size_t why_size) {
+  const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  const double scores = RUN_SCORE_BYTES * (double)p->batch * (double)p->query_heads *
+                        (double)p->query_length * (double)p->key_length;
+  const double most = machine > scores ? machine : scores;
+  if ((double)bytes <= most) return true;
+  char limit[FORMAT_BYTES], as_signed[32] = "";
+  format_bytes(limit, most);
+  if (bytes > SIZE_MAX / 2) snprintf(as_signed, sizeof as_signed, " (%lld)", (long long)bytes);
+  snprintf(why, why_size, "asks for %zu bytes%s of workspace: %s, which is %s, would be enough for anything",
+           bytes, as_signed, limit, machine > scores ? "this machine's memory" : "64 bytes a score");
+  return false;
 }
+
+/* ---- one run, watched ---- */
 
 static bool create_workspace(guarded *workspace, size_t bytes, const run_watch *watch, char *why,
                              size_t why_size) {
@@ -101,31 +118,6 @@ static bool create_workspace(guarded *workspace, size_t bytes, const run_watch *
   else if (bytes > 0)
     memset(workspace->data, watch->workspace, bytes);
   return true;
-}
-
-/* Whoever called the kernel goes on in the mode that it left. */
-static void check_arithmetic(int rounding, run_outcome *outcome) {
-  volatile float least_normal = FLT_MIN;
-  if (fegetround() != rounding)
-    violate(outcome, "leaves the %s", "rounding mode changed");
-  else if (!(least_normal * 0.5f > 0))
-    violate(outcome, "leaves %s", "denormal numbers flushed to zero");
-}
-
-/* What others run on too is made anew where it is not as it was. */
-static void check_untouched(inputs *in, const guarded *workspace, uint64_t checksum, run_outcome *outcome) {
-  bool intact = true;
-  if (!guarded_intact(workspace)) violate(outcome, "writes beyond %s", "its workspace");
-  for (tensor_id id = 0; id < TENSORS; id++) {
-    if (guarded_intact(&in->buffers[id])) continue;
-    violate(outcome, "writes beyond %s", tensor_table[id].words);
-    intact = false;
-  }
-  if (inputs_checksum(in) != checksum) {
-    violate(outcome, "changes its %s", "inputs");
-    intact = false;
-  }
-  if (!intact) inputs_restore(in);
 }
 
 static bool rows_are_defined(const inputs *in, tensor_id id) {
@@ -150,7 +142,7 @@ static void check_defined(inputs *in, run_outcome *outcome) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     if (!tensor_table[id].written) continue;
     if (!rows_are_defined(in, id))
-      violate(outcome, "has outputs that depend on memory that was never %s", "written");
+      run_violate(outcome, "has outputs that depend on memory that was never %s", "written");
     guarded_trust(&in->buffers[id]);
   }
 }
@@ -173,32 +165,71 @@ static heap_calls run_counted(const attn_call *call) {
   }
 }
 
+static void run_watched(const attn_call *call, surroundings *before, bool first, run_outcome *outcome) {
+  char words[RUN_VIOLATION_BYTES];
+  threads_watch(variant_code(call->variant), call->threads, !first);
+  outcome->heap = run_counted(call);
+  const threads_seen threads = threads_end_watch();
+  side_effects_end(before, words, sizeof words);
+  if (words[0]) run_violate(outcome, "%s", words);
+  if (threads.most > 0) {
+    snprintf(words, sizeof words, "%d threads at a time, and was given %d", threads.most, call->threads);
+    run_violate(outcome, "uses %s", words);
+  }
+  held_say_left(threads.left, outcome);
+  if (outcome->heap.count > 0) {
+    snprintf(words, sizeof words, "%s first, %zu call%s", outcome->heap.first, outcome->heap.count,
+             outcome->heap.count == 1 ? "" : "s");
+    run_violate(outcome, "calls for memory inside run: %s", words);
+  }
+}
+
+/* Neither too much nor, asked again, something else. */
+static bool has_sensible_workspace(const run_setup *setup, const attn_problem *problem, size_t bytes,
+                                   run_outcome *outcome) {
+  char words[RUN_VIOLATION_BYTES];
+  const size_t again = runner_workspace_bytes(setup, problem);
+  if (!runner_workspace_is_sensible(bytes > again ? bytes : again, problem, words, sizeof words)) {
+    run_violate(outcome, "%s", words);
+    return false;
+  }
+  if (bytes == again) return true;
+  snprintf(words, sizeof words, "%zu bytes of workspace, and asked again for %zu", bytes, again);
+  run_violate(outcome, "asks for %s", words);
+  return false;
+}
+
 bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_outcome *outcome, char *why,
                 size_t why_size) {
   guarded workspace;
+  surroundings *before = NULL;
+  held held = held_before();
   *outcome = (run_outcome){0};
-  const size_t bytes = runner_workspace_bytes(setup, &in->problem);
-  if (!create_workspace(&workspace, bytes, watch, why, why_size)) return false;
   inputs_poison_outputs(in);
+  const size_t bytes = runner_workspace_bytes(setup, &in->problem);
+  if (!has_sensible_workspace(setup, &in->problem, bytes, outcome)) return true;
+  if (!create_workspace(&workspace, bytes, watch, why, why_size)) return false;
+  if (watch->side_effects && !(before = side_effects_begin(watch->first))) {
+    snprintf(why, why_size, "no memory to look for side effects");
+    guarded_destroy(&workspace);
+    return false;
+  }
   forget_outputs(in, &workspace);
-  const attn_call call = runner_call(setup, &in->problem, &in->tensors, workspace.data);
-  fenv_t before;
-  fegetenv(&before);
-  const int rounding = fegetround();
-  runner_enter(setup, &in->workload);
+  held_begin(&held, setup, in);
+  const attn_call call = runner_call(setup, &held.shown, &in->tensors, workspace.data);
   const double start = wall_seconds();
-  if (watch->heap)
-    outcome->heap = run_counted(&call);
+  if (before)
+    run_watched(&call, before, watch->first, outcome);
   else
     runner_invoke(&call);
   outcome->seconds = wall_seconds() - start;
-  supervisor_leave();
-  check_arithmetic(rounding, outcome);
-  fesetenv(&before);
+  outcome->ran = true;
+  held_end(&held, outcome);
   check_defined(in, outcome);
-  check_untouched(in, &workspace, watch->inputs_checksum, outcome);
+  held_check_buffers(in, &workspace, watch->inputs_checksum, outcome);
   if (watch->workspace == RUN_FRESH) outcome->workspace_touched_bytes = guarded_touched_bytes(&workspace);
   guarded_destroy(&workspace);
+  (void)has_sensible_workspace(setup, &in->problem, bytes, outcome);
   return true;
 }
 
@@ -291,14 +322,11 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   const int64_t poisoned = find_changes(batch);
   const attn_tensors *tensors = batch->copy_count ? batch->copies : &in->tensors;
   const size_t copies = batch->copy_count ? batch->copy_count : 1;
-  attn_call call = runner_call(setup, &in->problem, tensors, batch->workspace);
   void (*const run)(const attn_call *) = setup->variant->run;
   int64_t made = 0;
-  batch->violation[0] = '\0';
-  fenv_t before;
-  fegetenv(&before);
-  const int rounding = fegetround();
-  runner_enter(setup, &in->workload);
+  held held = held_before();
+  held_begin(&held, setup, in);
+  attn_call call = runner_call(setup, &held.shown, tensors, batch->workspace);
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   while (made < batch->iterations) {
     call.tensors = tensors[(size_t)made % copies];
@@ -313,13 +341,11 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   }
   elapsed->wall = wall_seconds() - start;
   elapsed->cpu = cpu_seconds() - cpu_start;
-  supervisor_leave();
   run_outcome outcome = {0};
-  check_arithmetic(rounding, &outcome);
-  fesetenv(&before);
+  held_end(&held, &outcome);
   if (poisoned >= 0 && made > 0 && is_poison((const float *)call.tensors.output + poisoned))
-    violate(&outcome, "leaves a part of the output %s", "unwritten");
-  snprintf(batch->violation, sizeof batch->violation, "%.60s", outcome.violation);
+    run_violate(&outcome, "leaves a part of the output %s", "unwritten");
+  memcpy(batch->violation, outcome.violation, sizeof batch->violation);
   if (batch->copy_count && made > 0) {
     if (poisoned >= 0) make_changes(batch, &in->tensors, made - 1);
     take_outputs(in, &call.tensors);
@@ -335,10 +361,9 @@ bool runner_restore(run_batch *batch, uint64_t checksum) {
            (size_t)change->count * sizeof(float));
   }
   if (checksum == 0) return true;
-  const guarded none = {0};
   run_outcome outcome = {0};
-  check_untouched(in, &none, checksum, &outcome);
+  held_check_buffers(in, NULL, checksum, &outcome);
   if (!outcome.violation[0]) return true;
-  snprintf(batch->violation, sizeof batch->violation, "%.60s", outcome.violation);
+  memcpy(batch->violation, outcome.violation, sizeof batch->violation);
   return false;
 }

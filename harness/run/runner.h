@@ -28,28 +28,39 @@ double runner_slowest_seconds(const workload *workload);
 
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem);
 
+/* False, with the reason in words, for more than a problem can be worth: more than the machine has memory, and more
+ * than RUN_SCORE_BYTES for each score. What is less may still be more than there is just now. */
+enum { RUN_SCORE_BYTES = 64 };
+bool runner_workspace_is_sensible(size_t bytes, const attn_problem *problem, char *why, size_t why_size);
+
 /* ---- one run, watched ---- */
 
 /* What the workspace holds before a run: a poison, pages that are not there yet, or else bytes of that value. */
 enum { RUN_POISONED = -1, RUN_FRESH = -2 };
 
 typedef struct run_watch {
-  int workspace;            /* RUN_POISONED, RUN_FRESH, or a byte */
-  bool workspace_in_front;  /* it begins where a guard page ends, instead of ending where one begins */
-  bool heap;                /* count calls for memory; the variant may be run twice for it */
+  int workspace;           /* RUN_POISONED, RUN_FRESH, or a byte */
+  bool workspace_in_front; /* it begins where a guard page ends, instead of ending where one begins */
+  /* Look for calls for memory, for threads beyond those that it is given, and for what it does to the process; the
+   * variant may be run twice for it. */
+  bool side_effects;
+  bool first; /* it is the variant's first run: libraries behind it may set themselves up */
   uint64_t inputs_checksum; /* inputs_checksum of the inputs */
 } run_watch;
 
+enum { RUN_VIOLATION_BYTES = 192 };
+
 typedef struct run_outcome {
-  char violation[128]; /* what the variant did that it may not, in words; "": nothing */
+  char violation[RUN_VIOLATION_BYTES]; /* what the variant did that it may not, in words; "": nothing */
+  bool ran; /* false: it was not called, since no workspace can be what it asks for */
   double seconds;
   size_t workspace_touched_bytes; /* of a fresh workspace */
-  heap_calls heap;
+  heap_calls heap;                /* where side effects are looked for */
 } run_outcome;
 
-/* Poisons outputs and workspace, runs the variant once, and looks whether inputs, the surroundings of all buffers
- * and the floating-point mode are as they were. What the outputs hold is for others to judge. False, with the
- * reason in words, when memory cannot be had. */
+/* Poisons outputs and workspace, runs the variant once, and looks whether inputs, the surroundings of all buffers, the
+ * problem, the floating-point mode of all threads and their number are as they were, which they are made again. What the
+ * outputs hold is for others to judge. False, with the reason in words, when memory cannot be had. */
 bool runner_run(const run_setup *setup, inputs *inputs, const run_watch *watch, run_outcome *outcome,
                 char *why, size_t why_size);
 
@@ -78,7 +89,7 @@ typedef struct run_batch {
   /* Filled by runner_time. */
   int64_t changed_row; /* (b * H + h) * Tq + i of that query; -1: none sees a key, nothing changes */
   run_change changes[3];
-  char violation[64]; /* what the variant did that it may not, in words; "": nothing */
+  char violation[RUN_VIOLATION_BYTES]; /* what the variant did that it may not, in words; "": nothing */
 } run_batch;
 
 typedef struct run_elapsed {

@@ -110,10 +110,11 @@ static const char *unsupported(const attn_call *call) {
   return original_of(call)->unsupported(&problem);
 }
 
+/* Asked before each run, so that the environment does not change in one. */
 static size_t workspace_size(const attn_call *call) {
   const v1_problem problem = problem_of(call->problem);
   hold_to(call->isa);
-  return original_of(call)->workspace_size(&problem, call->threads);
+  return original_of(call)->workspace_size ? original_of(call)->workspace_size(&problem, call->threads) : 0;
 }
 
 static void run(const attn_call *call) {
@@ -144,7 +145,7 @@ static attn_variant adapt(const v1_variant *original) {
       .workspace_exponent = original->workspace_exponent,
       .showcase = showcase_of(original->name),
       .unsupported = original->unsupported ? unsupported : NULL,
-      .workspace_size = original->workspace_size ? workspace_size : NULL,
+      .workspace_size = workspace_size,
       .run = original->run ? run : NULL,
   };
 }

@@ -34,24 +34,17 @@ __attribute__((format(printf, 2, 3))) static bool fail(check *t, const char *for
 
 /* ---- Runs ---- */
 
-static void note_calls(check *t, const heap_calls *calls) {
-  if (calls->count > 0)
-    fail(t, "calls for memory inside run: %s first, %zu call%s", calls->first, calls->count,
-         calls->count == 1 ? "" : "s");
-}
-
 /* False where memory is short or the variant did what it may not. Workspaces as in run_watch. */
 static bool run_on(check *t, inputs *in, uint64_t checksum, int threads, int workspace) {
   const run_watch watch = {.workspace = workspace,
                            .workspace_in_front = t->property == PROPERTY_EDGES,
-                           .heap = t->property == PROPERTY_HEAP,
+                           .side_effects = t->property == PROPERTY_SIDE_EFFECTS,
                            .inputs_checksum = checksum};
   run_setup setup = t->setup;
   run_outcome outcome;
   setup.threads = threads;
   t->had_memory = runner_run(&setup, in, &watch, &outcome, t->why, t->why_size);
   if (!t->had_memory) return false;
-  note_calls(t, &outcome.heap);
   return !outcome.violation[0] || fail(t, "%s", outcome.violation);
 }
 
@@ -184,10 +177,11 @@ static void hold_threads(check *t) {
   }
 }
 
-static void hold_heap(check *t) {
-  if (!heap_calls_are_seen()) return;
+static void hold_side_effects(check *t) {
   t->compared++;
-  run_original(t, t->setup.threads, RUN_POISONED);
+  /* With one thread it is seen who does not ask how many there are. */
+  if (run_original(t, t->setup.threads, RUN_POISONED) && t->setup.threads > 1)
+    run_original(t, 1, RUN_POISONED);
 }
 
 static row_place row_of(const check *t, int64_t r) {
@@ -399,7 +393,7 @@ static const struct {
     [PROPERTY_REPEAT] = {"same bits again", hold_repeat},
     [PROPERTY_WORKSPACE] = {"any workspace", hold_workspace},
     [PROPERTY_THREADS] = {"any number of threads", hold_threads},
-    [PROPERTY_HEAP] = {"no memory of its own", hold_heap},
+    [PROPERTY_SIDE_EFFECTS] = {"no side effects", hold_side_effects},
     [PROPERTY_EDGES] = {"guard pages in front", hold_edges},
     [PROPERTY_ONES] = {"weights sum to one", hold_ones},
     [PROPERTY_BETWEEN] = {"between smallest and largest value", hold_between},

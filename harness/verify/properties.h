@@ -9,10 +9,10 @@
 /* Bits where the two results must be the same bits; bound where each may be off by its own error bound, in the
  * probabilistic form. */
 typedef enum property {
-  PROPERTY_REPEAT,    /* bits: a second run */
-  PROPERTY_WORKSPACE, /* bits: whatever the workspace holds */
-  PROPERTY_THREADS,   /* bits: any number of threads */
-  PROPERTY_HEAP,      /* no call for memory inside run */
+  PROPERTY_REPEAT,       /* bits: a second run */
+  PROPERTY_WORKSPACE,    /* bits: whatever the workspace holds */
+  PROPERTY_THREADS,      /* bits: any number of threads */
+  PROPERTY_SIDE_EFFECTS, /* no call for memory inside run, no thread too many, nothing changed of the process */
   PROPERTY_EDGES, /* bound: buffers that begin where a guard page ends, instead of ending where one begins */
   PROPERTY_ONES,  /* bound: the weights of a row sum to one, seen with values of one and in the weights */
   PROPERTY_BETWEEN, /* bound: outputs lie between the smallest and the largest visible value */

@@ -61,13 +61,20 @@ static run_setup setup_of(const variant_verdicts *to, const case_run *at, int th
       .variant = to->variant, .origin = to->origin, .isa = at->isa, .threads = threads, .problem = at->name};
 }
 
+/* Of memory for the workspace: the others may need less. */
+static bool count_shortage(variant_verdicts *to) {
+  count_skip(to, "asks for more workspace than there is memory");
+  return true;
+}
+
 /* Runs again with another number of threads, which must give the same bits. */
 static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_t bits, char *why,
                         size_t why_size) {
   if (threads == at->threads) return true;
   verdict result;
   const run_setup setup = setup_of(to, at, threads);
-  if (!verify_run_against(&setup, at->inputs, at->expected, &result, why, why_size)) return false;
+  if (!verify_run_against(&setup, at->inputs, at->expected, false, &result, why, why_size))
+    return count_shortage(to);
   char problem[128];
   snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
            threads == 1 ? "" : "s", at->threads);
@@ -81,7 +88,8 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
 static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_t why_size) {
   property_verdict verdict;
   const run_setup setup = setup_of(to, at, at->threads);
-  if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size)) return false;
+  if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size))
+    return count_shortage(to);
   to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
   if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
   return true;
@@ -92,7 +100,8 @@ static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, c
   verdict result;
   const run_setup setup = setup_of(to, at, at->threads);
   const int64_t failed = to->failed;
-  if (!verify_run_against(&setup, at->inputs, at->expected, &result, why, why_size)) return false;
+  if (!verify_run_against(&setup, at->inputs, at->expected, to->cases == 0, &result, why, why_size))
+    return count_shortage(to);
   to->cases++;
   to->rows += result.rows_checked;
   to->rows_total += result.rows_total;

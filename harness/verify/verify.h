@@ -19,9 +19,10 @@ void verify_outputs(const inputs *inputs, int64_t max_rows, verdict *verdict);
 bool verify_run(const run_setup *setup, inputs *inputs, int64_t max_rows, verdict *verdict, char *why,
                 size_t why_size);
 
-/* The same with rows that are solved already. */
-bool verify_run_against(const run_setup *setup, inputs *inputs, const expected *known, verdict *verdict,
-                        char *why, size_t why_size);
+/* The same with rows that are solved already. first: it is the variant's first run, which is looked at for side effects
+ * too: some are there once. */
+bool verify_run_against(const run_setup *setup, inputs *inputs, const expected *known, bool first,
+                        verdict *verdict, char *why, size_t why_size);
 
 /* Holds what the last run of a batch wrote to the reference: every element is written, if inputs_poison_outputs came
  * before the batch, and a row that sees what the batch changed, and another, are right. False when memory is short. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "measure/bench.h"
@@ -87,9 +88,15 @@ static size_t ask_for_a_mebibyte(const attn_call *call) {
   return (size_t)1 << 20;
 }
 
+/* More than is left, and not more than there is. */
 static size_t ask_for_too_much(const attn_call *call) {
   (void)call;
-  return SIZE_MAX / 4;
+  return (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static size_t ask_for_the_absurd(const attn_call *call) {
+  (void)call;
+  return (size_t)-8;
 }
 
 static void run_touching_a_tenth(const attn_call *call) {
@@ -116,6 +123,7 @@ VARIANT(slow, run_slow, .unsupported = NULL);
 VARIANT(wrong, run_wrong, .unsupported = NULL);
 VARIANT(refusing, run_right, .unsupported = refuse_all);
 VARIANT(greedy, run_right, .workspace_size = ask_for_too_much);
+VARIANT(absurd, run_right, .workspace_size = ask_for_the_absurd);
 VARIANT(allocating, run_allocating, .unsupported = NULL);
 VARIANT(touching, run_touching_a_tenth, .workspace_size = ask_for_a_mebibyte);
 
@@ -240,6 +248,18 @@ static void a_point_over_the_memory_is_skipped(void **state) {
   assert_int_equal(report.results[0].state, RESULT_SKIPPED);
   assert_non_null(strstr(report.results[0].reason, "of memory"));
   assert_int_equal(seen.runs, 0);
+  report_destroy(&report);
+}
+
+static void a_workspace_without_sense_is_a_failure_of_its_variant(void **state) {
+  (void)state;
+  bench_point points[2];
+  report report;
+  add_points(points, add_points(points, 0, &absurd, 1), &right, 1);
+  run(points, 2, quick, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_FAILED);
+  assert_non_null(strstr(report.results[0].reason, "asks for 18446744073709551608 bytes (-8) of workspace"));
+  assert_int_equal(report.results[1].state, RESULT_MEASURED);
   report_destroy(&report);
 }
 
@@ -502,6 +522,7 @@ int main(void) {
       cmocka_unit_test(a_point_over_the_limit_is_skipped_with_its_predicted_cost),
       cmocka_unit_test(a_first_point_over_the_limit_is_never_run),
       cmocka_unit_test(a_point_over_the_memory_is_skipped),
+      cmocka_unit_test(a_workspace_without_sense_is_a_failure_of_its_variant),
       cmocka_unit_test(an_unsupported_point_is_skipped_in_the_variants_words),
       cmocka_unit_test(a_wrong_kernel_is_recorded_and_not_timed),
       cmocka_unit_test(what_is_timed_is_verified),

@@ -24,7 +24,7 @@ static heap_calls calls_of(const char *name, int threads) {
   if (!variant) fail_msg("the plugin has no variant '%s'", name);
   const run_setup setup = {.variant = variant, .threads = threads};
   const run_watch watch = {
-      .workspace = RUN_POISONED, .heap = true, .inputs_checksum = inputs_checksum(&small)};
+      .workspace = RUN_POISONED, .side_effects = true, .inputs_checksum = inputs_checksum(&small)};
   run_outcome outcome;
   char why[256];
   if (!runner_run(&setup, &small, &watch, &outcome, why, sizeof why)) fail_msg("%s: %s", name, why);

@@ -28,7 +28,7 @@ static double error_share(const attn_variant *variant, inputs *in, const expecte
     char why[256];
     verdict verdict;
     const run_setup setup = {.variant = variant, .isa = *isa, .threads = 2};
-    const bool ran = verify_run_against(&setup, in, known, &verdict, why, sizeof why);
+    const bool ran = verify_run_against(&setup, in, known, false, &verdict, why, sizeof why);
     if (!ran) fail_msg("%s", why);
     if (!verdict.passed) fail_msg("%s with %s: %s", variant->name, *isa, verdict.problem);
     largest = fmax(largest, verdict.bound_share);
