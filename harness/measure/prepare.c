@@ -158,7 +158,7 @@ static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
   if (result->state == RESULT_FAILED) return true;
   run_setup setup = setup_of(bench, n);
   setup.property = "measuring its memory";
-  runner_enter(&setup, &bench->points[n].workload);
+  run_enter(&setup, &bench->points[n].workload);
   const bool measured =
       !footprint_is_measured() || footprint_measure(&bench->footprints, n, &footprint, why, why_size);
   supervisor_leave();

@@ -10,11 +10,6 @@
 #include "thread_watch.h"
 #include "version1.h"
 
-void run_violate(run_outcome *outcome, const char *violation, const char *of) {
-  if (outcome->violation[0]) return;
-  snprintf(outcome->violation, sizeof outcome->violation, violation, of);
-}
-
 held held_before(void) { return (held){.mode = float_mode_now()}; }
 
 static void show_lists(held *held) {
@@ -63,7 +58,7 @@ void held_begin(held *held, const run_setup *setup, const inputs *in) {
   show_lists(held);
   note_openmp(held->openmp);
   threads_begin_run(variant_code(setup->variant));
-  runner_enter(setup, &in->workload);
+  run_enter(setup, &in->workload);
 }
 
 void held_say_left(int left, run_outcome *outcome) {
@@ -81,7 +76,8 @@ void held_end(held *held, run_outcome *outcome) {
   changed = float_mode_put_back_in_team(&held->mode, setup->threads);
   if (changed) run_violate(outcome, "leaves %s on other threads", changed);
   const int left = threads_end_run();
-  if (left > 0) supervisor_abandon("leaves a thread running"); /* that may write to what others have by then */
+  if (left > 0)
+    supervisor_abandon("leaves a thread running"); /* that may write to what others have by then */
   held_say_left(left, outcome);
   if (!is_as_shown(held)) run_violate(outcome, "changes its %s", "problem");
   free(held->lists);

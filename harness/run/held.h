@@ -4,7 +4,8 @@
 #define ATTN_HARNESS_HELD_H
 
 #include "float_mode.h"
-#include "runner.h"
+#include "problem/inputs.h"
+#include "run.h"
 
 typedef struct held {
   const run_setup *setup;
@@ -25,9 +26,6 @@ void held_end(held *held, run_outcome *outcome);
 /* Whether inputs and what surrounds the buffers are whole, which they are made again. checksum: of the inputs; workspace:
  * NULL where it is not guarded. */
 void held_check_buffers(inputs *inputs, const guarded *workspace, uint64_t checksum, run_outcome *outcome);
-
-/* The first violation is kept: it is the clearest. %s in it is replaced. */
-void run_violate(run_outcome *outcome, const char *violation, const char *of);
 
 void held_say_left(int threads, run_outcome *outcome);
 

@@ -72,24 +72,6 @@ size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *proble
   return bytes;
 }
 
-double runner_slowest_seconds(const workload *w) {
-  /* Plain loops without optimisation, under a sanitizer, on a busy machine. */
-  const double slowest_flops_per_second = 1e8;
-  return workload_flops(w) / slowest_flops_per_second;
-}
-
-void runner_enter(const run_setup *setup, const workload *w) {
-  const double start_seconds = 10, times_slower = 10;
-  supervisor_enter(
-      &(supervised_run){.variant = setup->variant->name,
-                        .problem = setup->problem,
-                        .property = setup->property,
-                        .plugin = setup->origin,
-                        .isa = setup->isa,
-                        .threads = setup->threads,
-                        .limit_seconds = start_seconds + times_slower * runner_slowest_seconds(w)});
-}
-
 bool runner_workspace_is_sensible(size_t bytes, const attn_problem *p, char *why, size_t why_size) {
   const double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   const double scores = RUN_SCORE_BYTES * (double)p->batch * (double)p->query_heads *

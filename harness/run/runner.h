@@ -3,28 +3,12 @@
 #ifndef ATTN_HARNESS_RUNNER_H
 #define ATTN_HARNESS_RUNNER_H
 
-#include "heap_calls.h"
 #include "problem/inputs.h"
-
-/* How a variant is run. */
-typedef struct run_setup {
-  const attn_variant *variant;
-  const char *origin; /* the plugin that it came from, NULL: our own */
-  const char *isa;    /* the instruction set to hold it to; NULL: the fastest */
-  int threads;
-  const char *problem;  /* in words, for the report of a crash; NULL: none is given */
-  const char *property; /* that it is held to, in words, or NULL */
-} run_setup;
+#include "run.h"
 
 /* NULL when the variant solves this sound problem, else the reason in words: another function, features or
  * element types than it supports, or what the variant itself says. */
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem);
-
-/* Tells the supervisor what runs from here to supervisor_leave; for who calls the variant without the functions below. */
-void runner_enter(const run_setup *setup, const workload *workload);
-
-/* Seconds that not even plain loops take for it. */
-double runner_slowest_seconds(const workload *workload);
 
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem);
 
@@ -44,19 +28,9 @@ typedef struct run_watch {
   /* Look for calls for memory, for threads beyond those that it is given, and for what it does to the process; the
    * variant may be run twice for it. */
   bool side_effects;
-  bool first; /* it is the variant's first run: libraries behind it may set themselves up */
+  bool first;               /* it is the variant's first run: libraries behind it may set themselves up */
   uint64_t inputs_checksum; /* inputs_checksum of the inputs */
 } run_watch;
-
-enum { RUN_VIOLATION_BYTES = 192 };
-
-typedef struct run_outcome {
-  char violation[RUN_VIOLATION_BYTES]; /* what the variant did that it may not, in words; "": nothing */
-  bool ran; /* false: it was not called, since no workspace can be what it asks for */
-  double seconds;
-  size_t workspace_touched_bytes; /* of a fresh workspace */
-  heap_calls heap;                /* where side effects are looked for */
-} run_outcome;
 
 /* Poisons outputs and workspace, runs the variant once, and looks whether inputs, the surroundings of all buffers, the
  * problem, the floating-point mode of all threads and their number are as they were, which they are made again. What the

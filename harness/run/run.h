@@ -1,0 +1,37 @@
+/* One run of a variant: how it is made, and what came of it. */
+#ifndef ATTN_HARNESS_RUN_H
+#define ATTN_HARNESS_RUN_H
+
+#include "heap_calls.h"
+#include "problem/workload.h"
+
+/* How a variant is run. */
+typedef struct run_setup {
+  const attn_variant *variant;
+  const char *origin; /* the plugin that it came from, NULL: our own */
+  const char *isa;    /* the instruction set to hold it to; NULL: the fastest */
+  int threads;
+  const char *problem;  /* in words, for the report of a crash; NULL: none is given */
+  const char *property; /* that it is held to, in words, or NULL */
+} run_setup;
+
+enum { RUN_VIOLATION_BYTES = 192 };
+
+typedef struct run_outcome {
+  char violation[RUN_VIOLATION_BYTES]; /* what the variant did that it may not, in words; "": nothing */
+  bool ran; /* false: it was not called, since no workspace can be what it asks for */
+  double seconds;
+  size_t workspace_touched_bytes; /* of a fresh workspace */
+  heap_calls heap;                /* where side effects are looked for */
+} run_outcome;
+
+/* The first violation is kept: it is the clearest. %s in it is replaced. */
+void run_violate(run_outcome *outcome, const char *violation, const char *of);
+
+/* Seconds that not even plain loops take for it. */
+double run_slowest_seconds(const workload *workload);
+
+/* Tells the supervisor what runs from here to supervisor_leave. */
+void run_enter(const run_setup *setup, const workload *workload);
+
+#endif
