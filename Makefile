@@ -54,12 +54,13 @@ sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 HARNESS_SOURCES := $(call sources,harness)
 REFERENCE_SOURCES := $(call sources,reference)
 VARIANT_SOURCES := $(call sources,variants)
-TEST_PLUGIN_SOURCES := $(call sources,tests/plugins)
+ADVERSARY_SOURCES := $(call sources,tests/adversary)
+TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy is a matter of the numbers, which are the same.
 UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,mutants rooms readme_example) tests/variants/test_accuracy.c
-TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES),$(call sources,tests))
+TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
   VARIANT_SOURCES := $(filter-out variants/blas.c,$(VARIANT_SOURCES))
@@ -90,7 +91,8 @@ RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 # A test may look into any room, so it is linked with everything but main.c.
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
-TEST_PLUGINS := $(patsubst %.c,$(BUILD)/%.so,$(TEST_PLUGIN_SOURCES))
+TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
+ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
@@ -138,7 +140,7 @@ $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
-$(BUILD)/tests/plugins/%.tidy: FILE_FLAGS = -Ivariants
+$(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
 
 SHOW = $(if $(V),,@echo "  making $@";)
 LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
@@ -148,7 +150,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all help test test-full verify bench plots kernels peers gate gate-baseline gate-selftest mutants \
-  sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
+  adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
   needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
@@ -203,6 +205,9 @@ gate-selftest: ## false alarms, power and cost of the gate, short; FULL=1: 30 an
 
 mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
 	+@scripts/mutants.sh $(BUILD) $(ARGS)
+
+adversary: all $(ADVERSARIES) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
+	@scripts/adversary.sh $(BUILD) $(if $(FULL),--full) $(if $(TABLE),--readme) $(ARGS)
 
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
 	@scripts/sanitize.sh
@@ -283,9 +288,14 @@ $(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
 $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcmocka $(LIBS) $(QUADMATH)
 
-$(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(BUILD)/flags
+# The kernels of tests/adversary run on everything, so they are not to take long.
+PLUGIN_FLAGS := -O1
+$(BUILD)/tests/adversary/%.so: PLUGIN_FLAGS = -O2
+$(BUILD)/tests/adversary/fast_math.so: PLUGIN_FLAGS = -Ofast -nostartfiles
+$(BUILD)/tests/adversary/flushes_when_loaded.so: tests/adversary/fast_math.c
+$(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(wildcard tests/adversary/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(SHOW) $(CC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
+	$(SHOW) $(CC) $(ALL_FLAGS) $(PLUGIN_FLAGS) $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
 
 $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)

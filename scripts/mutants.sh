@@ -16,6 +16,7 @@
 # Status: 0 every fault is caught, 1 one survived or could not be planted.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
 build= check= readme= wanted=
 for argument; do
@@ -152,23 +153,6 @@ plant() { # name
     rm -f "$work/$name.a" "$work/$name.b"
     if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
   fi
-}
-
-# What the words of a failure say about which check it was.
-check_of() { # words
-  case $1 in
-  *crashed*SIGSEGV* | *crashed*SIGBUS*) echo "guard page" ;;
-  *crashed*) echo "crash" ;;
-  *'times the '*' bound'*) echo "error bound" ;;
-  *'no error of this kind is allowed'*) echo "error bound: NaN and infinity" ;;
-  *'are not written'*) echo "poisoned output" ;;
-  *'lie between its rows'*) echo "gaps between rows" ;;
-  *'writes beyond'*) echo "canary: ${1#*writes beyond }" ;;
-  *'changes its inputs'*) echo "checksum of the inputs" ;;
-  *'gives other bits'*) echo "bits under other threads" ;;
-  leaves*) echo "mode of the arithmetic" ;;
-  *) echo "$1" ;;
-  esac
 }
 
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is

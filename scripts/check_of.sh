@@ -1,0 +1,18 @@
+# Read by mutants.sh and adversary.sh.
+
+# What the words of a failure say about which check it was.
+check_of() { # words
+  case $1 in
+  *crashed*SIGSEGV* | *crashed*SIGBUS*) echo "guard page" ;;
+  *crashed*) echo "crash" ;;
+  *'times the '*' bound'*) echo "error bound" ;;
+  *'no error of this kind is allowed'*) echo "error bound: NaN and infinity" ;;
+  *'are not written'*) echo "poisoned output" ;;
+  *'lie between its rows'*) echo "gaps between rows" ;;
+  *'writes beyond'*) echo "canary: ${1#*writes beyond }" ;;
+  *'changes its inputs'*) echo "checksum of the inputs" ;;
+  *'gives other bits'*) echo "bits under other threads" ;;
+  leaves*) echo "mode of the arithmetic" ;;
+  *) echo "$1" ;;
+  esac
+}
