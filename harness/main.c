@@ -17,6 +17,7 @@
 #include "gate/gate.h"
 #include "run/instructions.h"
 #include "base/interrupt.h"
+#include "base/replace.h"
 #include "machine/machine.h"
 #include "options.h"
 #include "run/plugins.h"
@@ -111,7 +112,7 @@ static bool make_folder(const char *folder, char *why, size_t why_size) {
 }
 
 static bool check_file_folder(const char *file, char *why, size_t why_size) {
-  char *path = strdup(file);
+  char *path = replace_target(file); /* where a link points to: there it is written */
   bool sound = path && access(dirname(path), W_OK | X_OK) == 0;
   if (!sound)
     snprintf(why, why_size, "--benchmark_out %s: %s; give a file in a folder that can be written", file,

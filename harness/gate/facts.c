@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/replace.h"
 #include "gate.h"
 #include "run/instructions.h"
 #include "measure/sweep.h"
@@ -227,12 +228,14 @@ json_t *gate_facts_read(const char *path, char *why, size_t why_size) {
 }
 
 bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t why_size) {
-  char beside[4096];
-  snprintf(beside, sizeof beside, "%s.new", path);
-  if (json_dump_file(facts, beside, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0 &&
-      rename(beside, path) == 0)
-    return true;
-  snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
-  remove(beside);
-  return false;
+  char beside[4096] = "", *target = replace_target(path);
+  if (target) snprintf(beside, sizeof beside, "%s.new", target);
+  const bool written =
+      target &&
+      json_dump_file(facts, beside, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0 &&
+      rename(beside, target) == 0;
+  if (!written) snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
+  if (!written) remove(beside);
+  free(target);
+  return written;
 }

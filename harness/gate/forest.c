@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/replace.h"
 #include "gate.h"
 
 enum { PATH_BYTES = 4096 };
@@ -26,7 +27,7 @@ static bool write_rows(const gate_times *times, const char *path) {
             gate_percent(b->change.low), gate_percent(b->change.high), colour, b->confirmation_count ? 7 : 6,
             b->name);
   }
-  if (file && fclose(file) == 0 && rename(beside, path) == 0) return true;
+  if (file && fclose(file) == 0 && replace_rename(beside, path) == 0) return true;
   unlink(beside);
   return false;
 }
@@ -70,7 +71,7 @@ static bool draw(const gate_options *options, const char *settings, const char *
   const int status = child_run(argv, NULL, &said, why, why_size);
   if (status > 0) snprintf(why, why_size, "gnuplot ended with status %d: %s", status, child_last_line(said));
   free(said);
-  if (status == 0 && rename(beside, path) == 0) return true;
+  if (status == 0 && replace_rename(beside, path) == 0) return true;
   if (status == 0) snprintf(why, why_size, "%s cannot be written", path);
   unlink(beside);
   return false;

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "plots.h"
 #include "format.h"
 
@@ -410,7 +411,7 @@ static bool draw_format(const plotter *plotter, const picture *picture, const ch
   if (!write_settings(picture, settings, plotter->scripts, data, drawn, format))
     return fail(plotter, "cannot write", settings);
   if (!run_gnuplot(plotter, common, settings, script)) return false;
-  return rename(drawn, place) == 0 || fail(plotter, "cannot write", place);
+  return replace_rename(drawn, place) == 0 || fail(plotter, "cannot write", place);
 }
 
 /* A picture of which nothing was measured, such as errors where no reference was run, is not drawn. */

@@ -1,5 +1,5 @@
 /* Reports into files: written beside, forced to the disk, then renamed, so that a reader finds the old
- * file or the whole new one, whatever happens in between. */
+ * file or the whole new one, whatever happens in between. A link stays one: what it points to is replaced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/replace.h"
 #include "report.h"
 
 static bool fail(char *why, size_t why_size, const char *path, int error) {
@@ -15,9 +16,9 @@ static bool fail(char *why, size_t why_size, const char *path, int error) {
   return false;
 }
 
-/* Closes the file in any case. errno says why it is false. */
-static bool write_and_close(const report *report, const report_options *options, const char *format,
-                            FILE *file) {
+/* errno says why it is false. */
+static bool write_report(const report *report, const report_options *options, const char *format,
+                         FILE *file) {
   errno = 0;
   bool good = true;
   if (strcmp(format, "json") == 0)
@@ -31,7 +32,15 @@ static bool write_and_close(const report *report, const report_options *options,
   good = good && fflush(file) == 0 && !ferror(file);
   /* A pipe or a terminal has nothing to force to the disk. */
   good = good && (fsync(fileno(file)) == 0 || errno == EINVAL || errno == ENOTSUP || errno == EROFS);
-  int error = errno ? errno : EIO;
+  if (!good && !errno) errno = EIO;
+  return good;
+}
+
+/* Closes the file in any case. */
+static bool write_and_close(const report *report, const report_options *options, const char *format,
+                            FILE *file) {
+  const bool good = write_report(report, options, format, file);
+  int error = errno;
   if (fclose(file) != 0 && good) return false;
   errno = error;
   return good;
@@ -51,26 +60,38 @@ static void force_folder(const char *path) {
   free(folder);
 }
 
+/* False with errno. */
 static bool write_beside(const report *report, const report_options *options, const char *format,
-                         const char *path, char *beside, char *why, size_t why_size) {
+                         const char *target, char *beside) {
   int descriptor = mkstemp(beside);
-  if (descriptor < 0) return fail(why, why_size, path, errno);
+  if (descriptor < 0) return false;
   mode_t mask = umask(0);
   umask(mask);
   FILE *file = fchmod(descriptor, 0666 & ~mask) == 0 ? fdopen(descriptor, "w") : NULL;
-  if (!file) {
-    int error = errno;
-    close(descriptor);
+  const bool good = file && write_and_close(report, options, format, file) && rename(beside, target) == 0;
+  const int error = errno;
+  if (!file) close(descriptor);
+  if (good)
+    force_folder(target);
+  else
     unlink(beside);
-    return fail(why, why_size, path, error);
-  }
-  if (!write_and_close(report, options, format, file) || rename(beside, path) != 0) {
-    int error = errno;
-    unlink(beside);
-    return fail(why, why_size, path, error);
-  }
-  force_folder(path);
-  return true;
+  errno = error;
+  return good;
+}
+
+static bool replace(const report *report, const report_options *options, const char *format,
+                    const char *path) {
+  static const char suffix[] = ".XXXXXX";
+  char *target = replace_target(path);
+  const size_t size = target ? strlen(target) + sizeof suffix : 0;
+  char *beside = target ? malloc(size) : NULL;
+  if (beside) snprintf(beside, size, "%s%s", target, suffix);
+  const bool good = beside && write_beside(report, options, format, target, beside);
+  const int error = errno;
+  free(beside);
+  free(target);
+  errno = error;
+  return good;
 }
 
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
@@ -81,20 +102,21 @@ bool report_write(const report *report, const report_options *options, const cha
     return false;
   }
   struct stat status;
-  if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-    /* A device or a pipe is written to, never replaced. */
-    FILE *file = S_ISDIR(status.st_mode) ? NULL : fopen(path, "w");
-    if (!file) return fail(why, why_size, path, S_ISDIR(status.st_mode) ? EISDIR : errno);
-    return write_and_close(report, options, format, file) || fail(why, why_size, path, errno);
+  bool good;
+  if (stat(path, &status) != 0) {
+    good = replace(report, options, format, path);
+  } else if (S_ISDIR(status.st_mode)) {
+    good = false;
+    errno = EISDIR;
+  } else if (replace_standard_stream(path)) {
+    good = write_report(report, options, format, replace_standard_stream(path));
+  } else if (S_ISREG(status.st_mode)) {
+    good = replace(report, options, format, path);
+  } else { /* a device or a pipe is written to, never replaced */
+    FILE *file = fopen(path, "w");
+    good = file && write_and_close(report, options, format, file);
   }
-  static const char suffix[] = ".XXXXXX";
-  const size_t size = strlen(path) + sizeof suffix;
-  char *beside = malloc(size);
-  if (!beside) return fail(why, why_size, path, ENOMEM);
-  snprintf(beside, size, "%s%s", path, suffix);
-  bool good = write_beside(report, options, format, path, beside, why, why_size);
-  free(beside);
-  return good;
+  return good || fail(why, why_size, path, errno);
 }
 
 void report_destroy(report *report) {

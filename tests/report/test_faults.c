@@ -170,6 +170,47 @@ static void files_that_cannot_be_read_are_said_and_kept(void **state) {
   }
 }
 
+/* A link, a link to a link that lies elsewhere, and one that points to nothing yet; with what was there kept whole. */
+static void a_link_stays_one_and_what_it_points_to_is_replaced(void **state) {
+  const fixture *fixture = *state;
+  static const char *const commands[] = {PROGRAM " bench --variant fused --lengths 16 --benchmark_dry_run"
+                                                 " --quiet --benchmark_out=link",
+                                         BENCH};
+  char file[80];
+  snprintf(file, sizeof file, "%s/elsewhere/kept.json", fixture->folder);
+  assert_int_equal(run("mkdir elsewhere && ln -s ../elsewhere/middle results/results.json && "
+                       "ln -s results/results.json link && ln -s kept.json elsewhere/middle"),
+                   0);
+  for (size_t n = 0; n < sizeof commands / sizeof *commands; n++) {
+    for (int there = 0; there < 2; there++) {
+      if (there) write_report(file, 77, 1024);
+      assert_int_equal(run(commands[n]), 0);
+      assert_int_equal(seed_of(file), 1);
+      assert_int_equal(run("test -L link && test -L results/results.json && test -L elsewhere/middle"), 0);
+      assert_int_equal(
+          run("test \"$(ls -A elsewhere)\" = \"$(printf 'kept.json\\nmiddle')\" && rm elsewhere/kept.json"),
+          0);
+    }
+  }
+  assert_int_equal(run("rm -r elsewhere; " PROGRAM " bench --benchmark_dry_run --benchmark_out=link"), 2);
+  assert_says("--benchmark_out link: No such file or directory");
+  assert_int_equal(run("ln -s b a; ln -s a b; " PROGRAM " bench --benchmark_dry_run --benchmark_out=a"), 2);
+  assert_says("--benchmark_out a: Too many levels of symbolic links");
+}
+
+/* Not replaced beneath the shell that gave it, nor begun anew. */
+static void a_file_that_the_standard_output_goes_to_is_written_to(void **state) {
+  (void)state;
+  assert_int_equal(run("(echo first; " PROGRAM
+                       " bench --variant fused --lengths 16 --benchmark_dry_run --quiet"
+                       " --benchmark_format=csv --benchmark_out=/dev/stdout; echo last) >said"),
+                   0);
+  assert_int_equal(
+      run("head -n 1 said | grep -qx first && tail -n 1 said | grep -qx last && grep -q '\"context\"' said "
+          "&& grep -q ^name,iterations said && test -L /dev/stdout"),
+      0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_writer_that_is_killed_leaves_the_old_file_or_the_new, set_up,
@@ -180,6 +221,9 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_folder_that_is_removed_meanwhile_is_made_again, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_that_becomes_a_file_is_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_said_and_kept, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_link_stays_one_and_what_it_points_to_is_replaced, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_file_that_the_standard_output_goes_to_is_written_to, set_up,
+                                      tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

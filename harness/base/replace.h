@@ -1,0 +1,18 @@
+/* Files that are replaced whole: written beside, then renamed, so that a reader finds the old one or the new one. */
+#ifndef ATTN_HARNESS_REPLACE_H
+#define ATTN_HARNESS_REPLACE_H
+
+#include <stdio.h>
+
+/* Where the file lies that this path leads to through symbolic links, the last of which may point to nothing yet: a
+ * rename onto the link itself would end the link. For the caller to free; NULL with errno. */
+char *replace_target(const char *path);
+
+/* Renames a file onto what the path leads to. 0, or -1 with errno, as rename(2), which does not cross disks. */
+int replace_rename(const char *beside, const char *path);
+
+/* The stream that the program already writes to this file, which must not be replaced or emptied beneath it:
+ * /dev/stdout where the standard output goes to a file. NULL: there is none. */
+FILE *replace_standard_stream(const char *path);
+
+#endif
