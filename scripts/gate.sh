@@ -46,7 +46,7 @@ find_base() {
   done
 }
 
-# Sets why_no_base when there is no base to build.
+# Sets why_no_base when there is no base to build. All paths that make sees are relative: their folder may have spaces.
 build_base() { # commit
   local source=$folder/base/source
   if [ "$(cat "$folder/base/commit" 2>/dev/null)" != "$1" ]; then
@@ -57,8 +57,8 @@ build_base() { # commit
   fi
   if [ ! -f "$source/variants/attention.h" ]; then
     why_no_base="the base is older than variants/attention.h"
-  elif ! make --no-print-directory "$jobs" -C "$source" -f "$PWD/Makefile" BUILD="$(realpath "$folder/base")/build" \
-    relinks >"$folder/base.log" 2>&1; then
+  elif ! make --no-print-directory "$jobs" -C "$source" -f "$PWD/Makefile" BUILD=../build relinks \
+    >"$folder/base.log" 2>&1; then
     why_no_base="the base does not build with the head's Makefile ($folder/base.log)"
   fi
 }
@@ -80,7 +80,10 @@ count_both() {
     fi
   fi
   count_facts "$build" "$head_facts" || exit 2
-  if [ -n "$base_process" ] && ! wait "$base_process"; then base_facts=; fi
+  if [ -n "$base_process" ] && ! wait "$base_process"; then
+    base_facts=
+    rm -f "$file"
+  fi
 }
 
 mkdir -p "$folder" || exit 2

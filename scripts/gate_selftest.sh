@@ -45,63 +45,57 @@ float attn_planted(const float *values, int count) {
 PLANTED
 }
 
-# Runs the real kernel, then waits for PERCENT of the time that it took. CLOCK sees what the gate sees: processor
+# Puts a function planted_run, whose text comes from the standard input, in the place of a variant's run, which it calls.
+plant_run() { # file
+  local text
+  text=$(cat)
+  awk -v text="$text" '/^const attn_variant / { print text } { sub(/\.run = run,/, ".run = planted_run,"); print }' \
+    "$1" >"$1.new" && mv "$1.new" "$1"
+  grep -q '\.run = planted_run,' "$1" && grep -q '^static void planted_run' "$1" || fail "$1 has no run to plant in"
+}
+
+# Runs the real kernel, then waits for PERCENT of the time that it took. The clock sees what the gate sees: processor
 # time for one thread.
 plant_slowdown() { # source folder, percent
-  sed -i 's/\battn_fused\b/attn_fused_itself/' "$1/variants/fused.c"
-  cat >"$1/variants/planted.c" <<PLANTED
-#define _GNU_SOURCE
+  plant_run "$1/variants/fused.c" <<PLANTED
 #include <time.h>
-#include "attention.h"
-extern const attn_variant attn_fused_itself;
-static double seconds(void) {
+static double planted_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
-  const double start = seconds();
-  attn_fused_itself.run(problem, tensors, workspace, threads);
-  const double end = seconds(), wait = (end - start) * $2 / 100;
-  while (seconds() - end < wait) continue;
+static void planted_run(const attn_call *call) {
+  const double start = planted_seconds();
+  run(call);
+  const double end = planted_seconds(), wait = (end - start) * $2 / 100;
+  while (planted_seconds() - end < wait) continue;
 }
-static size_t size(const attn_problem *problem, int threads) { return attn_fused_itself.workspace_size(problem, threads); }
-static const char *unsupported(const attn_problem *problem) { return attn_fused_itself.unsupported(problem); }
-const attn_variant attn_fused = {"fused", "planted", ATTN_SOFTMAX, 1u << ATTN_FLOAT32, 2, 0, unsupported, size, run};
 PLANTED
 }
 
 plant_workspace() {
-  sed -i 's/return schedule_workspace_size(problem, shape(), threads);/return 65536 + schedule_workspace_size(problem, shape(), threads);/' \
+  sed -i 's/return schedule_workspace_size(call, choose);/return 65536 + schedule_workspace_size(call, choose);/' \
     "$1/variants/fused.c"
   grep -q 65536 "$1/variants/fused.c" || fail "fused.c has no line to plant 64 KiB in"
 }
 
 # Sums that are thrown away, one for each query and key.
 plant_quadratic() {
-  sed -i 's/\battn_linear\b/attn_linear_itself/' "$1/variants/linear.c"
-  cat >"$1/variants/planted.c" <<'PLANTED'
-#include "attention.h"
-extern const attn_variant attn_linear_itself;
-static void run(const attn_problem *problem, const attn_tensors *tensors, void *workspace, int threads) {
+  plant_run "$1/variants/linear.c" <<'PLANTED'
+static void planted_run(const attn_call *call) {
   volatile float sum = 0;
-  for (int64_t i = 0; i < problem->query_length; i++)
-    for (int64_t j = 0; j < problem->key_length; j++) sum += 1;
-  attn_linear_itself.run(problem, tensors, workspace, threads);
+  for (int64_t i = 0; i < call->problem->query_length; i++)
+    for (int64_t j = 0; j < call->problem->key_length; j++) sum += 1;
+  run(call);
 }
-static size_t size(const attn_problem *problem, int threads) { return attn_linear_itself.workspace_size(problem, threads); }
-static const char *unsupported(const attn_problem *problem) {
-  return attn_linear_itself.unsupported ? attn_linear_itself.unsupported(problem) : NULL;
-}
-const attn_variant attn_linear = {"linear", "planted", ATTN_LINEAR, 1u << ATTN_FLOAT32, 1, 0, unsupported, size, run};
 PLANTED
 }
 
 # ---- builds ----
 
-make_links() { # name: builds build/gate-selftest/NAME/source
-  local arm=$PWD/$folder/$1
-  make --no-print-directory "$jobs" -C "$arm/source" -f "$PWD/Makefile" BUILD="$arm/build" relinks >"$arm/log" 2>&1 ||
+make_links() { # name: builds build/gate-selftest/NAME/source; make is given no path that may have spaces
+  local arm=$folder/$1
+  make --no-print-directory "$jobs" -C "$arm/source" -f "$PWD/Makefile" BUILD=../build relinks >"$arm/log" 2>&1 ||
     fail "$1 does not build: $arm/log"
 }
 

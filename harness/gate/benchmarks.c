@@ -74,57 +74,83 @@ static bool has_word(const char *list, const char *word) {
   return false;
 }
 
+/* False where its name is too long, or there are too many. */
+static bool name_benchmark(gate_benchmark *benchmark, const attn_variant *variant, const char *problem) {
+  const size_t problem_size = sizeof benchmark->problem, name_size = sizeof benchmark->name;
+  snprintf(benchmark->variant, sizeof benchmark->variant, "%s", variant->name);
+  return snprintf(benchmark->problem, problem_size, "%s", problem) < (int)problem_size &&
+         snprintf(benchmark->name, name_size, "%s%s/%s/threads:%d",
+                  benchmark->against_itself ? "control:" : "", variant->name, problem,
+                  benchmark->threads) < (int)name_size;
+}
+
+/* What has no room is counted, so that it can be said. */
+static void append(gate_set *set, const gate_benchmark *benchmark, bool named) {
+  if (named && set->count < GATE_MAX_BENCHMARKS) {
+    set->benchmarks[set->count++] = *benchmark;
+  } else {
+    set->left_out++;
+    set->left_out_changed += !gate_is_control(benchmark);
+  }
+}
+
 static void add(gate_set *set, const attn_variant *variant, const workload *w, int threads,
                 bool against_itself, const gate_options *options) {
-  if (set->count == GATE_MAX_BENCHMARKS) return;
-  gate_benchmark *benchmark = &set->benchmarks[set->count];
   char problem[WORKLOAD_NAME_BYTES];
+  gate_benchmark benchmark = {.isa = "-",
+                              .threads = threads,
+                              .against_itself = against_itself,
+                              .identical = has_word(options->identical, variant->name)};
   workload_name(w, problem);
-  *benchmark = (gate_benchmark){.isa = "-", .threads = threads, .against_itself = against_itself};
-  snprintf(benchmark->variant, sizeof benchmark->variant, "%s", variant->name);
-  if (snprintf(benchmark->problem, sizeof benchmark->problem, "%s", problem) >=
-      (int)sizeof benchmark->problem)
-    return;
-  const int length = snprintf(benchmark->name, sizeof benchmark->name, "%s%s/%s/threads:%d",
-                              against_itself ? "control:" : "", variant->name, problem, threads);
-  if (length >= (int)sizeof benchmark->name) return;
-  if (asked_isa(options) && !against_itself && !hold_to_isa(benchmark, asked_isa(options))) return;
-  if (options->only && !against_itself && !strstr(benchmark->name, options->only)) return;
-  benchmark->identical = has_word(options->identical, variant->name);
-  set->count++;
+  bool named = name_benchmark(&benchmark, variant, problem);
+  if (named && asked_isa(options) && !against_itself) named = hold_to_isa(&benchmark, asked_isa(options));
+  if (options->only && !against_itself && !strstr(benchmark.name, options->only)) return;
+  append(set, &benchmark, named);
+}
+
+/* The benchmarks of one variant that both have; returns whether the base is held to itself in one of them. */
+static bool add_variant(gate_set *set, const attn_variant *variant, const attn_variant *before, bool itself,
+                        const gate_options *options) {
+  const int team = team_size();
+  const bool wanted = itself;
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    workload w;
+    if ((shapes[s].team && team < 2) || !workload_for(variant, &shapes[s], &w)) continue;
+    const attn_problem problem = workload_problem(&w);
+    if (runner_refusal(variant, &problem) || runner_refusal(before, &problem)) continue;
+    add(set, variant, &w, shapes[s].team ? team : 1, false, options);
+    if (itself) add(set, variant, &w, 1, true, options);
+    itself = false;
+  }
+  return wanted && !itself;
 }
 
 void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
                    const gate_options *options) {
-  const int team = team_size();
   size_t controls = 0;
-  set->count = 0;
+  memset(set, 0, sizeof *set);
+  for (size_t n = 0; n < base->count; n++)
+    set->base_only += !variant_list_find(head, base->variants[n]->name);
   if (asked_isa(options) && !has_isa(head, asked_isa(options))) return;
-  for (size_t n = 0; n < head->count; n++) {
-    const attn_variant *variant = head->variants[n], *before = variant_list_find(base, variant->name);
-    bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
-    for (size_t s = 0; before && s < sizeof shapes / sizeof *shapes; s++) {
-      workload w;
-      if ((shapes[s].team && team < 2) || !workload_for(variant, &shapes[s], &w)) continue;
-      const attn_problem problem = workload_problem(&w);
-      if (runner_refusal(variant, &problem) || runner_refusal(before, &problem)) continue;
-      add(set, variant, &w, shapes[s].team ? team : 1, false, options);
-      if (!itself) continue;
-      add(set, variant, &w, 1, true, options);
-      controls++;
-      itself = false;
+  for (int identical = 0; identical < 2; identical++)
+    for (size_t n = 0; n < head->count; n++) {
+      const attn_variant *variant = head->variants[n], *before = variant_list_find(base, variant->name);
+      if (has_word(options->identical, variant->name) != (identical != 0)) continue;
+      if (!before) {
+        set->head_only++;
+        continue;
+      }
+      const bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
+      controls += add_variant(set, variant, before, itself, options);
     }
-  }
 }
 
 void gate_set_add_isa(gate_set *set, const char *variant, const char *isa) {
   const size_t count = set->count;
-  for (size_t n = 0; n < count && set->count < GATE_MAX_BENCHMARKS; n++) {
-    const gate_benchmark *original = &set->benchmarks[n];
-    if (strcmp(original->variant, variant) != 0 || original->threads > 1 || original->against_itself)
-      continue;
-    gate_benchmark *added = &set->benchmarks[set->count];
-    *added = *original;
-    if (hold_to_isa(added, isa)) set->count++;
+  for (size_t n = 0; n < count; n++) {
+    gate_benchmark added = set->benchmarks[n];
+    if (strcmp(added.variant, variant) != 0 || added.threads > 1 || added.against_itself) continue;
+    const bool named = hold_to_isa(&added, isa);
+    append(set, &added, named);
   }
 }

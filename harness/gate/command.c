@@ -55,8 +55,11 @@ static bool compare_facts(const gate_options *options, gate_findings *findings, 
               read_facts(&base, options->base_facts, why, why_size) &&
               read_facts(&committed, options->baseline, why, why_size);
   if (good && missing) fprintf(out, "  left out     instructions were not counted: %s\n", missing);
-  if (good && !base && !committed)
-    fprintf(out, "  left out     there is no base and no committed baseline to compare with\n");
+  if (good && !base) fprintf(out, "  no base      %s\n", gate_why_no_base_facts(options));
+  if (good && !base && !committed) {
+    snprintf(why, why_size, "there is no base and no committed baseline to compare with");
+    good = false;
+  }
   if (good && !gate_compare(head, base, committed, options, findings, out)) {
     snprintf(why, why_size, "out of memory");
     good = false;
@@ -91,16 +94,34 @@ static bool write_files(const gate_findings *findings, const gate_times *times, 
   return written;
 }
 
-/* A base of another interface is one that cannot be measured, and no fault of the head's. */
-static bool find_base(const gate_options *options, char *why, size_t why_size) {
-  variant_list base = {0};
-  if (options->base_count == 0) {
-    snprintf(why, why_size, "%s", options->why_no_base);
-    return false;
+/* A base of another interface is one that cannot be measured, and no fault of the head's: *no_base then says so, and
+ * is "" else. False, with the reason in words, when the head cannot be loaded. */
+static bool compare_variants(const gate_options *options, gate_findings *findings, char *no_base,
+                             size_t no_base_size, char *why, size_t why_size) {
+  variant_list base = {0}, head = {0};
+  no_base[0] = '\0';
+  if (options->base_count == 0)
+    snprintf(no_base, no_base_size, "%s", options->why_no_base);
+  else if (!variant_list_add(&base, options->bases[0], why, why_size))
+    snprintf(no_base, no_base_size, "%s", why);
+  bool good = variant_list_add(&head, options->heads[0], why, why_size);
+  if (good && !no_base[0] && !gate_find_missing(&base, &head, options, findings)) {
+    snprintf(why, why_size, "out of memory");
+    good = false;
   }
-  const bool fits = variant_list_add(&base, options->bases[0], why, why_size);
   variant_list_destroy(&base);
-  return fits;
+  variant_list_destroy(&head);
+  return good;
+}
+
+static void say_what_is_not_timed(const gate_set *set) {
+  if (set->base_only + set->head_only == 0)
+    printf("  left out     every kernel's object code is the base's\n");
+  else
+    printf("  left out     the object code of each kernel that both have is the base's; %zu more are only in "
+           "the "
+           "base, %zu only in the head\n",
+           set->base_only, set->head_only);
 }
 
 /* False, with the reason in words, when nothing can be said. */
@@ -113,21 +134,24 @@ static bool measure(const gate_options *options, gate_findings *findings, gate_t
   if (!options->times) return true;
   printf("timing part\n");
   fflush(stdout);
-  if (find_base(options, why, why_size)) {
+  if (!options->why_no_base) {
     if (!gate_time(times, options, findings, why, why_size)) return false;
-    if (!times->measured) printf("  left out     every kernel's object code is the base's\n");
+    if (!times->measured) say_what_is_not_timed(&times->set);
     return true;
   }
+  snprintf(why, why_size, "%s", options->why_no_base);
   if (!options->facts) return false;
   printf("  no verdict on times: %s\n", why);
   return true;
 }
 
 /* What is exact and got worse has got worse, whatever else could not be measured or written. */
-static int run(const gate_options *options, gate_findings *findings, gate_times *times) {
-  char why[WHY_BYTES];
+static int run(gate_options *options, gate_findings *findings, gate_times *times) {
+  char why[WHY_BYTES], no_base[WHY_BYTES];
   if (!make_folder(options->out, why, sizeof why)) return complain(why);
-  bool good = measure(options, findings, times, why, sizeof why);
+  bool good = compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why);
+  options->why_no_base = no_base[0] ? no_base : NULL;
+  good = good && measure(options, findings, times, why, sizeof why);
   if (good && !gate_find_slower(times, options, findings)) {
     snprintf(why, sizeof why, "out of memory");
     good = false;

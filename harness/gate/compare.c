@@ -16,7 +16,8 @@ static const double instructions_allowed = 1.02, error_allowed = 2, exponent_all
 /* ---- findings ---- */
 
 const char *gate_kind_name(gate_kind kind) {
-  static const char *const names[] = {"wrong", "workspace", "instructions", "growth", "error", "time"};
+  static const char *const names[] = {"wrong",  "variants", "workspace", "instructions",
+                                      "growth", "error",    "time"};
   return names[kind];
 }
 
@@ -55,6 +56,36 @@ bool gate_find(gate_findings *findings, const gate_options *options, gate_kind k
 void gate_findings_destroy(gate_findings *findings) {
   free(findings->items);
   *findings = (gate_findings){0};
+}
+
+/* ---- variants ---- */
+
+bool gate_find_missing(const variant_list *base, const variant_list *head, const gate_options *options,
+                       gate_findings *findings) {
+  char new[160] = "";
+  for (size_t n = 0; n < head->count; n++) {
+    const size_t used = strlen(new);
+    if (!variant_list_find(base, head->variants[n]->name))
+      snprintf(new + used, sizeof new - used, "%s%s", used ? ", " : "; new there: ", head->variants[n]->name);
+  }
+  for (size_t n = 0; n < base->count; n++) {
+    const char *name = base->variants[n]->name;
+    if (variant_list_find(head, name)) continue;
+    if (!gate_find(findings, options, GATE_VARIANTS, name, name,
+                   "the base has it, the head does not: nothing of it can be compared%s", new))
+      return false;
+  }
+  return true;
+}
+
+/* What a committed baseline knows of and this build lacks may need a library that this machine lacks. */
+static void note_lacking(const json_t *head, const json_t *committed, FILE *out) {
+  const char *variant;
+  json_t *growth;
+  json_object_foreach(json_object_get(committed, "growth"), variant, growth) {
+    if (!json_object_get(json_object_get(head, "growth"), variant))
+      fprintf(out, "  variants     the committed baseline has %s, and this build does not\n", variant);
+  }
 }
 
 /* ---- one kind of fact, head against before ---- */
@@ -233,6 +264,7 @@ bool gate_compare(const json_t *head, const json_t *base, const json_t *committe
   const json_t *before = base ? base : committed;
   comparison comparison = {head, before, base ? "the base" : "the committed baseline", options, findings,
                            out,  true};
+  if (before && !base) note_lacking(head, committed, out);
   if (before) {
     const variant_verdicts sizes = compare_kind(&comparison, GATE_WORKSPACE, "workspace_bytes");
     print_verdicts(&comparison, "workspace", "sizes", &sizes);

@@ -33,7 +33,7 @@ typedef struct gate_options {
   const char *program; /* this program, which measures in processes of its own; gate_run finds it */
   const char *const *bases, *const *heads; /* the links; no base: no timing verdict */
   size_t base_count, head_count;           /* the same where there are bases */
-  const char *why_no_base;                 /* in words */
+  const char *why_no_base;                 /* in words; NULL where there is one */
   const char *base_name;                   /* as people know it, for the report and for commands */
   const char *identical;                   /* variants whose object code is the base's, separated by spaces */
   const char *const *accepted;             /* "KIND VARIANT reason" */
@@ -56,6 +56,7 @@ typedef struct gate_options {
 
 typedef enum gate_kind {
   GATE_WRONG,
+  GATE_VARIANTS, /* one of the base is missing, and with it all that was promised of it */
   GATE_WORKSPACE,
   GATE_INSTRUCTIONS,
   GATE_GROWTH,
@@ -85,6 +86,10 @@ __attribute__((format(printf, 6, 7))) bool gate_find(gate_findings *findings, co
                                                      gate_kind kind, const char *variant, const char *name,
                                                      const char *format, ...);
 void gate_findings_destroy(gate_findings *findings);
+
+/* Finds the variants of the base that the head lacks; one that has another name is lacking too. */
+bool gate_find_missing(const variant_list *base, const variant_list *head, const gate_options *options,
+                       gate_findings *findings);
 
 /* ---- facts ---- */
 
@@ -139,6 +144,8 @@ typedef struct gate_benchmark {
 typedef struct gate_set {
   gate_benchmark benchmarks[GATE_MAX_BENCHMARKS];
   size_t count;
+  size_t left_out, left_out_changed; /* for which there was no room; and of these, with other object code */
+  size_t base_only, head_only;       /* variants that have nothing to be compared with */
 } gate_set;
 
 /* What a quad takes (four samples, and one run of each side before them), and what it may take on average
@@ -153,7 +160,8 @@ static inline bool gate_is_control(const gate_benchmark *benchmark) {
   return benchmark->against_itself || benchmark->identical;
 }
 
-/* The default benchmarks of the variants that both have, and three of the base against itself. */
+/* The default benchmarks of the variants that both have, those with other object code first, and three of the base
+ * against itself. */
 void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
                    const gate_options *options);
 
@@ -225,6 +233,9 @@ const char *gate_verdict_word(const gate_benchmark *benchmark);
 /* Intervals as a picture in letters; forest.dat, forest.png and forest.svg in the folder. */
 void gate_forest_text(const gate_times *times, FILE *out);
 bool gate_forest_draw(const gate_times *times, const gate_options *options, char *why, size_t why_size);
+
+/* Why the deterministic part does not hold the head to the base, in words; NULL where it does, or is not run. */
+const char *gate_why_no_base_facts(const gate_options *options);
 
 /* The table of what got worse, and the verdict. */
 void gate_report(const gate_findings *findings, const gate_times *times, const gate_options *options,

@@ -73,6 +73,11 @@ void gate_forest_text(const gate_times *times, FILE *out) {
 
 /* ---- the table of what got worse ---- */
 
+const char *gate_why_no_base_facts(const gate_options *options) {
+  if (!options->facts || options->base_facts) return NULL;
+  return options->why_no_base ? options->why_no_base : "what the base needs could not be counted";
+}
+
 static bool counts(const gate_finding *finding) { return !finding->accepted && !finding->waived; }
 
 static void print_finding(const gate_finding *finding, const gate_options *options, FILE *out) {
@@ -85,6 +90,9 @@ static void print_finding(const gate_finding *finding, const gate_options *optio
   } else if (finding->kind == GATE_TIME) {
     fprintf(out, "               again: make gate BASE=%s ARGS='--times --benchmark %s'\n",
             options->base_name, finding->name);
+  } else if (finding->kind == GATE_VARIANTS) {
+    fprintf(out, "               meant so? \"Gate-Accept: variants %s reason\" in the commit message\n",
+            finding->variant);
   } else if (finding->kind != GATE_WRONG) {
     fprintf(out, "               again: make gate BASE=%s ARGS=--facts\n", options->base_name);
   }
@@ -129,6 +137,10 @@ static void print_times(const gate_times *times, const gate_options *options, FI
 void gate_report(const gate_findings *findings, const gate_times *times, const gate_options *options,
                  gate_status status, FILE *out) {
   if (times->measured) print_times(times, options, out);
+  if (times->set.left_out)
+    fprintf(out,
+            "  %zu benchmarks were not timed, %zu of them of kernels that changed: there is room for %d\n",
+            times->set.left_out, times->set.left_out_changed, GATE_MAX_BENCHMARKS);
   size_t worse = 0, other = 0;
   for (size_t n = 0; n < findings->count; n++) *(counts(&findings->items[n]) ? &worse : &other) += 1;
   if (findings->count) fprintf(out, "\nworse than the base\n");
@@ -145,6 +157,9 @@ void gate_report(const gate_findings *findings, const gate_times *times, const g
   else if (status == GATE_PASS)
     fprintf(out, "gate: pass%s%s\n", times->measured ? "" : " (no times)",
             worse ? " in shadow mode: the times above fail nothing yet" : "");
+  if (gate_why_no_base_facts(options) && status != GATE_UNUSABLE)
+    fprintf(out, "gate: NOT HELD TO THE BASE, only to the committed baseline: %s\n",
+            gate_why_no_base_facts(options));
   if (other) fprintf(out, "gate: %zu findings accepted or excused\n", other);
 }
 
@@ -178,7 +193,8 @@ json_t *gate_report_json(const gate_findings *findings, const gate_times *times,
   }
   for (size_t n = 0; n < times->set.count && times->measured; n++)
     json_array_append_new(benchmarks, json_benchmark(&times->set.benchmarks[n]));
-  return json_pack("{s:s, s:s, s:f, s:f, s:o, s:o}", "base", options->base_name, "verdict", words[status],
-                   "timing_seconds", times->seconds, "threshold", times->threshold, "findings", worse,
-                   "benchmarks", benchmarks);
+  return json_pack("{s:s, s:s?, s:s, s:f, s:f, s:I, s:o, s:o}", "base", options->base_name, "no_base",
+                   options->why_no_base ? options->why_no_base : gate_why_no_base_facts(options), "verdict",
+                   words[status], "timing_seconds", times->seconds, "threshold", times->threshold, "left_out",
+                   (json_int_t)times->set.left_out, "findings", worse, "benchmarks", benchmarks);
 }

@@ -257,7 +257,7 @@ static void add_excuses(gate_set *set, const gate_findings *findings) {
 static bool nothing_changed(const gate_set *set) {
   size_t controls = 0;
   for (size_t n = 0; n < set->count; n++) controls += gate_is_control(&set->benchmarks[n]);
-  return controls == set->count;
+  return controls == set->count && set->left_out_changed == 0;
 }
 
 static bool fill_set(session *session, const gate_findings *findings) {

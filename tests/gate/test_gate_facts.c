@@ -182,6 +182,120 @@ static void a_variant_is_identical_wherever_its_name_stands(void **state) {
   variant_list_destroy(&variants);
 }
 
+/* ---- variants ---- */
+
+/* A list of variants of these names, for which nothing is loaded. */
+static variant_list named(attn_variant *storage, const attn_variant **pointers, const char *const *names) {
+  variant_list list = {.variants = pointers};
+  for (; names[list.count]; list.count++) {
+    storage[list.count] = (attn_variant){.name = names[list.count]};
+    pointers[list.count] = &storage[list.count];
+  }
+  return list;
+}
+
+static void a_variant_that_the_head_lacks_is_found_and_can_be_accepted(void **state) {
+  (void)state;
+  static const char *const base_names[] = {"naive", "fused", "linear", NULL};
+  static const char *const head_names[] = {"naive", "merged", "linear", NULL};
+  attn_variant storage[2][3];
+  const attn_variant *pointers[2][3];
+  const variant_list base = named(storage[0], pointers[0], base_names);
+  const variant_list head = named(storage[1], pointers[1], head_names);
+  const struct {
+    const char *accepted;
+    bool accepts;
+  } cases[] = {{"time all no", false},
+               {"variants linear no", false},
+               {"variants merged it is another name", false},
+               {"variants fused it is called merged now", true},
+               {"variants all tidied up", true}};
+  const gate_times none = {.measured = false};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    const gate_options options = {.accepted = &cases[n].accepted, .accepted_count = 1};
+    gate_findings findings = {0};
+    assert_true(gate_find_missing(&base, &head, &options, &findings));
+    assert_int_equal(findings.count, 1);
+    assert_int_equal(findings.items[0].kind, GATE_VARIANTS);
+    assert_string_equal(findings.items[0].variant, "fused");
+    assert_non_null(strstr(findings.items[0].text, "new there: merged"));
+    assert_int_equal(gate_decide(&findings, &none, true), cases[n].accepts ? GATE_PASS : GATE_REGRESSION);
+    gate_findings_destroy(&findings);
+    assert_true(gate_find_missing(&head, &head, &options, &findings));
+    assert_int_equal(findings.count, 0);
+  }
+}
+
+/* With more variants than there is room for, those that changed come first, and the others are counted. */
+static void benchmarks_without_room_are_counted(void **state) {
+  (void)state;
+  enum { MANY = 40 };
+  static gate_set set;
+  static attn_variant storage[MANY];
+  static char names[MANY][8];
+  const attn_variant *pointers[MANY];
+  const variant_list list = {.variants = pointers, .count = MANY};
+  for (int n = 0; n < MANY; n++) {
+    snprintf(names[n], sizeof names[n], "v%d", n);
+    storage[n] = (attn_variant){.name = names[n],
+                                .features = ATTN_BAND | ATTN_OFFSET,
+                                .types = 1u << ATTN_FLOAT32,
+                                .time_exponent = 2};
+    pointers[n] = &storage[n];
+  }
+  const gate_options few = {.identical = "v0 v1 v2"}, one_changed = {.only = "v39/"};
+  gate_set_fill(&set, &list, &list, &few);
+  assert_int_equal(set.count, GATE_MAX_BENCHMARKS);
+  assert_true(set.left_out > 0 && set.left_out >= set.left_out_changed && set.left_out_changed > 0);
+  for (size_t n = 0; n < set.count; n++) assert_false(set.benchmarks[n].identical);
+  gate_set_fill(&set, &list, &list, &one_changed);
+  assert_int_equal(set.left_out, 0);
+  char *said;
+  size_t size;
+  FILE *out = open_memstream(&said, &size);
+  assert_non_null(out);
+  gate_times *times = calloc(1, sizeof *times);
+  assert_non_null(times);
+  times->set.left_out = 7;
+  times->set.left_out_changed = 2;
+  const gate_findings nothing = {0};
+  gate_report(&nothing, times, &few, GATE_PASS, out);
+  fclose(out);
+  assert_non_null(strstr(said, "7 benchmarks were not timed, 2 of them of kernels that changed"));
+  free(times);
+  free(said);
+}
+
+static void a_pass_without_the_base_says_so(void **state) {
+  (void)state;
+  const struct {
+    gate_options options;
+    const char *words;
+  } cases[] = {
+      {{.facts = true, .base_facts = "facts.json"}, NULL},
+      {{.times = true}, NULL},
+      {{.facts = true, .why_no_base = "it does not build"},
+       "gate: NOT HELD TO THE BASE, only to the committed baseline: it does not build"},
+      {{.facts = true}, "gate: NOT HELD TO THE BASE, only to the committed baseline: what the base"}};
+  gate_times *none = calloc(1, sizeof *none);
+  assert_non_null(none);
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    const gate_findings nothing = {0};
+    char *said;
+    size_t size;
+    FILE *out = open_memstream(&said, &size);
+    assert_non_null(out);
+    gate_report(&nothing, none, &cases[n].options, GATE_PASS, out);
+    fclose(out);
+    assert_non_null(strstr(said, "gate: pass"));
+    if (!strstr(said, cases[n].words ? cases[n].words : "gate: pass") ||
+        (!cases[n].words && strstr(said, "NOT HELD")))
+      fail_msg("case %zu: %s", n, said);
+    free(said);
+  }
+  free(none);
+}
+
 /* ---- files and calls ---- */
 
 static int set_up(void **state) {
@@ -225,6 +339,10 @@ static void facts_survive_their_file(void **state) {
   assert_true(json_equal(facts, again));
   assert_int_equal(access("facts.json.new", F_OK), -1);
   json_decref(again);
+  assert_int_equal(rename("facts.json", "elsewhere"), 0);
+  assert_int_equal(symlink("elsewhere", "facts.json"), 0);
+  assert_true(gate_facts_write(facts, "facts.json", why, sizeof why));
+  expect("test -L facts.json && test -f elsewhere && ls", 0, "elsewhere\nfacts.json\n");
   json_decref(facts);
 }
 
@@ -286,6 +404,23 @@ static void nothing_is_timed_where_all_code_is_the_bases(void **state) {
          0, "every kernel's object code is the base's\n\ngate: pass (no times)");
 }
 
+/* taken_name.so has naive alone. */
+static void variants_that_only_one_side_has_are_told(void **state) {
+  (void)state;
+#define OTHER ATTN_BUILD_DIR "/tests/plugins/taken_name.so"
+  static const char calls[] = PROGRAM " gate --times --identical naive --head " OTHER
+                                      " --base " ATTN_BUILD_DIR "/attnbench_variants.so";
+  char command[1024];
+  expect(calls, 1, "the object code of each kernel that both have is the base's; ");
+  expect(calls, 1,
+         "  variants     fused\n               the base has it, the head does not: nothing of it can be "
+         "compared");
+  snprintf(command, sizeof command, "%s --accept 'variants all moved elsewhere'", calls);
+  expect(command, 0, "gate: pass (no times)");
+  expect(PROGRAM " gate --times --identical naive --base " OTHER HEAD, 0,
+         "are only in the base, 7 only in the head");
+}
+
 static void a_measuring_process_says_what_it_cannot_take(void **state) {
   (void)state;
   static const char *const calls[][2] = {
@@ -327,6 +462,10 @@ int main(void) {
       cmocka_unit_test(wrong_results_cannot_be_accepted),
       cmocka_unit_test(the_last_of_many_trailers_counts),
       cmocka_unit_test(a_variant_is_identical_wherever_its_name_stands),
+      cmocka_unit_test(a_variant_that_the_head_lacks_is_found_and_can_be_accepted),
+      cmocka_unit_test(benchmarks_without_room_are_counted),
+      cmocka_unit_test(a_pass_without_the_base_says_so),
+      cmocka_unit_test_setup_teardown(variants_that_only_one_side_has_are_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
