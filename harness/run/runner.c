@@ -262,22 +262,21 @@ static int64_t find_changes(run_batch *batch) {
   return -1;
 }
 
-/* Of the size of the values that are usual, and another one each time. */
-static float changed_value(const run_batch *batch, int64_t n) {
-  return (float)(random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n) >> 40) * 0x1p-24f - 0.5f;
-}
-
-/* Into these tensors, what run n of the batch gets. Queries and keys keep their size, whatever they were filled with. */
+/* Into these tensors, what run n of the batch gets: queries and keys keep their size, whatever they were filled with, and
+ * the value is of the size that is usual. This is timed, so the bits of one random number have to do for all. */
 static void make_changes(const run_batch *batch, const attn_tensors *tensors, int64_t n) {
+  uint64_t bits = random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n);
+  *element_of(tensors, TENSOR_VALUE, batch->changes[2].at) = (float)(bits >> 40) * 0x1p-24f - 0.5f;
   for (const run_change *change = batch->changes; change < batch->changes + 2; change++) {
     float *to = element_of(tensors, change->tensor, change->at);
-    uint64_t bits = 0;
-    for (int64_t d = 0; d < change->count; d++, bits >>= 1) {
-      if (d % 64 == 0) bits = random_bits(batch->seed + change->tensor, (uint64_t)(n * RUN_MOST_CHANGED + d));
-      to[d] = bits & 1 ? -change->unchanged[d] : change->unchanged[d];
+    for (int64_t d = 0; d < change->count; d++) {
+      uint32_t word;
+      memcpy(&word, &change->unchanged[d], sizeof word);
+      word ^= (uint32_t)(bits >> d) << 31; /* its sign */
+      memcpy(to + d, &word, sizeof word);
     }
+    bits >>= RUN_MOST_CHANGED;
   }
-  *element_of(tensors, TENSOR_VALUE, batch->changes[2].at) = changed_value(batch, n);
 }
 
 static void poison_element(void *element) {
