@@ -11,7 +11,13 @@ typedef struct machine_rate {
   char name[32];            /* "avx512", "sgemm", "read L1", "read memory" */
   double median, low, high; /* FLOP/s or bytes/s */
   size_t working_set_bytes; /* of a bandwidth; else 0 */
+  double fastest;           /* of all repetitions that were ever made */
 } machine_rate;
+
+/* More than this was no rate of the machine's. Other load only lowers what is measured, so a true rate lies above the
+ * fastest repetition only where all were held up: by how much is not known, and is taken to be no more than the fastest
+ * lies above the median, which on a quiet machine is next to nothing. */
+double machine_most(const machine_rate *rate);
 
 enum { MACHINE_MAX_RATES = 8 };
 

@@ -114,6 +114,8 @@ static void measure(probe *probes, size_t count, const bench_ground *ground, dou
     probes[n].rate->median = median.estimate;
     probes[n].rate->low = median.low;
     probes[n].rate->high = median.high;
+    for (int round = 0; round < rounds; round++)
+      probes[n].rate->fastest = fmax(probes[n].rate->fastest, probes[n].samples[round]);
   }
 }
 
@@ -134,8 +136,8 @@ static void add_reads(machine *machine, probe *probes, size_t *count, const peak
     /* Not a level of its own on this machine, or its share is no more than the level before it. */
     if (bytes == 0 || (n > 0 && bytes <= sets[n - 1].bytes) || bytes > ground->bytes_per_thread) continue;
     machine_rate *rate = &machine->reads[machine->read_count++];
+    *rate = (machine_rate){.working_set_bytes = bytes * threads};
     snprintf(rate->name, sizeof rate->name, "%s", sets[n].name);
-    rate->working_set_bytes = bytes * threads;
     probes[(*count)++] =
         (probe){.rate = rate, .loops = widest, .bytes = bytes, .streams = n >= 2, .units = (double)bytes};
   }
@@ -146,6 +148,7 @@ static size_t plan(machine *machine, probe *probes, const peak_loops *loops, siz
   size_t count = 0;
   for (size_t n = 0; n < loop_count; n++) {
     machine_rate *rate = &machine->peaks[machine->peak_count++];
+    *rate = (machine_rate){0};
     snprintf(rate->name, sizeof rate->name, "%s", loops[n].isa);
     probes[count++] = (probe){.rate = rate, .loops = &loops[n], .units = loops[n].flops_per_round};
   }
@@ -227,8 +230,14 @@ double machine_peak(const machine *machine, const char *isa) {
   return fastest;
 }
 
+double machine_most(const machine_rate *rate) {
+  return rate->fastest * fmax(1, rate->fastest / rate->median);
+}
+
 static void keep_higher(machine_rate *rate, const machine_rate *again) {
+  const double fastest = fmax(rate->fastest, again->fastest);
   if (again->median > rate->median) *rate = *again;
+  rate->fastest = fastest;
 }
 
 void machine_measure_again(machine *machine, int threads, double seconds) {

@@ -12,6 +12,7 @@
 #include "complexity.h"
 #include "base/interrupt.h"
 
+#include "limits.h"
 #include "passes.h"
 #include "prepare.h"
 #include "sweep.h"
@@ -73,6 +74,16 @@ static void fill_peak_fractions(report *report, const char *isa) {
     report->results[n].peak_fraction = peak > 0 ? report->results[n].flops_per_second / peak : NAN;
 }
 
+/* At the end, when the peaks are known as well as they will be. */
+static void fail_impossible(report *report) {
+  for (size_t n = 0; n < report->result_count; n++) {
+    result *result = &report->results[n];
+    if (result->state == RESULT_MEASURED &&
+        !limits_hold(result, report, result->reason, sizeof result->reason))
+      result->state = RESULT_FAILED;
+  }
+}
+
 /* ---- the report ---- */
 
 static void find_declared(const char *variant, int *time_exponent, int *workspace_exponent, void *context) {
@@ -117,7 +128,8 @@ static bool start(bench *bench, char *why, size_t why_size) {
   bench->families = calloc(bench->count + 1, sizeof *bench->families);
   bench->order = calloc(bench->count + 1, sizeof *bench->order);
   bench->measurements = calloc(bench->count + 1, sizeof *bench->measurements);
-  if (!report->results || !bench->families || !bench->order || !bench->measurements) {
+  bench->projections = calloc(bench->count + 1, sizeof *bench->projections);
+  if (!bench->projections || !report->results || !bench->families || !bench->order || !bench->measurements) {
     snprintf(why, why_size, "out of memory for %zu points", bench->count);
     return false;
   }
@@ -164,6 +176,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   footprint_end(&bench.footprints);
   if (good) {
     fill_peak_fractions(report, options->isa);
+    fail_impossible(report);
     complexity_fit(report, find_declared, &bench);
     progress_show(&bench.progress, count, count, 0, "counting instructions");
     if (options->instructions && !report->interrupted) instruction_growth_fit(report, points, bench.count);
@@ -174,5 +187,10 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   free(bench.families);
   free(bench.order);
   free(bench.measurements);
+  for (size_t n = 0; n < bench.projection_count; n++) {
+    projection_destroy(bench.projections[n]);
+    free(bench.projections[n]);
+  }
+  free(bench.projections);
   return good;
 }

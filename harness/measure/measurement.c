@@ -22,6 +22,11 @@ static void fail(measurement *measurement, const char *reason) {
   snprintf(measurement->result->reason, sizeof measurement->result->reason, "%s", reason);
 }
 
+static bool no_memory(char *why, size_t why_size) {
+  snprintf(why, why_size, "out of memory for reference rows");
+  return false;
+}
+
 bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
   const run_watch watch = {.workspace = RUN_FRESH, .inputs_checksum = measurement->expected->inputs_checksum};
   result *result = measurement->result;
@@ -32,6 +37,11 @@ bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
   measurement->inputs_checksum = watch.inputs_checksum;
   result->workspace_touched_bytes = outcome.workspace_touched_bytes;
   expected_compare(measurement->expected, &verdict);
+  if (measurement->projection) {
+    if (!verify_projected(measurement->inputs, measurement->projection, &verdict))
+      return no_memory(why, why_size);
+    result->rows_projected = measurement->projection->rows;
+  }
   result->error_bound_fraction = verdict.bound_share;
   result->rows_checked = verdict.rows_checked;
   result->rows_total = verdict.rows_total;
@@ -54,22 +64,26 @@ static void fail_while_timed(measurement *measurement, const char *problem) {
 static void check_batch(measurement *measurement, const run_batch *batch) {
   const double start = wall_seconds();
   verdict verdict;
-  if (verify_batch(batch, &verdict) && !verdict.passed) fail_while_timed(measurement, verdict.problem);
+  if (verify_batch(batch, measurement->projection, &verdict) && !verdict.passed)
+    fail_while_timed(measurement, verdict.problem);
   measurement->checked += wall_seconds() - start;
 }
+
+/* What is done with a batch: those that are timed are all alike to a kernel, which finds the outputs poisoned. */
+typedef enum batch_kind { BATCH_WARMING, BATCH_TIMED, BATCH_CHECKED } batch_kind;
 
 /* Other measurements have the same inputs, and nobody looked at what they did since their last check. */
 static void prepare_check(measurement *measurement) {
   const double start = wall_seconds();
   if (!inputs_are_whole(measurement->inputs, measurement->inputs_checksum))
     inputs_restore(measurement->inputs);
-  inputs_poison_outputs(measurement->inputs);
   measurement->checked += wall_seconds() - start;
 }
 
 /* Runs the variant so many times; false when interrupted in between. */
-static bool run_batch_of(measurement *measurement, void *workspace, int64_t iterations, bool checked,
+static bool run_batch_of(measurement *measurement, void *workspace, int64_t iterations, batch_kind kind,
                          run_elapsed *elapsed) {
+  const bool checked = kind == BATCH_CHECKED;
   run_batch batch = {.inputs = measurement->inputs,
                      .copies = measurement->copies,
                      .copy_count = measurement->copy_count,
@@ -80,6 +94,7 @@ static bool run_batch_of(measurement *measurement, void *workspace, int64_t iter
                      .ends = interrupt_wanted};
   const uint64_t checksum = checked ? measurement->inputs_checksum : 0;
   if (checked) prepare_check(measurement);
+  if (kind != BATCH_WARMING) inputs_poison_outputs(measurement->inputs);
   const bool whole = runner_time(&measurement->setup, &batch, elapsed);
   const bool good = batch.violation[0] == '\0';
   if (whole && checked && good) check_batch(measurement, &batch);
@@ -105,7 +120,7 @@ static bool settle(measurement *measurement, void *workspace) {
   double fastest = INFINITY, warmed = 0;
   for (int steady = 0; steady < 2 || warmed < warmup;) {
     run_elapsed elapsed;
-    if (!run_batch_of(measurement, workspace, iterations, false, &elapsed)) return false;
+    if (!run_batch_of(measurement, workspace, iterations, BATCH_WARMING, &elapsed)) return false;
     const double seconds = elapsed.wall / (double)iterations;
     warmed += elapsed.wall;
     steady = seconds >= (1 - settled_within) * fastest ? steady + 1 : 0;
@@ -141,12 +156,13 @@ bool measurement_repeat(measurement *measurement, void *workspace) {
   run_elapsed elapsed;
   /* Another point ran before, and took the caches: one run brings them back where it costs little. */
   if (result->iterations >= CHEAP_BESIDE && !measurement->options->cold &&
-      !run_batch_of(measurement, workspace, 1, false, &elapsed))
+      !run_batch_of(measurement, workspace, 1, BATCH_WARMING, &elapsed))
     return false;
   /* The first, another one early, and as many as are cheap. */
   const bool chosen = result->repetitions == 0 || result->repetitions == 1 + measurement->options->seed % 5;
   const bool checked = chosen || measurement->checked < checked_share * measurement->spent;
-  if (!run_batch_of(measurement, workspace, result->iterations, checked, &elapsed)) return false;
+  const batch_kind kind = checked ? BATCH_CHECKED : BATCH_TIMED;
+  if (!run_batch_of(measurement, workspace, result->iterations, kind, &elapsed)) return false;
   const double iterations = (double)result->iterations;
   result->seconds[result->repetitions] = elapsed.wall / iterations;
   result->cpu_seconds[result->repetitions] = elapsed.cpu / iterations;

@@ -6,14 +6,16 @@
 #include "results.h"
 #include "run/runner.h"
 #include "verify/expected.h"
+#include "verify/projection.h"
 
 typedef struct measurement {
   run_setup setup;
   const bench_options *options;
   inputs *inputs; /* shared with the other measurements on the same workload */
   const expected *expected;
-  const attn_tensors *copies; /* of the inputs, which iterations take in turn */
-  size_t copy_count;          /* 0: all take the inputs themselves */
+  const projection *projection; /* of the inputs; NULL: it could not be made */
+  const attn_tensors *copies;   /* of the inputs, which iterations take in turn */
+  size_t copy_count;            /* 0: all take the inputs themselves */
   result *result;
   double run_seconds;       /* of one iteration, as far as is known */
   double spent;             /* seconds in repetitions */
@@ -24,7 +26,7 @@ typedef struct measurement {
 } measurement;
 
 /* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the
- * outputs to the reference; the result is RESULT_FAILED, with the reason, when they are wrong. False,
+ * outputs to the reference: the expected rows, and those of all that deviate most. The result is RESULT_FAILED, with the reason, when they are wrong. False,
  * with the reason in words, when memory cannot be had. */
 bool measurement_verify(measurement *measurement, char *why, size_t why_size);
 

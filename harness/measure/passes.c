@@ -87,6 +87,7 @@ static void take_turns(bench *bench, group *group) {
       while (measurement_wants_more(measurement)) {
         show(bench, measurement->result->name);
         if (bench->options->cold) {
+          inputs_poison_outputs(measurement->inputs); /* so that the copies are */
           measurement->copies = group->cold.copies;
           measurement->copy_count = cold_fill(&group->cold, measurement->inputs);
         }

@@ -27,13 +27,16 @@ typedef struct result {
   double *seconds;     /* [repetitions] wall time of one iteration */
   double *cpu_seconds; /* [repetitions] processor time, all threads, of one iteration */
   interval seconds_median;
-  double flops; /* operations of one iteration */
+  double flops;       /* operations of one iteration */
+  double least_flops; /* that no right kernel can leave out, as in limits.h; 0: not known */
+  double least_bytes; /* that it has to read; 0: not known */
   double flops_per_second, peak_fraction;
   size_t workspace_bytes;                                                              /* asked for */
   size_t workspace_touched_bytes, stack_bytes, static_bytes, hidden_bytes, heap_calls; /* as in footprint.h */
   size_t memory_bytes; /* touched workspace, stack, static and hidden */
   double error_bound_fraction;
-  int64_t rows_checked, rows_total;
+  int64_t rows_checked, rows_total; /* held to the reference, element by element */
+  int64_t rows_projected;           /* compared along random directions, as in projection.h */
 } result;
 
 /* The growth of one family in T. */

@@ -3,12 +3,14 @@
 #define ATTN_HARNESS_SHARED_INPUTS_H
 
 #include "verify/expected.h"
+#include "verify/projection.h"
 
 typedef struct shared_entry {
   char name[WORKLOAD_NAME_BYTES];
   inputs inputs;
   expected expected;
-  bool solved; /* expected holds rows */
+  bool solved;            /* expected holds rows */
+  projection *projection; /* of somebody else's; NULL: it could not be made */
 } shared_entry;
 
 typedef struct shared_inputs {

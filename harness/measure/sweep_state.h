@@ -26,6 +26,8 @@ typedef struct bench {
   size_t *order;             /* points by ascending length */
   measurement *measurements; /* the points that are to be timed, by ascending length */
   size_t measurement_count;
+  projection **projections; /* one for each workload, until the end: repetitions are held to them too */
+  size_t projection_count;
   progress progress;
   footprint_source footprints;
   size_t settled; /* points that are timed, skipped or failed */

@@ -261,9 +261,32 @@ static void print_growths(const table *table, const report *report) {
   print_advice(table, report);
 }
 
+/* What "verified" means, with the words of the point of which least was checked. */
+static void print_checked(const report *report, FILE *out) {
+  const result *least = NULL;
+  char checked[FORMAT_CHECKED_BYTES];
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *result = &report->results[i];
+    if (result->rows_total == 0) continue;
+    const bool less = least && (result->rows_projected > 0) < (least->rows_projected > 0);
+    const bool same = least && (result->rows_projected > 0) == (least->rows_projected > 0);
+    if (!least || less ||
+        (same && (double)result->rows_checked / (double)result->rows_total <
+                     (double)least->rows_checked / (double)least->rows_total))
+      least = result;
+  }
+  if (!least) return;
+  format_checked(checked, least);
+  fprintf(out, "\nChecked: at least %s (%s)\n", checked, least->name);
+  if (least->rows_projected > 0)
+    fprintf(out,
+            "and while it was timed all rows that way, and by the reference the one that changed most\n");
+}
+
 void report_console(const report *report, const report_options *options, FILE *out) {
   table table = {.options = options};
   print_context(report, out);
   print_results(&table, report, out);
   print_growths(&table, report);
+  print_checked(report, out);
 }

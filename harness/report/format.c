@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "verify/projection.h"
+
 /* A quarter on either side: local slopes reach the asymptotic one only slowly, and a logarithm adds 0.1
  * to 0.2 at the lengths that are measured, which no timing tells apart from none. */
 static const double tolerance = 0.25;
@@ -33,6 +35,18 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth) {
     snprintf(text, ADVICE_BYTES, "a quieter machine or longer lengths would decide");
   else
     snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve still bends at these");
+}
+
+void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result) {
+  const long long total = (long long)result->rows_total, checked = (long long)result->rows_checked;
+  const char *others = checked < total ? "; the others only for being written" : "";
+  if (result->rows_projected > 0)
+    snprintf(text, FORMAT_CHECKED_BYTES,
+             "%lld of %lld rows by the reference; all along %d random directions, and those that deviate "
+             "most by the reference too",
+             checked, total, PROJECTION_DIRECTIONS);
+  else
+    snprintf(text, FORMAT_CHECKED_BYTES, "%lld of %lld rows by the reference%s", checked, total, others);
 }
 
 const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS] = {

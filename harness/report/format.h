@@ -16,6 +16,10 @@ void report_warnings(const report *report, const char *prefix, FILE *out);
 enum { ADVICE_BYTES = 160 };
 void format_advice(char text[ADVICE_BYTES], const growth *growth);
 
+/* What of a result was held to the truth, in words. */
+enum { FORMAT_CHECKED_BYTES = 192 };
+void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result);
+
 /* The parts of a result's memory, under the names that they have in JSON and CSV. */
 enum { FORMAT_MEMORY_PARTS = 7 };
 typedef struct format_memory_part {

@@ -57,6 +57,7 @@ static json_t *rate_value(const machine_rate *rate) {
   json_t *value = json_object();
   if (put_text(value, "name", rate->name) && put_number(value, "median", rate->median) &&
       put_number(value, "low", rate->low) && put_number(value, "high", rate->high) &&
+      put_number(value, "fastest", rate->fastest) &&
       put_integer(value, "working_set_bytes", (int64_t)rate->working_set_bytes))
     return value;
   json_decref(value);
@@ -173,8 +174,12 @@ static bool put_times(json_t *row, int64_t iterations, double real, double cpu, 
 }
 
 static bool put_checks(json_t *row, const result *result) {
+  char checked[FORMAT_CHECKED_BYTES];
+  format_checked(checked, result);
   return put_integer(row, "rows_checked", result->rows_checked) &&
-         put_integer(row, "rows_total", result->rows_total) && put_text(row, "family", result->family);
+         put_integer(row, "rows_projected", result->rows_projected) &&
+         put_integer(row, "rows_total", result->rows_total) && put_text(row, "checked", checked) &&
+         put_text(row, "family", result->family);
 }
 
 /* Appends the row in any case, so that it is freed with the array. */

@@ -104,6 +104,7 @@ static bool get_rates(const reader *reader, const json_t *context, const char *k
       return false;
     rate->low = optional_number(entry, "low");
     rate->high = optional_number(entry, "high");
+    rate->fastest = optional_number(entry, "fastest");
   }
   return true;
 }
@@ -216,6 +217,8 @@ static result *find_result(const reader *reader, const json_t *row, const char *
   *made = true;
   const char *workload;
   char why[256];
+  const double projected = optional_number(row, "rows_projected"); /* older reports have none */
+  new->rows_projected = projected > 0 ? (int64_t)projected : 0;
   if (!get_text(reader, row, "run_name", new->name, sizeof new->name) ||
       !get_variant(reader, name, new->variant, &workload) ||
       !get_text(reader, row, "family", new->family, sizeof new->family) ||

@@ -1,6 +1,7 @@
 /* One run of a variant, judged: what it wrote against the reference, and what it did by the runner. */
 #include "verify.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/random.h"
@@ -48,17 +49,37 @@ void verify_outputs(const inputs *in, int64_t max_rows, verdict *result) {
   expected_destroy(&known);
 }
 
-bool verify_batch(const run_batch *batch, verdict *result) {
+/* Of the rows that deviate most. One that is wrong stands out by far, and each costs what the reference costs. */
+enum { DEVIATING = 4, DEVIATING_OF_BATCH = 2 };
+
+bool verify_batch(const run_batch *batch, const projection *projection, verdict *result) {
   const attn_problem *p = &batch->inputs->problem;
   const int64_t all = p->batch * p->query_heads * p->query_length;
-  int64_t rows[2], count = 0;
+  int64_t rows[1 + DEVIATING_OF_BATCH], count = 0;
   expected known;
   char why[128];
   if (batch->changed_row >= 0) rows[count++] = batch->changed_row;
-  if (all > 0) rows[count++] = (int64_t)(random_bits(batch->seed, UINT64_MAX) % (uint64_t)all);
-  if (count == 2 && rows[0] == rows[1]) count--;
+  if (projection)
+    count += projection_worst(projection, batch->inputs, batch, DEVIATING_OF_BATCH, rows + count);
+  else if (all > 0)
+    rows[count++] = (int64_t)(random_bits(batch->seed, UINT64_MAX) % (uint64_t)all);
   if (!expected_solve_rows(&known, batch->inputs, rows, count, why, sizeof why)) return false;
   expected_compare(&known, result);
   expected_destroy(&known);
+  return true;
+}
+
+bool verify_projected(const inputs *in, const projection *projection, verdict *result) {
+  int64_t rows[DEVIATING];
+  expected known;
+  verdict more;
+  char why[128];
+  const int64_t count = projection_worst(projection, in, NULL, DEVIATING, rows);
+  if (!expected_solve_rows(&known, in, rows, count, why, sizeof why)) return false;
+  expected_compare(&known, &more);
+  expected_destroy(&known);
+  result->bound_share = fmax(result->bound_share, more.bound_share);
+  result->probabilistic_share = fmax(result->probabilistic_share, more.probabilistic_share);
+  if (!more.passed) fail(result, more.problem);
   return true;
 }

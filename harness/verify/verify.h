@@ -7,6 +7,7 @@
 #include "run/plugins.h"
 #include "run/runner.h"
 #include "expected.h"
+#include "projection.h"
 #include "problem/workload.h"
 
 /* Checks outputs that a variant has written over poison. At most max_rows rows (0: all) of all B H Tq are
@@ -25,8 +26,12 @@ bool verify_run_against(const run_setup *setup, inputs *inputs, const expected *
                         verdict *verdict, char *why, size_t why_size);
 
 /* Holds what the last run of a batch wrote to the reference: every element is written, if inputs_poison_outputs came
- * before the batch, and a row that sees what the batch changed, and another, are right. False when memory is short. */
-bool verify_batch(const run_batch *batch, verdict *verdict);
+ * before the batch; the row whose query the batch changed is right, and so are those that deviate most, or without a
+ * projection (NULL) another one. False when memory is short. */
+bool verify_batch(const run_batch *batch, const projection *projection, verdict *verdict);
+
+/* Adds to a verdict of outputs what the reference says of the rows that deviate most. */
+bool verify_projected(const inputs *inputs, const projection *projection, verdict *verdict);
 
 typedef struct verify_options {
   const char *const *variant_names; /* NULL: all */

@@ -515,6 +515,112 @@ static void a_single_run_that_leaves_early_is_seen_too(void **state) {
   report_destroy(&report);
 }
 
+/* ---- one wrong row of thousands ---- */
+
+enum { ONE_ROW = 1234 };
+
+/* As a kernel whose last tile forgets a key; one that hits a single element; and the same of runs that are timed. */
+static struct {
+  int64_t dropped_key;
+  bool only_later;
+  float error; /* instead, of an element */
+  int calls;
+} slip;
+
+static void run_with_a_slip(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *t = &call->tensors;
+  const int64_t head = ONE_ROW / p->query_length, Dv = p->value_dim;
+  run_right(call);
+  if (slip.only_later && slip.calls++ == 0) return;
+  float *row = (float *)t->output + ONE_ROW * Dv, score = 0, sum = 0;
+  row[1] += slip.error;
+  if (slip.error != 0) return;
+  const float *q = (const float *)t->query + ONE_ROW * p->head_dim;
+  const float *keys = (const float *)t->key + head * p->key_length * p->head_dim;
+  const float *value = (const float *)t->value + (head * p->key_length + slip.dropped_key) * Dv;
+  for (int64_t j = 0; j < p->key_length; j++) {
+    score = 0;
+    for (int64_t d = 0; d < p->head_dim; d++) score += q[d] * keys[j * p->head_dim + d];
+    sum += expf(score * (float)p->scale);
+  }
+  score = 0;
+  for (int64_t d = 0; d < p->head_dim; d++) score += q[d] * keys[slip.dropped_key * p->head_dim + d];
+  const float weight = expf(score * (float)p->scale) / sum;
+  for (int64_t d = 0; d < Dv; d++) row[d] = (row[d] - weight * value[d]) / (1 - weight);
+}
+VARIANT(slipping, run_with_a_slip, .unsupported = NULL);
+
+static void one_wrong_row_of_thousands_fails_the_point(void **state) {
+  (void)state;
+  const struct {
+    int64_t dropped_key;
+    bool only_later;
+    float error;
+  } slips[] = {{77, false, 0}, {1023, true, 0}, {0, false, 2e-4f}, {0, true, 2e-4f}, {0, true, NAN}};
+  for (size_t n = 0; n < sizeof slips / sizeof *slips; n++) {
+    bench_point points[1];
+    report report;
+    bench_options options = quick;
+    options.min_time = options.min_warmup_time = 0;
+    options.iterations = 1;
+    options.repetitions = 1;
+    add_points(points, 0, &slipping, 1);
+    points[0].workload.query_length = points[0].workload.key_length = 1024;
+    points[0].workload.query_heads = points[0].workload.kv_heads = 2;
+    slip.dropped_key = slips[n].dropped_key;
+    slip.only_later = slips[n].only_later;
+    slip.error = slips[n].error;
+    slip.calls = 0;
+    run(points, 1, options, 0, &report);
+    const result *result = &report.results[0];
+    if (result->state != RESULT_FAILED || !strstr(result->reason, "h 1, i 210") ||
+        !strstr(result->reason, "while it is timed") != !slips[n].only_later)
+      fail_msg("slip %zu: state %d, '%s'", n, (int)result->state, result->reason);
+    assert_int_equal(result->rows_total, 2048);
+    assert_int_equal(result->rows_projected, 2048);
+    report_destroy(&report);
+  }
+}
+
+/* ---- more than the machine can do ---- */
+
+enum { PRETENDED = 5000 };
+
+/* Right where it is looked at: in the first run on poisoned outputs, and in the last of a batch, whose length it knows. */
+static void run_in_the_last(const attn_call *call) {
+  static int runs;
+  const uint32_t poison = GUARDED_POISON;
+  if (memcmp(call->tensors.output, &poison, sizeof poison) == 0 &&
+      memcmp((float *)call->tensors.output + 5, &poison, sizeof poison) == 0)
+    runs = 0;
+  if (runs == 0 || runs == PRETENDED - 1) run_right(call);
+  for (int n = 0; n < 128 * 4 && runs > 0 && runs < PRETENDED - 1; n++) {
+    float *element = (float *)call->tensors.output + n;
+    if (memcmp(element, &poison, sizeof poison) == 0) *element = 0; /* the one that would show */
+  }
+  runs++;
+}
+VARIANT(last_only, run_in_the_last, .unsupported = NULL);
+
+static void a_rate_above_what_the_machine_can_do_fails(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = quick;
+  options.min_time = options.min_warmup_time = 0;
+  options.iterations = PRETENDED;
+  options.repetitions = 1;
+  add_points(points, 0, &last_only, 1);
+  points[0].workload.query_length = points[0].workload.key_length = 128;
+  run(points, 1, options, 0, &report);
+  const result *cheat = &report.results[0];
+  if (cheat->state != RESULT_FAILED ||
+      !strstr(cheat->reason, "GFLOP/s cannot be: the most for this machine with 1 thread is "))
+    fail_msg("state %d, '%s', %g GFLOP/s", (int)cheat->state, cheat->reason, cheat->flops_per_second * 1e-9);
+  report_destroy(&report);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_point_is_verified_timed_and_named),
@@ -527,6 +633,8 @@ int main(void) {
       cmocka_unit_test(a_wrong_kernel_is_recorded_and_not_timed),
       cmocka_unit_test(what_is_timed_is_verified),
       cmocka_unit_test(a_single_run_that_leaves_early_is_seen_too),
+      cmocka_unit_test(one_wrong_row_of_thousands_fails_the_point),
+      cmocka_unit_test(a_rate_above_what_the_machine_can_do_fails),
       cmocka_unit_test(touched_bytes_are_real_and_not_declared),
       cmocka_unit_test(a_kernel_that_allocates_fails),
       cmocka_unit_test(memory_is_the_sum_of_its_parts),

@@ -1,0 +1,116 @@
+/* See limits.h. */
+#include "limits.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "reference/rows.h"
+
+/* ---- what has to be done ---- */
+
+/* Scores of this deviation lie within some 12 of each other over 2^17 keys: all of them count in float32. */
+static const double largest_deviation = 1.5;
+
+/* The weights of all keys that are seen matter: no kernel may leave one out. */
+static bool all_keys_count(const workload *w, const attn_problem *p) {
+  if (p->function == ATTN_LINEAR) return w->fill == FILL_UNIFORM || w->fill == FILL_NORMAL;
+  const double variance = w->fill == FILL_UNIFORM ? 1.0 / 3 : w->fill == FILL_NORMAL ? 1 : INFINITY;
+  return fabs(p->scale) * variance * sqrt((double)p->head_dim) <= largest_deviation;
+}
+
+static bool is_seen(const inputs *in, int64_t b, int64_t h, int64_t i, int64_t j) {
+  const attn_problem *p = &in->problem;
+  if (!reference_sees(p, &in->tensors, b, h, i, j)) return false;
+  return !p->bias.type || reference_vector(in->tensors.bias, p->bias, b, h, i)[j] != -INFINITY;
+}
+
+/* A row that sees one key has its value for an answer. */
+static double needed_pairs(const inputs *in) {
+  const attn_problem *p = &in->problem;
+  const bool looks = p->mask.type || p->bias.type;
+  double pairs = 0;
+#pragma omp parallel for schedule(static) reduction(+ : pairs)
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const int64_t b = n / p->query_length / p->query_heads, h = n / p->query_length % p->query_heads;
+    const int64_t i = n % p->query_length;
+    const attn_range keys = attn_visible_keys(p, b, i);
+    int64_t seen = keys.end - keys.first;
+    for (int64_t j = keys.first; looks && j < keys.end; j++) seen -= !is_seen(in, b, h, i, j);
+    pairs += seen > 1 || p->sink.type ? (double)seen : 0;
+  }
+  return pairs;
+}
+
+/* Keys and values from the first that any query sees to the last. */
+static double needed_bytes(const inputs *in) {
+  const attn_problem *p = &in->problem;
+  double keys = 0;
+  for (int64_t b = 0; b < p->batch && p->query_length > 0; b++) {
+    int64_t first = p->key_length, end = 0;
+    for (int64_t i = 0; i < p->query_length; i++) {
+      const attn_range seen = attn_visible_keys(p, b, i);
+      if (seen.first == seen.end) continue;
+      first = seen.first < first ? seen.first : first;
+      end = seen.end > end ? seen.end : end;
+    }
+    if (first < end) keys += (double)(end - first);
+  }
+  return keys * (double)p->kv_heads * (double)(p->head_dim + p->value_dim) * (double)sizeof(float);
+}
+
+static const machine_rate *memory_rate(const machine *machine) {
+  const machine_rate *last = machine->read_count ? &machine->reads[machine->read_count - 1] : NULL;
+  return last && last->median > 0 ? last : NULL;
+}
+
+void limits_find(result *result, const inputs *in, const machine *machine) {
+  const attn_problem *p = &in->problem;
+  const machine_rate *memory = memory_rate(machine);
+  result->least_flops = result->least_bytes = 0;
+  if (!all_keys_count(&in->workload, p)) return;
+  const double pairs = needed_pairs(in);
+  result->least_flops = fmin(reference_function_of(p->function)->operations(p, pairs),
+                             reference_function_of(ATTN_SOFTMAX)->operations(p, pairs));
+  const double bytes = p->mask.type || p->bias.type ? 0 : needed_bytes(in);
+  if (memory && bytes >= (double)memory->working_set_bytes) result->least_bytes = bytes;
+}
+
+/* ---- what can be done ---- */
+
+/* Of all instruction sets: a plugin need not keep to the one that ours are held to. */
+static const machine_rate *most_flops(const machine *machine) {
+  const machine_rate *most = NULL;
+  for (size_t n = 0; n < machine->peak_count; n++)
+    if (machine->peaks[n].median > 0 && (!most || machine_most(&machine->peaks[n]) > machine_most(most)))
+      most = &machine->peaks[n];
+  return most;
+}
+
+/* The slow end of the median's interval, and a step of the clock more. */
+static double surely_taken(const result *result, const report *report) {
+  const double step = report->disturbance.clock_step_seconds;
+  return result->seconds_median.high + (isfinite(step) ? step / (double)result->iterations : 0);
+}
+
+bool limits_hold(const result *result, const report *report, char *sentence, size_t sentence_size) {
+  if (result->repetitions == 0 || result->iterations == 0) return true;
+  const double seconds = surely_taken(result, report);
+  const machine_rate *peak = most_flops(&report->machine), *memory = memory_rate(&report->machine);
+  const struct {
+    double needed;
+    const machine_rate *rate;
+    const char *unit, *explanation;
+  } limits[] = {
+      {result->least_flops, peak, "GFLOP/s", "it leaves work out, or has more threads than it was given"},
+      {result->least_bytes, memory, "GB/s of keys and values", "it leaves some of them out"}};
+  for (size_t n = 0; n < sizeof limits / sizeof *limits; n++) {
+    const double rate = limits[n].needed / seconds;
+    if (!limits[n].rate || !(rate > machine_most(limits[n].rate))) continue;
+    snprintf(sentence, sentence_size,
+             "%.4g %s cannot be: the most for this machine with %d thread%s is %.4g (%s); %s", rate * 1e-9,
+             limits[n].unit, report->machine.threads, report->machine.threads == 1 ? "" : "s",
+             machine_most(limits[n].rate) * 1e-9, limits[n].rate->name, limits[n].explanation);
+    return false;
+  }
+  return true;
+}
