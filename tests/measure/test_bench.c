@@ -610,6 +610,7 @@ static void a_rate_above_what_the_machine_can_do_fails(void **state) {
   bench_options options = quick;
   options.min_time = options.min_warmup_time = 0;
   options.iterations = PRETENDED;
+  options.machine_seconds = 0.01;
   options.repetitions = 1;
   add_points(points, 0, &last_only, 1);
   points[0].workload.query_length = points[0].workload.key_length = 128;
