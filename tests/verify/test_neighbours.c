@@ -123,7 +123,6 @@ static void measured(const char *changing, int runs_before) {
                                         .precision = 0.01,
                                         .point_limit = 10,
                                         .point_budget = 0.05,
-                                        .machine_seconds = 0.01,
                                         .random_interleaving = true,
                                         .seed = 1,
                                         .quiet = true};
