@@ -241,14 +241,17 @@ static bool are_unseen(int usual) { return count_unseen() > usual; }
 
 static bool openmp_keeps(int by) { return alive[by] > 0; }
 
+/* clang's runtime frees the locks of named critical sections with its threads, and uses them in the next section. */
+static bool loses_locks(void *handle) { return dlsym(handle, "__kmpc_critical") != NULL; }
+
 /* Those of the program's OpenMP, and of the one that the variant's object is linked to where that is another. */
 static void end_teams(const void *code) {
   int (*end)(omp_pause_resource_t) = NULL;
   Dl_info object;
-  (void)omp_pause_resource_all(omp_pause_hard);
+  if (!loses_locks(RTLD_DEFAULT)) (void)omp_pause_resource_all(omp_pause_hard);
   (void)stays_for(SHORT_PATIENCE_MS, openmp_keeps, BY_OPENMP);
   void *handle = dladdr(code, &object) ? dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-  if (handle) *(void **)&end = dlsym(handle, "omp_pause_resource_all");
+  if (handle && !loses_locks(handle)) *(void **)&end = dlsym(handle, "omp_pause_resource_all");
   if (end && caller_object(*(void **)&end) != openmp) (void)end(omp_pause_hard);
   if (handle) dlclose(handle);
 }
