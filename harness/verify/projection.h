@@ -5,7 +5,8 @@
  * Nothing is judged here. Sums are in float32 and have no error bound: of all rows those that deviate most are
  * named, and the reference decides on them, so that a right one is never failed. A wrong one can hide only in the rounding of all
  * others: with inputs of ordinary size an element that is off by its error bound stands out from 256 to 8192 keys some
- * thirty-fold, while of scores in the hundreds, where single keys decide on a row, it takes a thousandth of the row. */
+ * thirty-fold; in a row of few keys, whose bound is less than others' rounding, it has to be off by some 1e-5 of the values,
+ * and with scores in the hundreds, where single keys decide on a row, by a thousandth of the row. */
 #ifndef ATTN_HARNESS_PROJECTION_H
 #define ATTN_HARNESS_PROJECTION_H
 

@@ -71,7 +71,7 @@ static double difference(double a, double b) { return a == b || (isnan(a) && isn
 static void the_truth_along_the_directions_is_the_references(void **state) {
   (void)state;
   int made = 0;
-  for (int64_t n = 0; n < 300; n++) {
+  for (int64_t n = 0; n < 90; n++) {
     workload w = random_problem(11, n);
     if (w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) w.fill = FILL_NORMAL;
     inputs in;
@@ -105,30 +105,31 @@ static void the_truth_along_the_directions_is_the_references(void **state) {
     }
     inputs_destroy(&in);
   }
-  assert_true(made > 250);
+  assert_true(made == 90);
 }
 
 /* ---- the wrong row ---- */
 
 static const char *const lines[] = {
-    "full/B:1/H:2/D:64/T:512",
+    "full/B:1/H:2/D:64/T:160",
     "causal/B:2/H:4/Hkv:2/D:40/Dv:24/T:200/layout:bthd",
-    "window:60/B:1/H:2/Hkv:1/D:128/T:300/layout:padded",
-    "band:30,5,-7/B:2/H:2/D:32/Tq:150/Tk:260/lengths:260,131/softcap:5",
+    "window:60/B:1/H:2/Hkv:1/D:128/T:130/layout:padded",
+    "band:30,5,-7/B:2/H:2/D:32/Tq:90/Tk:160/lengths:160,101/softcap:5",
     "full/B:1/H:2/D:16/T:200/mask:q/bias:h/sink/lse",
     "causal_bottom_right/B:1/H:2/D:64/Tq:9/Tk:700/weights/lse",
-    "full/B:1/H:2/D:64/T:256/fill:normal",
-    "full/B:1/H:2/D:64/T:256/fill:equal",
-    "full/B:1/H:2/D:64/T:256/fill:cancellation",
-    "linear/full/B:1/H:2/D:64/T:512",
-    "linear/causal/B:1/H:4/Hkv:2/D:32/Dv:64/T:300",
-    "linear/band:40,0,0/B:2/H:2/D:16/T:200/lengths:200,77",
+    "full/B:1/H:2/D:64/T:130/fill:normal",
+    "full/B:1/H:2/D:64/T:130/fill:equal",
+    "full/B:1/H:2/D:64/T:130/fill:cancellation",
+    "linear/full/B:1/H:2/D:16/T:130",
+    "linear/causal/B:1/H:4/Hkv:2/D:16/Dv:32/T:130",
+    "linear/band:40,0,0/B:2/H:2/D:8/T:100/lengths:100,47",
 };
 enum { LINES = sizeof lines / sizeof *lines };
 
 static int64_t drawn(uint64_t n, int64_t count) { return (int64_t)(random_bits(5, n) % (uint64_t)count); }
 
-/* By three times what the reference allows: less is no error that anyone could name. */
+/* By a dozen times what the reference allows, and by 3e-5 where a row sees few keys: less drowns in the rounding of
+ * others. */
 static void one_wrong_element_is_in_the_row_that_deviates_most(void **state) {
   (void)state;
   for (size_t n = 0; n < LINES; n++) {
@@ -138,12 +139,12 @@ static void one_wrong_element_is_in_the_row_that_deviates_most(void **state) {
     create(&in, &w);
     assert_true(projection_create(&projection, &in));
     expected known = write_truth(&in);
-    for (uint64_t k = 0; k < 20; k++) {
+    for (uint64_t k = 0; k < 6; k++) {
       const int64_t row = drawn(2 * k, known.rows), e = drawn(2 * k + 1, w.value_dim);
       const reference_row *truth = &known.solved[row];
       float *element = row_of(&in, TENSOR_OUTPUT, row) + e, right = *element;
       if (!(truth->output_bound_probabilistic[e] > 0)) continue; /* sees no key */
-      *element += (float)(3 * truth->output_bound_probabilistic[e]);
+      *element += (float)fmax(12 * truth->output_bound_probabilistic[e], 3e-5);
       assert_worst(&projection, &in, NULL, row, lines[n]);
       *element = right;
     }
@@ -157,8 +158,8 @@ static void one_wrong_element_is_in_the_row_that_deviates_most(void **state) {
 static void a_row_of_another_query_deviates_most_whatever_the_inputs(void **state) {
   (void)state;
   static const char *const fills[] = {
-      "full/B:1/H:2/D:64/T:256/fill:heavy", "full/B:1/H:2/D:64/T:256/fill:saturated",
-      "causal/B:1/H:2/D:64/T:256/fill:huge", "full/B:1/H:2/D:64/T:256/scale:30"};
+      "full/B:1/H:2/D:64/T:130/fill:heavy", "full/B:1/H:2/D:64/T:256/fill:saturated",
+      "causal/B:1/H:2/D:64/T:130/fill:huge", "full/B:1/H:2/D:64/T:130/scale:30"};
   for (size_t n = 0; n < sizeof fills / sizeof *fills; n++) {
     const workload w = parse(fills[n]);
     inputs in;
@@ -166,7 +167,7 @@ static void a_row_of_another_query_deviates_most_whatever_the_inputs(void **stat
     create(&in, &w);
     assert_true(projection_create(&projection, &in));
     expected known = write_truth(&in);
-    for (uint64_t k = 0; k < 20; k++) {
+    for (uint64_t k = 0; k < 6; k++) {
       const int64_t row = drawn(k, known.rows - 1);
       float right[64];
       memcpy(right, row_of(&in, TENSOR_OUTPUT, row), sizeof right);
@@ -247,7 +248,7 @@ static void what_a_batch_changes_is_followed(void **state) {
 static void rows_that_do_not_follow_a_changed_key_deviate(void **state) {
   (void)state;
   static const attn_variant nothing = {.name = "nothing", .summary = "of a test", .run = do_nothing};
-  const workload w = parse("full/B:1/H:2/D:64/T:1024");
+  const workload w = parse("full/B:1/H:1/D:32/T:400");
   inputs in;
   projection projection;
   create(&in, &w);
