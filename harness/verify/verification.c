@@ -134,6 +134,7 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
   }
   for (size_t n = 0; ran && sets[n] && !(all->stops && to->failed); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
+    if (all->options->isa_in_turn && (size_t)all->progress->begun % set_count != n) continue;
     held = true;
     at->isa = sets[n];
     const bool its_turn = at->turn < 0 || all->options->isa || (size_t)at->turn % set_count == n;

@@ -16,21 +16,13 @@
 
 enum { PROBLEMS = 40, SEED = 20, MOST_VARIANTS = 64 };
 
-/* Threads share what lies above the instruction sets alone: ThreadSanitizer, which takes fifty times as long, sees as
- * much under one of them. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define ONE_INSTRUCTION_SET true
-#endif
-#endif
-#ifndef ONE_INSTRUCTION_SET
-#define ONE_INSTRUCTION_SET false
-#endif
+/* Then it takes ten times as long, so that instruction sets take turns. */
+static bool is_instrumented(void) { return !heap_calls_are_seen(); }
 
-static const char *const *first_instruction_set(void) {
-  const char *const *sets = own_variants.tables[0]->instruction_sets();
-  while (ONE_INSTRUCTION_SET && sets[1]) sets++;
-  return sets;
+static int64_t count_texts(const char *const *texts) {
+  int64_t count = 0;
+  while (texts[count]) count++;
+  return count;
 }
 
 static void hold(properties *prepared, const workload *w, const attn_variant *variant, const char *isa,
@@ -60,9 +52,7 @@ static void every_property_holds_for_every_variant(void **state) {
   (void)state;
   unsigned checked[MOST_VARIANTS] = {0};
   assert_in_range(own_variants.count, 7, MOST_VARIANTS);
-  const int64_t problems =
-      heap_calls_are_seen() ? PROBLEMS : PROBLEMS / 2; /* instrumented, it takes ten times as long */
-  for (int64_t n = 0; n < problems; n++) {
+  for (int64_t n = 0; n < PROBLEMS; n++) {
     const workload w = properties_problem(SEED, n);
     inputs in;
     expected known;
@@ -73,8 +63,10 @@ static void every_property_holds_for_every_variant(void **state) {
     if (!prepared) fail_msg("%s", why);
     for (size_t v = 0; v < own_variants.count; v++) {
       if (runner_refusal(own_variants.variants[v], &in.problem)) continue;
-      for (const char *const *isa = first_instruction_set(); *isa; isa++)
-        hold(prepared, &w, own_variants.variants[v], *isa, &checked[v]);
+      const char *const *sets = own_variants.tables[0]->instruction_sets();
+      for (int64_t i = 0; sets[i]; i++)
+        if (!is_instrumented() || i == n % count_texts(sets))
+          hold(prepared, &w, own_variants.variants[v], sets[i], &checked[v]);
     }
     properties_destroy(prepared);
     expected_destroy(&known);
@@ -92,9 +84,8 @@ static void every_variant_passes_the_verification(void **state) {
   (void)state;
   FILE *said = tmpfile();
   assert_non_null(said);
-  /* Sanitizers, in whose builds heap calls are not seen, take ten times as long: there the grid has to do. */
-  const verify_options options = {.isa = ONE_INSTRUCTION_SET ? *first_instruction_set() : NULL,
-                                  .random_count = heap_calls_are_seen() ? 100 : 0,
+  const verify_options options = {.isa_in_turn = is_instrumented(),
+                                  .random_count = is_instrumented() ? 0 : 100,
                                   .seed = 1,
                                   .threads = 2,
                                   .fail_fast = true};
