@@ -118,9 +118,8 @@ static void say_what_is_not_timed(const gate_set *set) {
   if (set->base_only + set->head_only == 0)
     printf("  left out     every kernel's object code is the base's\n");
   else
-    printf("  left out     the object code of each kernel that both have is the base's; %zu more are only in "
-           "the "
-           "base, %zu only in the head\n",
+    printf("  left out     the object code of each kernel that both have is the base's; "
+           "%zu more are only in the base, %zu only in the head\n",
            set->base_only, set->head_only);
 }
 
@@ -146,11 +145,13 @@ static bool measure(const gate_options *options, gate_findings *findings, gate_t
 }
 
 /* What is exact and got worse has got worse, whatever else could not be measured or written. */
-static int run(gate_options *options, gate_findings *findings, gate_times *times) {
+static int run(const gate_options *asked, gate_findings *findings, gate_times *times) {
   char why[WHY_BYTES], no_base[WHY_BYTES];
+  gate_options found = *asked;
+  const gate_options *options = &found;
   if (!make_folder(options->out, why, sizeof why)) return complain(why);
   bool good = compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why);
-  options->why_no_base = no_base[0] ? no_base : NULL;
+  found.why_no_base = no_base[0] ? no_base : NULL;
   good = good && measure(options, findings, times, why, sizeof why);
   if (good && !gate_find_slower(times, options, findings)) {
     snprintf(why, sizeof why, "out of memory");

@@ -234,8 +234,10 @@ bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t w
       target &&
       json_dump_file(facts, beside, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0 &&
       rename(beside, target) == 0;
-  if (!written) snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
-  if (!written) remove(beside);
+  if (!written) {
+    snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
+    remove(beside);
+  }
   free(target);
   return written;
 }

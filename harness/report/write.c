@@ -102,15 +102,15 @@ bool report_write(const report *report, const report_options *options, const cha
     return false;
   }
   struct stat status;
+  const bool exists = stat(path, &status) == 0;
+  FILE *standard = exists ? replace_standard_stream(path) : NULL;
   bool good;
-  if (stat(path, &status) != 0) {
-    good = replace(report, options, format, path);
-  } else if (S_ISDIR(status.st_mode)) {
+  if (exists && S_ISDIR(status.st_mode)) {
     good = false;
     errno = EISDIR;
-  } else if (replace_standard_stream(path)) {
-    good = write_report(report, options, format, replace_standard_stream(path));
-  } else if (S_ISREG(status.st_mode)) {
+  } else if (standard) {
+    good = write_report(report, options, format, standard);
+  } else if (!exists || S_ISREG(status.st_mode)) {
     good = replace(report, options, format, path);
   } else { /* a device or a pipe is written to, never replaced */
     FILE *file = fopen(path, "w");

@@ -30,7 +30,7 @@ static void list(descriptors *now) {
 void descriptors_note(descriptors *now) {
   list(now);
   for (int n = 0; n < now->count; n++) {
-    now->of[n].flags = fcntl(now->of[n].number, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0;
+    now->of[n].flags = (fcntl(now->of[n].number, F_GETFD) & FD_CLOEXEC) ? O_CLOEXEC : 0;
     now->of[n].kept = fcntl(now->of[n].number, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
   }
 }

@@ -130,7 +130,7 @@ int munmap(void *address, size_t bytes) {
 void *mremap(void *address, size_t bytes, size_t new_bytes, int flags, ...) {
   va_list more;
   va_start(more, flags);
-  void *new_address = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+  void *new_address = (flags & MREMAP_FIXED) ? va_arg(more, void *) : NULL;
   va_end(more);
   NOTE();
   return (void *)syscall(SYS_mremap, address, bytes, new_bytes, flags, new_address);

@@ -29,7 +29,8 @@ static bool is_as_shown(const held *held) {
   memcpy(&expected, p, sizeof expected);
   if (held->lists && p->offsets) expected.offsets = held->lists;
   if (held->lists && p->key_lengths) expected.key_lengths = held->lists + p->batch;
-  return memcmp(&expected, &held->shown, sizeof expected) == 0 &&
+  /* Both were copied whole, padding and all. */
+  return memcmp((const char *)&expected, (const char *)&held->shown, sizeof expected) == 0 &&
          (!p->offsets || memcmp(expected.offsets, p->offsets, bytes) == 0) &&
          (!p->key_lengths || memcmp(expected.key_lengths, p->key_lengths, bytes) == 0);
 }

@@ -195,9 +195,8 @@ static void note_environment(surroundings *of) {
 static const char *other_line(const surroundings *of) {
   const char *before = of->environment, *end = before + of->environment_bytes;
   char **line = environ;
-  for (; line && *line && before < end; line++, before += strlen(before) + 1)
-    if (strcmp(*line, before) != 0) return *line;
-  if (line && *line) return *line;
+  for (; line && *line; line++, before += strlen(before) + 1)
+    if (before >= end || strcmp(*line, before) != 0) return *line;
   return before < end ? before : NULL;
 }
 

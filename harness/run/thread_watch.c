@@ -114,7 +114,8 @@ static void count_used(int by) {
   if (most_now == 0 && !stays(is_too_many, by)) return;
   const int used = used_with_one(by);
   int most = most_now;
-  while (used > most && !atomic_compare_exchange_weak(&most_now, &most, used)) continue;
+  while (used > most && !atomic_compare_exchange_weak(&most_now, &most, used)) {
+  }
 }
 
 static int starter_of(const void *code) {

@@ -90,9 +90,10 @@ static bool pack(packed *to) {
       square += out[d * PANEL] * out[d * PANEL];
     }
     float *sums = to->values + j / BLOCK * BLOCK * SUMS + j % BLOCK;
-    sums[SUM * BLOCK] = 1;
-    sums[SIZE * BLOCK] = (float)value.size;
-    for (int n = 0; n < PROJECTION_DIRECTIONS; n++) sums[(ALONG + n) * BLOCK] = (float)value.along[n];
+    const size_t pitch = BLOCK;
+    sums[SUM * pitch] = 1;
+    sums[SIZE * pitch] = (float)value.size;
+    for (int n = 0; n < PROJECTION_DIRECTIONS; n++) sums[(size_t)(ALONG + n) * pitch] = (float)value.along[n];
     largest = fmax(largest, (double)square);
   }
   to->largest_key = sqrt(largest);

@@ -591,13 +591,14 @@ enum { PRETENDED = 5000 };
 static void run_in_the_last(const attn_call *call) {
   static int runs;
   const uint32_t poison = GUARDED_POISON;
-  if (memcmp(call->tensors.output, &poison, sizeof poison) == 0 &&
-      memcmp((float *)call->tensors.output + 5, &poison, sizeof poison) == 0)
+  const char *output = call->tensors.output;
+  if (memcmp(output, &poison, sizeof poison) == 0 && memcmp(output + 20, &poison, sizeof poison) == 0)
     runs = 0;
   if (runs == 0 || runs == PRETENDED - 1) run_right(call);
   for (int n = 0; n < 128 * 4 && runs > 0 && runs < PRETENDED - 1; n++) {
     float *element = (float *)call->tensors.output + n;
-    if (memcmp(element, &poison, sizeof poison) == 0) *element = 0; /* the one that would show */
+    if (memcmp((const char *)element, &poison, sizeof poison) == 0)
+      *element = 0; /* the one that would show */
   }
   runs++;
 }
@@ -613,7 +614,8 @@ static void a_rate_above_what_the_machine_can_do_fails(void **state) {
   options.machine_seconds = 0.01;
   options.repetitions = 1;
   add_points(points, 0, &last_only, 1);
-  points[0].workload.query_length = points[0].workload.key_length = 128;
+  points[0].workload.query_length = 128;
+  points[0].workload.key_length = 4096; /* also instrumented, where to do nothing takes longer */
   run(points, 1, options, 0, &report);
   const result *cheat = &report.results[0];
   if (cheat->state != RESULT_FAILED ||

@@ -41,9 +41,9 @@ static void operations_that_a_kernel_may_leave_out_do_not_count(void **state) {
     double pairs; /* times 4 D; 0: not known */
   } cases[] = {
       {"full/B:2/H:3/D:16/T:20", 2 * 3 * 400},
-      {"causal/B:1/H:1/D:16/T:20", 20 * 21 / 2 - 1},  /* the first row sees one key */
-      {"causal/B:1/H:1/D:16/T:20/sink", 20 * 21 / 2}, /* and a sink */
-      {"window:0/B:1/H:1/D:16/T:20", 0},              /* all see one */
+      {"causal/B:1/H:1/D:16/T:20", 209},      /* the first row sees one key */
+      {"causal/B:1/H:1/D:16/T:20/sink", 210}, /* and a sink */
+      {"window:0/B:1/H:1/D:16/T:20", 0},      /* all see one */
       {"full/B:1/H:1/D:16/T:20/lengths:7", 20 * 7},
       {"full/B:1/H:1/D:16/T:20/fill:normal", 400},
       {"full/B:1/H:1/D:16/T:20/fill:saturated", 0}, /* most weights vanish */

@@ -61,13 +61,13 @@ static void solve(const attn_call *call) {
       for (int64_t i = 0; i < p->query_length; i++) solve_row(call, b, h, i);
 }
 
-#define VARIANT(variant, words, function_run)                                                                \
+#define VARIANT(variant, words, does)                                                                        \
   static const attn_variant variant = {.name = #variant,                                                     \
-                                       .summary = words,                                                     \
+                                       .summary = (words),                                                   \
                                        .function = ATTN_SOFTMAX,                                             \
                                        .types = 1u << ATTN_FLOAT32,                                          \
                                        .time_exponent = 2,                                                   \
-                                       .run = function_run}
+                                       .run = (does)}
 VARIANT(crashing, "writes to an address that nobody owns", crash);
 VARIANT(leaving, "calls exit(0)", leave);
 VARIANT(hanging, "never returns", hang);

@@ -181,9 +181,10 @@ DOES(leave_task) {
     BYTES = 1 << 16,
     THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM
   };
-  static char stack[BYTES] __attribute__((aligned(64)));
   static int is_started;
-  if (!is_started) clone(sleep_as_a_task, stack + BYTES, THREAD, NULL);
+  if (is_started) return;
+  static char stack[BYTES] __attribute__((aligned(64)));
+  clone(sleep_as_a_task, stack + BYTES, THREAD, NULL);
   is_started = 1;
 }
 
@@ -318,7 +319,7 @@ DOES(open_file) {
 DOES(close_file) {
   UNUSED();
   const char *number = getenv("ATTN_TEST_DESCRIPTOR");
-  if (number) close(atoi(number));
+  if (number) close((int)strtol(number, NULL, 10));
 }
 
 DOES(set_timer) {

@@ -237,7 +237,7 @@ static void a_plugin_built_with_ofast_changes_nothing_for_others(void **state) {
       const run_setup setup = {.variant = variant, .threads = 2};
       workload w;
       inputs in;
-      verdict verdict;
+      verdict verdict = {.passed = false};
       if (!workload_parse(problems[n], &w, why, sizeof why) ||
           !inputs_create(&in, &w, false, why, sizeof why) ||
           !verify_run(&setup, &in, 0, &verdict, why, sizeof why))

@@ -69,8 +69,9 @@ static int run(const char *command) {
 
 static void succeed(const char *command) {
   const int status = run(command);
-  if (status != 0) (void)system("cat said >&2; cat build/gate/*.log >&2");
-  if (status != 0) fail_msg("%s: status %d", command, status);
+  if (status == 0) return;
+  (void)system("cat said >&2; cat build/gate/*.log >&2");
+  fail_msg("%s: status %d", command, status);
 }
 
 /* A line of what the program was called with. */

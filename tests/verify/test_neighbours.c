@@ -38,11 +38,11 @@ static const attn_variant *variants[2 * CORRUPTING];
 static const char *origins[2 * CORRUPTING];
 
 static variant_list in_turns(void) {
-  for (int n = 0; n < CORRUPTING; n++) {
+  for (size_t n = 0; n < CORRUPTING; n++) {
     variants[2 * n] = find(corrupting[n]);
     variants[2 * n + 1] = find(n % 2 ? "nothing" : "team");
   }
-  return (variant_list){.variants = variants, .origins = origins, .count = 2 * CORRUPTING};
+  return (variant_list){.variants = variants, .origins = origins, .count = (size_t)2 * CORRUPTING};
 }
 
 static void expect_only_the_corrupting_to_fail(const char *text) {
