@@ -8,6 +8,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "exact.h"
 #include "rows.h"
 
 #define UNIT 0x1p-24                  /* u, the unit roundoff of float32 */
@@ -118,27 +119,45 @@ static void finish_output(const attn_problem *problem, reference_row *row, const
 typedef struct score_error {
   double products, fixed;
   bool overflows;
+  bool
+      exact; /* a power of two, made of such: no way to it rounds, nor to its product with a rounded log2(e) */
 } score_error;
+
+/* Half of the scale may be folded into each side. */
+static bool is_power_of_four(double scale) {
+  int exponent;
+  return frexp(fabs(scale), &exponent) == 0.5 && exponent % 2 != 0;
+}
+
+static bool is_power_of_two(double product) {
+  int exponent;
+  return product > 0x1p-100 && frexp(product, &exponent) == 0.5;
+}
 
 static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
                                   const float *bias, double score) {
   double products = 0, queries = 0, keys = 0;
+  int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
     const double q = fabs((double)query[d]), k = fabs((double)key[d]);
     products += q * k;
     queries += q;
     keys += k;
+    terms += q * k > 0;
   }
   const double cap = problem->softcap;
   /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
   double factor = 2 * fabs(problem->scale);
   if (cap > 0) factor = fmax(factor, factor / cap);
 
-  score_error error;
+  score_error error = {0};
   const double scaled = fabs(problem->scale) * products;
   const double ahead = fmax(queries, fmax(keys, products));
   error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
                       (cap == 0 || cap >= FLT_MIN));
+  error.exact = terms == 1 && cap == 0 && (!bias || *bias == 0) && is_power_of_four(problem->scale) &&
+                is_power_of_two(products);
+  if (error.exact) return error;
   error.products = scaled;
   error.fixed = 5 * UNIT * scaled; /* the factor, made in float32, and its use; one for u squared */
   error.fixed +=
@@ -159,6 +178,7 @@ typedef struct softmax_row {
   double values;        /* sum over keys of the largest |v| */
   double largest_value;
   bool overflows;
+  bool exact; /* all scores of keys are */
 } softmax_row;
 
 typedef struct row_view {
@@ -180,7 +200,7 @@ static score_error error_of_key(const attn_problem *problem, const attn_tensors 
 
 static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
                           const reference_row *row) {
-  softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY};
+  softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true};
   for (int form = WORST; form < FORMS; form++) found.dot[form] = chain_error(form, (double)problem->head_dim);
   double running_lower = -INFINITY, records = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -189,6 +209,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     const score_error error = error_of_key(problem, tensors, view, row, j);
     const double margin = found.dot[WORST] * error.products + error.fixed;
     found.overflows |= error.overflows;
+    found.exact &= error.exact;
     found.seen++;
     found.largest = fmax(found.largest, score);
     found.largest_upper = fmax(found.largest_upper, score + margin);
@@ -223,8 +244,10 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
 static double exponent_error(const softmax_row *found, int form, double score, score_error error) {
   const double scores = found->dot[form] * error.products + error.fixed;
   const double worst = found->dot[WORST] * error.products + error.fixed;
+  const bool none = found->exact && score == found->largest; /* equal numbers, wherever they round */
   const double shift =
-      UNIT * (fabs(found->largest) + fabs(score)) + 4 * UNIT * (found->largest_upper - score + worst);
+      none ? 0
+           : UNIT * (fabs(found->largest) + fabs(score)) + 4 * UNIT * (found->largest_upper - score + worst);
   const double rescales = form == WORST ? found->rescales : sqrt(found->rescales);
   return scores + shift + (1 + rescales) * EXPONENTIAL * (1 + 4 * EXPONENTIAL);
 }
@@ -286,7 +309,7 @@ static void set_all_bounds(const attn_problem *problem, reference_row *row, doub
 void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                              int64_t i, reference_row *row) {
   set_all_bounds(problem, row, 0);
-  if (!isfinite(row->lse)) return;
+  if (!isfinite(row->lse) || reference_exact_softmax(problem, tensors, b, h, i, row)) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
                          problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
                          b, reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
@@ -335,7 +358,7 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
 
 /* Relative error of phi(x): x + 1 rounds once; the exponential may be taken as 2^(x log2 e), and is
  * nothing to speak of below -88. */
-static double phi_error(double x) { return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * fmin(-x, 88); }
+static double phi_error(double x) { return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * (x > -88 ? -x : 88); }
 
 typedef struct linear_key {
   double features;  /* an upper bound of sum_d phi(k_d) */
@@ -343,13 +366,19 @@ typedef struct linear_key {
   double underflow; /* absolute error of the weight where features or products vanish */
 } linear_key;
 
-static linear_key survey_linear_key(const float *query, const float *key, int64_t head_dim) {
-  linear_key found = {0, 0, 0};
-  double queries = 0;
+/* An upper bound of sum_d phi(x_d). */
+static double sum_of_features(const float *vector, int64_t head_dim) {
+  double sum = 0;
+  for (int64_t d = 0; d < head_dim; d++) sum += 1 + fabs((double)vector[d]);
+  return sum;
+}
+
+/* queries: sum_of_features of the query. */
+static linear_key survey_linear_key(const float *query, double queries, const float *key, int64_t head_dim) {
+  linear_key found = {.features = sum_of_features(key, head_dim)};
   for (int64_t d = 0; d < head_dim; d++) {
-    found.relative = fmax(found.relative, phi_error(query[d]) + phi_error(key[d]));
-    found.features += 1 + fabs((double)key[d]);
-    queries += 1 + fabs((double)query[d]);
+    const double relative = phi_error(query[d]) + phi_error(key[d]);
+    if (relative > found.relative) found.relative = relative;
   }
   found.relative += found.relative * found.relative;
   found.underflow = FLUSHED * (queries + found.features);
@@ -363,7 +392,7 @@ typedef struct linear_row {
 } linear_row;
 
 static linear_row survey_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                int64_t kv_head, const float *query, const reference_row *row) {
+                                int64_t kv_head, const reference_row *row) {
   linear_row found = {.normaliser = problem->epsilon};
   double features = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -372,7 +401,7 @@ static linear_row survey_linear(const attn_problem *problem, const attn_tensors 
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
     found.seen++;
     found.normaliser += row->weights[j];
-    features += survey_linear_key(query, key, problem->head_dim).features;
+    features += sum_of_features(key, problem->head_dim);
     found.largest_value = fmax(found.largest_value, largest_finite(value, problem->value_dim));
   }
   /* States hold sums of phi(k) v, numerators sums of w v. */
@@ -390,9 +419,10 @@ static linear_row survey_linear(const attn_problem *problem, const attn_tensors 
 void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
   set_output_bounds(problem, row, 0);
+  if (reference_exact_linear(problem, tensors, b, h, i, row)) return;
   const int64_t kv_head = reference_kv_head(problem, h);
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-  const linear_row found = survey_linear(problem, tensors, b, kv_head, query, row);
+  const linear_row found = survey_linear(problem, tensors, b, kv_head, row);
   if (found.seen == 0) return;
   if (found.overflows) {
     set_output_bounds(problem, row, INFINITY);
@@ -402,13 +432,14 @@ void reference_linear_bound(const attn_problem *problem, const attn_tensors *ten
   const chain_errors chains = errors_of_chains(found.seen + (double)problem->head_dim + 8, found.repeated);
   const double epsilon_part = problem->epsilon / found.normaliser;
   weight_sums sums = {{0}, {epsilon_part * (1 - UNIT), epsilon_part * (1 - UNIT)}};
+  const double queries = sum_of_features(query, problem->head_dim);
   double previous_weight = NAN, vanished = 0;
   const float *previous = NULL;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
-    const linear_key errors = survey_linear_key(query, key, problem->head_dim);
+    const linear_key errors = survey_linear_key(query, queries, key, problem->head_dim);
     const double weight = row->weights[j] / found.normaliser;
     const double absolute = errors.underflow / found.normaliser;
     const double error[FORMS] = {weight * errors.relative, weight * errors.relative};

@@ -21,6 +21,9 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
+/* Fills the inputs again as their workload says, after its seed was changed. */
+void inputs_draw(inputs *inputs);
+
 /* Of inputs that are not aligned: moves every buffer to where the guard page before it ends, so that any
  * underrun faults. */
 bool inputs_move_to_front(inputs *inputs, char *why, size_t why_size);

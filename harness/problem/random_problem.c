@@ -1,5 +1,5 @@
 /* Random problems: the n-th of a seed. Every feature of a problem and every kind of input is drawn, the usual
- * ones often and the corners (nothing at all, the largest numbers allowed, a long sequence) now and then. */
+ * ones often and the corners (nothing at all, the largest numbers allowed, one size that is long) now and then. */
 #include "random_problem.h"
 
 #include "features.h"
@@ -41,6 +41,27 @@ static void cut_down(workload *w) {
   }
 }
 
+/* Around a power of two, or any. */
+static int64_t random_long(draws *from, int64_t most) {
+  const int64_t powers = 63 - __builtin_clzll((unsigned long long)most);
+  if (draw_one_in(from, 3)) return draw_between(from, 1, most);
+  const int64_t near = (INT64_C(1) << draw_between(from, 3, powers)) + draw_between(from, -1, 1);
+  return near < most ? near : most;
+}
+
+/* One size as large as a kernel may meet it, and the others small, so that it costs little. */
+static void draw_thin(draws *from, workload *w) {
+  const int64_t which = draw_between(from, 0, 6);
+  w->batch = which == 0 ? random_long(from, 65) : draw_between(from, 1, 2);
+  w->kv_heads = which == 1 ? random_long(from, 129) : draw_between(from, 1, 2);
+  w->query_heads =
+      w->kv_heads * (which == 2 ? random_long(from, 129 / w->kv_heads) : draw_between(from, 1, 2));
+  w->query_length = which == 3 ? random_long(from, 4099) : draw_between(from, 1, 3);
+  w->key_length = which == 4 ? random_long(from, 65537) : draw_between(from, 1, 20);
+  w->head_dim = which == 5 ? random_long(from, 1025) : draw_between(from, 1, 12);
+  w->value_dim = which == 6 ? random_long(from, 1025) : draw_between(from, 1, 12);
+}
+
 static void draw_sizes(draws *from, workload *w) {
   static const int64_t groups[] = {1, 1, 1, 2, 2, 3, 4, 5, 8, 71};
   w->batch =
@@ -56,6 +77,7 @@ static void draw_sizes(draws *from, workload *w) {
     w->query_length = draw_between(from, 1, 4);
     w->key_length = draw_between(from, 300, 5000);
   }
+  if (draw_one_in(from, 8)) draw_thin(from, w);
   cut_down(w);
   if (draw_one_in(from, 50)) *(draw_one_in(from, 2) ? &w->batch : &w->value_dim) = 0;
 }
@@ -85,8 +107,9 @@ static void draw_band(draws *from, workload *w) {
   w->left = kind < 4 || draw_one_in(from, 8) ? ATTN_UNLIMITED : random_reach(from, longest);
   if (kind >= 2 && draw_one_in(from, 3)) w->offset = w->key_length - w->query_length;
   if (kind >= 2 && draw_one_in(from, 6)) w->offset = random_offset(from, longest);
-  w->has_offsets = kind >= 2 && draw_one_in(from, 6);
-  w->has_lengths = draw_one_in(from, 3);
+  const bool can_list = w->batch <= WORKLOAD_MAX_LISTED_BATCH;
+  w->has_offsets = kind >= 2 && draw_one_in(from, 6) && can_list;
+  w->has_lengths = draw_one_in(from, 3) && can_list;
   for (int64_t b = 0; b < w->batch; b++) {
     if (w->has_offsets) w->offsets[b] = random_offset(from, longest);
     if (w->has_lengths) w->lengths[b] = random_key_length(from, w->key_length);
@@ -99,7 +122,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   w.function = draw_one_in(&from, 5) ? ATTN_LINEAR : ATTN_SOFTMAX;
   draw_sizes(&from, &w);
   draw_band(&from, &w);
-  w.layout = (workload_layout)draw_between(&from, LAYOUT_BHTD, LAYOUT_PADDED);
+  w.layout = (workload_layout)draw_between(&from, LAYOUT_BHTD, LAYOUT_MIXED);
   w.fill =
       draw_one_in(&from, 3) ? FILL_UNIFORM : (workload_fill)draw_between(&from, FILL_NORMAL, FILL_NONFINITE);
   w.seed = draw(&from) >> 32;

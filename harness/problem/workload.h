@@ -15,9 +15,8 @@
  *                                                b, h, q; broadcast over the others; '1' for none
  *     sink                                       a seeded random attention sink for each query head
  *     lse weights                                optional outputs that are asked for
- *     layout:bhtd | bthd | shifted | padded      strides (shifted: bhtd, but no pointer is aligned to more
- *                                                than an element; padded: odd strides too)
- *     fill:NAME seed:N                           inputs */
+ *     layout:bhtd | bthd | shifted | padded | mixed   strides: see workload_layout
+ *     fill:NAME seed:N                           inputs: see workload_fill */
 #ifndef ATTN_HARNESS_WORKLOAD_H
 #define ATTN_HARNESS_WORKLOAD_H
 
@@ -26,7 +25,13 @@
 /* The longest name, every number at its longest and 16 listed twice, has some 1100 letters. */
 enum { WORKLOAD_NAME_BYTES = 1152, WORKLOAD_MAX_LISTED_BATCH = 16 };
 
-typedef enum workload_layout { LAYOUT_BHTD, LAYOUT_BTHD, LAYOUT_SHIFTED, LAYOUT_PADDED } workload_layout;
+typedef enum workload_layout {
+  LAYOUT_BHTD,
+  LAYOUT_BTHD,
+  LAYOUT_SHIFTED, /* bhtd, but no pointer is aligned to more than an element */
+  LAYOUT_PADDED,  /* odd strides, of tensors of one width no two the same */
+  LAYOUT_MIXED    /* each tensor bhtd, bthd or padded, by the seed */
+} workload_layout;
 
 typedef enum workload_fill {
   FILL_UNIFORM,      /* uniform in [-1, 1) */
@@ -41,8 +46,10 @@ typedef enum workload_fill {
   FILL_DENORMAL,     /* all values, and every other element of queries and keys */
   FILL_HUGE,         /* values as large as a float32 sum over all keys can hold */
   FILL_ZEROS,        /* every third row of queries, keys and values is zero, of either sign */
-  FILL_LARGEST,      /* a few elements of +-FLT_MAX, some where the band or a length hides them */
-  FILL_NONFINITE     /* a few NaN and infinities, placed alike */
+  FILL_EXACT, /* weights are powers of two, or whole numbers, and sums exact; a scale that is not said is ln 2 */
+  FILL_POWERS, /* scores are powers of two of either sign, up to the largest; a scale that is not said is 1 */
+  FILL_LARGEST,  /* a few elements of +-FLT_MAX, some where the band or a length hides them */
+  FILL_NONFINITE /* a few NaN and infinities, placed alike */
 } workload_fill;
 
 /* Which axes of [B, H, Tq] a mask or bias varies over; it always varies over Tk. */
@@ -53,7 +60,7 @@ typedef struct workload_axes {
 typedef struct workload {
   attn_function function;
   int64_t batch, query_heads, kv_heads, query_length, key_length, head_dim, value_dim;
-  double scale; /* NaN: 1/sqrt(D) */
+  double scale; /* NaN: 1/sqrt(D), or what the fill needs */
   double softcap, epsilon;
   int64_t left, right, offset;
   bool has_offsets, has_lengths;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/random.h"
 #include "features.h"
 #include "reference/reference.h"
 #include "tensors.h"
@@ -18,7 +19,8 @@ static int64_t plus(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static attn_layout strides_of(workload_layout layout, int64_t heads, int64_t length, int64_t width) {
+static attn_layout strides_of(workload_layout layout, tensor_id id, int64_t heads, int64_t length,
+                              int64_t width) {
   attn_layout strides = {0};
   switch (layout) {
     case LAYOUT_BTHD:
@@ -27,9 +29,9 @@ static attn_layout strides_of(workload_layout layout, int64_t heads, int64_t len
       strides.batch = times(length, strides.position);
       break;
     case LAYOUT_PADDED: /* odd everywhere, so that hardly a row begins at a multiple of 16 bytes */
-      strides.position = plus(width, 3) | 1;
-      strides.head = plus(times(length, strides.position), 5) | 1;
-      strides.batch = plus(times(heads, strides.head), 7) | 1;
+      strides.position = plus(width, 3 + 2 * (int64_t)id) | 1;
+      strides.head = plus(times(length, strides.position), 5 + 2 * (int64_t)id) | 1;
+      strides.batch = plus(times(heads, strides.head), 7 + 2 * (int64_t)id) | 1;
       break;
     default:
       strides.position = width;
@@ -39,20 +41,34 @@ static attn_layout strides_of(workload_layout layout, int64_t heads, int64_t len
   return strides;
 }
 
-/* Axes that a tensor does not vary over have stride 0. Rows of features follow the workload's layout, of the others
- * only padding changes it. */
+/* Rows of features follow the workload's layout, the others unless it is [B, T, H, D]. A mixed layout gives each tensor
+ * one of its own. */
+static workload_layout order_of(const workload *w, tensor_id id) {
+  static const workload_layout orders[] = {LAYOUT_BHTD, LAYOUT_BTHD, LAYOUT_PADDED};
+  const char last = tensor_table[id].axes[3];
+  if (w->layout == LAYOUT_MIXED) return orders[random_bits(random_mixed(w->seed), id) % 3];
+  return w->layout == LAYOUT_BTHD && last != 'D' && last != 'V' ? LAYOUT_BHTD : w->layout;
+}
+
+/* Axes that a tensor does not vary over have stride 0. */
 static attn_layout layout_of(const workload *w, const attn_problem *p, tensor_id id, workload_axes axes) {
   const tensor_row *row = &tensor_table[id];
   const tensor_shape shape = tensor_shape_of(p, id);
-  const bool has_features = row->axes[3] == 'D' || row->axes[3] == 'V';
-  const workload_layout order = has_features || w->layout == LAYOUT_PADDED ? w->layout : LAYOUT_BHTD;
-  attn_layout layout =
-      strides_of(order, axes.head ? shape.heads : 1, axes.query ? shape.length : 1, shape.width);
+  attn_layout layout = strides_of(order_of(w, id), id, axes.head ? shape.heads : 1,
+                                  axes.query ? shape.length : 1, shape.width);
   if (!axes.batch) layout.batch = 0;
   if (!axes.head) layout.head = 0;
   if (!axes.query) layout.position = 0;
   layout.type = row->types >> ATTN_FLOAT32 & 1 ? ATTN_FLOAT32 : ATTN_UINT8;
   return layout;
+}
+
+static double usual_scale(const workload *w) {
+  switch (w->fill) {
+    case FILL_EXACT: return 0.69314718055994531; /* ln 2 */
+    case FILL_POWERS: return 1;
+    default: return 1 / sqrt((double)w->head_dim);
+  }
 }
 
 attn_problem workload_problem(const workload *w) {
@@ -65,7 +81,7 @@ attn_problem workload_problem(const workload *w) {
       .key_length = w->key_length,
       .head_dim = w->head_dim,
       .value_dim = w->value_dim,
-      .scale = isnan(w->scale) ? 1 / sqrt((double)w->head_dim) : w->scale,
+      .scale = isnan(w->scale) ? usual_scale(w) : w->scale,
       .softcap = w->softcap,
       .epsilon = w->epsilon,
       .left = w->left,
