@@ -21,7 +21,7 @@ typedef struct expected {
   int64_t rows, rows_total;
   int64_t *positions;    /* [rows] (b * H + h) * Tq + i, ascending */
   reference_row *solved; /* [rows] without scores and visible; weights only where they are wanted */
-  double *numbers;       /* what the rows point to */
+  double *numbers;       /* what the rows point to, those that ask the same to the same */
 } expected;
 
 /* Solves at most max_rows rows (0: all) of all B H Tq: of each head the first, the last and those next to
