@@ -9,7 +9,7 @@
 
 /* One property of one variant on one problem. */
 typedef struct check {
-  const properties *all;
+  properties *all;
   run_setup setup;
   property property;
   uint64_t bits;    /* of the outputs for the original problem */
@@ -386,6 +386,46 @@ static void hold_decoded(check *t) {
   hold_part(t, ATTN_DECODE_INVARIANT, DECODED, (row_place){0, 0, t->all->decoded_query}, "decoded alone");
 }
 
+/* What the reference says of a problem that was made, all of it. */
+static void expect_right(check *t, const altered *on, const char *when) {
+  verdict verdict;
+  expected_compare(&on->expected, &verdict);
+  t->compared++;
+  if (!verdict.passed) fail(t, "%s, %s", when, verdict.problem);
+}
+
+static void hold_bias(check *t) {
+  const altered *biased = altered_for(t, BIASED), *unseen = altered_for(t, UNSEEN);
+  if (!biased || !unseen || !run_altered(t, biased)) return;
+  expect_right(t, biased, "with a bias of -inf");
+  if (!t->verdict->failed && run_altered(t, unseen))
+    expect_same_rows(t, &biased->inputs, &unseen->inputs, NULL,
+                     "with 1e20 in keys that a bias of -inf hides");
+}
+
+static bool gives_bits(check *t, uint64_t bits, const inputs *in, const char *when) {
+  return inputs_outputs_checksum(in) == bits || fail(t, "%s, it gives other bits", when);
+}
+
+/* Who remembers something by where its inputs lie, or by their shape, takes it for what it is no longer. */
+static void hold_state(check *t) {
+  const altered *other = altered_for(t, OTHER);
+  if (!other || !run_altered(t, other)) return;
+  const uint64_t bits = inputs_outputs_checksum(&other->inputs);
+  expect_right(t, other, "with other contents");
+  if (t->verdict->failed || !run_original(t, t->setup.threads, RUN_POISONED) ||
+      !gives_bits(t, t->bits, t->all->original, "after others of its shape"))
+    return;
+  properties_exchange(t->all);
+  const bool same = run_original(t, t->setup.threads, RUN_POISONED) &&
+                    gives_bits(t, bits, t->all->original, "with other contents where others were") &&
+                    run_altered(t, other) &&
+                    gives_bits(t, t->bits, &other->inputs, "with the same contents elsewhere");
+  properties_undo_exchange(t->all);
+  if (same && run_original(t, t->setup.threads, RUN_POISONED))
+    gives_bits(t, t->bits, t->all->original, "with its own contents again");
+}
+
 static const struct {
   const char *name;
   void (*hold)(check *t);
@@ -407,6 +447,8 @@ static const struct {
     [PROPERTY_COMPANY] = {"any company", hold_company},
     [PROPERTY_SINK] = {"sink as a key", hold_sink},
     [PROPERTY_DECODED] = {"decoded alone", hold_decoded},
+    [PROPERTY_BIAS] = {"bias of -inf", hold_bias},
+    [PROPERTY_STATE] = {"no memory of other runs", hold_state},
 };
 
 const char *property_name(property property) { return table[property].name; }

@@ -26,6 +26,8 @@ typedef enum property {
   PROPERTY_COMPANY, /* bits: one key/value head of one entry alone; where ATTN_BATCH_INVARIANT is promised */
   PROPERTY_SINK,    /* bound: a sink is one more key, whose value is zero */
   PROPERTY_DECODED, /* bits: a query alone; where ATTN_DECODE_INVARIANT is promised */
+  PROPERTY_BIAS,    /* bits: a bias of -inf hides its key, whatever finite numbers stand in it */
+  PROPERTY_STATE,   /* bits: whatever ran before; other inputs at the same addresses, the same at others */
   PROPERTIES
 } property;
 

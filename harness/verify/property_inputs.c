@@ -169,16 +169,20 @@ static bool find_untouched(const inputs *in, const bool *chosen, bool *untouched
   return any;
 }
 
+static void overwrite_key(const inputs *in, int64_t b, int64_t h, int64_t j, float number) {
+  const attn_problem *p = &in->problem;
+  float *key = row_at(in->tensors.key, &p->key, b, h, j),
+        *value = row_at(in->tensors.value, &p->value, b, h, j);
+  for (int64_t d = 0; d < p->head_dim; d++) key[d] = number;
+  for (int64_t e = 0; e < p->value_dim; e++) value[e] = number;
+}
+
 static void overwrite(const inputs *in, const bool *chosen, float number) {
   const attn_problem *p = &in->problem;
-  for (int64_t n = 0; n < p->batch * p->kv_heads * p->key_length; n++) {
-    if (!chosen[n]) continue;
-    const int64_t b = n / p->key_length / p->kv_heads, h = n / p->key_length % p->kv_heads;
-    float *key = row_at(in->tensors.key, &p->key, b, h, n % p->key_length);
-    float *value = row_at(in->tensors.value, &p->value, b, h, n % p->key_length);
-    for (int64_t d = 0; d < p->head_dim; d++) key[d] = number;
-    for (int64_t e = 0; e < p->value_dim; e++) value[e] = number;
-  }
+  for (int64_t n = 0; n < p->batch * p->kv_heads * p->key_length; n++)
+    if (chosen[n])
+      overwrite_key(in, n / p->key_length / p->kv_heads, n / p->key_length % p->kv_heads, n % p->key_length,
+                    number);
 }
 
 static bool make_hidden(properties *all, int set, char *why, size_t why_size) {
@@ -396,6 +400,68 @@ static bool make_halves(properties *all, char *why, size_t why_size) {
          make(all, SECOND_HALF, &behind, &rest, true, why, why_size);
 }
 
+/* A kernel that knows its inputs again by where they begin, or by what stands there, must not take these for the
+ * original's. */
+static bool make_other(properties *all, char *why, size_t why_size) {
+  if (!begin(all, OTHER, &all->original->workload, &whole, why, why_size)) return false;
+  inputs *in = &all->of[OTHER].inputs;
+  in->workload.seed ^= 1;
+  inputs_draw(in);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_layout *layout = tensor_layout(&in->problem, id);
+    void *first = (void *)(uintptr_t)tensor_data(&in->tensors, id);
+    if (!tensor_table[id].written && first && tensor_elements(&in->problem, id) > 0)
+      memcpy(first, tensor_data(&all->original->tensors, id),
+             (size_t)tensor_shape_of(&in->problem, id).width * element_type_of(layout->type)->bytes);
+  }
+  return finish(all, OTHER, true, why, why_size);
+}
+
+/* Every third key of a head. */
+static bool is_biased(const properties *all, int64_t b, int64_t kv_head, int64_t j) {
+  const attn_problem *p = &all->original->problem;
+  return draw(all, 11, (uint64_t)((b * p->kv_heads + kv_head) * p->key_length + j)) % 3 == 0;
+}
+
+/* Hides them, and of one query in eight all keys. */
+static void bias_away(const properties *all, const inputs *in) {
+  const attn_problem *p = &in->problem;
+  const bool given = all->original->problem.bias.type;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    const int64_t kv_head = at.h / (p->query_heads / p->kv_heads);
+    const bool hidden = draw(all, 12, (uint64_t)at.i) % 8 == 0;
+    float *bias = row_at(in->tensors.bias, &p->bias, at.b, at.h, at.i);
+    for (int64_t j = 0; j < p->key_length; j++)
+      if (hidden || is_biased(all, at.b, kv_head, j))
+        bias[j] = -INFINITY;
+      else if (!given)
+        bias[j] = 0;
+  }
+}
+
+/* Large numbers stand in for others, so that a bias that only pushes a score down lets it be seen; but the scores that
+ * they make are finite, and so -inf hides them. */
+static bool make_biased(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  const double scale = fabs(all->original->problem.scale);
+  if (!reference_function_of(w.function)->has_scores || w.fill >= FILL_POWERS || scale > 0x1p6) return true;
+  w.bias = (workload_axes){true, true, true, true};
+  if (!begin(all, BIASED, &w, &whole, why, why_size)) return false;
+  bias_away(all, &all->of[BIASED].inputs);
+  if (!finish(all, BIASED, true, why, why_size) || !begin(all, UNSEEN, &w, &whole, why, why_size))
+    return false;
+  const inputs *in = &all->of[UNSEEN].inputs;
+  const attn_problem *p = &in->problem;
+  bias_away(all, in);
+  for (int64_t n = 0; n < p->batch * p->kv_heads * p->key_length; n++) {
+    const int64_t b = n / p->key_length / p->kv_heads, h = n / p->key_length % p->kv_heads;
+    const int64_t j = n % p->key_length;
+    if (is_biased(all, b, h, j)) overwrite_key(in, b, h, j, 1e20f);
+  }
+  return finish(all, UNSEEN, false, why, why_size);
+}
+
 /* ---- The original's rows ---- */
 
 static void find_least_and_most(properties *all, int64_t r) {
@@ -450,7 +516,8 @@ static bool make_all(properties *all, char *why, size_t why_size) {
          make_groups(all, why, why_size) && make_order(all, why, why_size) &&
          make_shift(all, why, why_size) && make_layouts(all, why, why_size) &&
          make_halves(all, why, why_size) && make_isolated(all, why, why_size) &&
-         make_decoded(all, why, why_size) && make_sink_key(all, why, why_size);
+         make_decoded(all, why, why_size) && make_sink_key(all, why, why_size) &&
+         make_other(all, why, why_size) && make_biased(all, why, why_size);
 }
 
 properties *properties_prepare(inputs *in, const expected *known, char *why, size_t why_size) {
@@ -479,4 +546,29 @@ void properties_destroy(properties *all) {
   free(all->least);
   free(all->most);
   free(all);
+}
+
+void properties_exchange(properties *all) {
+  altered *other = &all->of[OTHER];
+  const uint64_t checksum = all->checksum;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    if (tensor_table[id].written) continue;
+    unsigned char *ours = all->original->buffers[id].data, *theirs = other->inputs.buffers[id].data;
+    for (size_t n = 0; n < all->original->buffers[id].bytes; n++) {
+      const unsigned char byte = ours[n];
+      ours[n] = theirs[n];
+      theirs[n] = byte;
+    }
+  }
+  all->checksum = other->checksum;
+  other->checksum = checksum;
+}
+
+void properties_undo_exchange(properties *all) {
+  altered *other = &all->of[OTHER];
+  const uint64_t checksum = all->checksum;
+  inputs_restore(all->original);
+  inputs_restore(&other->inputs);
+  all->checksum = other->checksum;
+  other->checksum = checksum;
 }

@@ -26,6 +26,9 @@ typedef enum altered_kind {
   ISOLATED, /* one key/value head of one entry, with its query heads */
   DECODED,  /* one query position */
   SINK_KEY, /* as PLAIN, with a key for the sink */
+  OTHER,    /* other contents but for the first row of each tensor, elsewhere */
+  BIASED,   /* a bias of -inf hides some keys, of some rows all */
+  UNSEEN,   /* the same with other numbers in those keys and their values */
   ALTERED
 } altered_kind;
 
@@ -68,5 +71,11 @@ static inline row_place row_place_of(const attn_problem *p, int64_t position) {
  * short. What is drawn comes from the workload's seed. */
 properties *properties_prepare(inputs *inputs, const expected *known, char *why, size_t why_size);
 void properties_destroy(properties *prepared);
+
+/* Exchanges the contents of the original's inputs with those of OTHER: each then has the other's, at its own addresses. */
+void properties_exchange(properties *prepared);
+
+/* Gives both their own again, even if a run damaged one of them in between. */
+void properties_undo_exchange(properties *prepared);
 
 #endif
