@@ -135,9 +135,7 @@ static bool report_failure(const verification *all, const char *program, double 
 
 /* How many threads a problem is first run with; 1 and 3 always follow. */
 static int draw_threads(uint64_t seed, int64_t n) {
-  static const int threads[] = {1, 2, 3, 4, 5, 8};
-  return threads[random_bits(random_mixed(seed ^ UINT64_C(0x7412ead5)), (uint64_t)n) %
-                 (sizeof threads / sizeof *threads)];
+  return 1 + (int)(random_bits(random_mixed(seed ^ UINT64_C(0x7412ead5)), (uint64_t)n) % 16);
 }
 
 /* Problems until the time is over, one at least. Their number, or -1 with the reason in words. */
@@ -146,7 +144,7 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
   int64_t n = 0;
   for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all)); n++) {
     const workload w = random_problem(seed, n);
-    if (!verification_run(all, &w, draw_threads(seed, n),
+    if (!verification_run(all, &w, draw_threads(seed, n), -1,
                           REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES_IN_TURN, why, why_size))
       return -1;
   }

@@ -278,22 +278,28 @@ static workload alone(int64_t n) { return parsed(single[n]); }
 static const struct family {
   int64_t count;
   workload (*problem)(int64_t n);
+  bool in_turn; /* each is posed under one instruction set: there are many that are alike */
 } families[] = {
-    {COUNT(single), alone},
-    {COUNT(with_lengths) * COUNT(lengths), with_length},
-    {COUNT(query_edges) * COUNT(key_edges), with_tile},
-    {COUNT(with_dims) * LARGEST_DIM, with_dim},
-    {COUNT(with_fills) * COUNT(fills), with_fill},
+    {COUNT(single), alone, false},
+    {COUNT(with_lengths) * COUNT(lengths), with_length, false},
+    {COUNT(query_edges) * COUNT(key_edges), with_tile, false},
+    {COUNT(with_dims) * LARGEST_DIM, with_dim, true},
+    {COUNT(with_fills) * COUNT(fills), with_fill, false},
 };
 
 int64_t verify_grid_count(void) {
-  int64_t count = 0;
+  int64_t count = pair_problems_count();
   for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
   return count;
 }
 
-workload verify_grid_problem(int64_t n) {
+posed_problem verify_grid_problem(int64_t n) {
+  const int64_t chosen = pair_problems_count();
+  if (n < chosen) return pair_problem(n);
+  n -= chosen;
   const struct family *family = families;
   while (n >= family->count) n -= (family++)->count;
-  return family->problem(n);
+  /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */
+  return (posed_problem){family->problem(n), 0,
+                         family->in_turn ? (int)(n % COUNT(with_dims) + n / COUNT(with_dims)) : -1};
 }

@@ -2,9 +2,9 @@
 #ifndef ATTN_HARNESS_GRID_H
 #define ATTN_HARNESS_GRID_H
 
-#include "problem/workload.h"
+#include "pair_problems.h"
 
 int64_t verify_grid_count(void);
-workload verify_grid_problem(int64_t n); /* n < verify_grid_count() */
+posed_problem verify_grid_problem(int64_t n); /* n < verify_grid_count() */
 
 #endif

@@ -19,8 +19,9 @@ typedef struct case_run {
   const char *isa; /* forced at the moment, or NULL */
   int threads;
   unsigned wanted;
+  int turn;               /* of the instruction set that it is run under; -1: every one */
   properties *properties; /* NULL: not to be held */
-  int64_t turn;           /* of the instruction set that is held to them; -1: every one */
+  int64_t held_turn;      /* of the instruction set that is held to them; -1: every one */
 } case_run;
 
 static bool is_asked_for(const verify_options *options, const char *name) {
@@ -121,10 +122,15 @@ static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, c
   return ran;
 }
 
+static bool is_its_turn(const verification *all, int64_t turn, size_t set, size_t set_count) {
+  return turn < 0 || all->options->isa || (size_t)turn % set_count == set;
+}
+
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
   const char *const *sets = to->instruction_sets;
   const char *reason = runner_refusal(to->variant, &at->inputs->problem);
+  const int64_t turn = at->turn < 0 && all->options->isa_in_turn ? all->progress->begun : at->turn;
   bool ran = true, held = false;
   size_t set_count = 0;
   while (sets[set_count]) set_count++;
@@ -134,10 +140,10 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
   }
   for (size_t n = 0; ran && sets[n] && !(all->stops && to->failed); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
-    if (all->options->isa_in_turn && (size_t)all->progress->begun % set_count != n) continue;
     held = true;
+    if (!is_its_turn(all, turn, n, set_count)) continue;
     at->isa = sets[n];
-    const bool its_turn = at->turn < 0 || all->options->isa || (size_t)at->turn % set_count == n;
+    const bool its_turn = is_its_turn(all, at->held_turn, n, set_count);
     ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;
@@ -203,7 +209,7 @@ static int64_t count_held(verification_progress *progress) {
 static bool run_with_properties(verification *all, case_run *at, char *why, size_t why_size) {
   const double start = wall_seconds();
   const int64_t before = count_held(all->progress);
-  at->turn = at->wanted & HOLD_PROPERTIES ? -1 : before;
+  at->held_turn = at->wanted & HOLD_PROPERTIES ? -1 : before;
   at->properties = properties_prepare(at->inputs, at->expected, why, why_size);
   const bool ran = at->properties && run_variants(all, at, why, why_size);
   if (at->properties) properties_destroy(at->properties);
@@ -219,12 +225,12 @@ static bool run_solved(verification *all, case_run *at, char *why, size_t why_si
   return (held ? run_with_properties : run_variants)(all, at, why, why_size);
 }
 
-bool verification_run(verification *all, const workload *w, int threads, unsigned wanted, char *why,
+bool verification_run(verification *all, const workload *w, int threads, int turn, unsigned wanted, char *why,
                       size_t why_size) {
   if (!begin_problem(all) || !anyone_solves(all, w)) return true;
   inputs inputs;
   expected known;
-  case_run at = {.inputs = &inputs, .expected = &known, .threads = threads, .wanted = wanted};
+  case_run at = {.inputs = &inputs, .expected = &known, .threads = threads, .turn = turn, .wanted = wanted};
   workload_name(w, at.name);
   if (!inputs_create(&inputs, w, false, why, why_size)) return false;
   bool ran = expected_solve(&known, &inputs, affordable_rows(w), why, why_size);
@@ -238,8 +244,11 @@ bool verification_run(verification *all, const workload *w, int threads, unsigne
 
 bool verification_run_case(verification *all, inputs *inputs, const expected *known, const char *name,
                            int threads, char *why, size_t why_size) {
-  case_run at = {
-      .inputs = inputs, .expected = known, .threads = threads, .wanted = REPEAT_WITH_1 | REPEAT_WITH_3};
+  case_run at = {.inputs = inputs,
+                 .expected = known,
+                 .threads = threads,
+                 .turn = -1,
+                 .wanted = REPEAT_WITH_1 | REPEAT_WITH_3};
   snprintf(at.name, sizeof at.name, "%s", name);
   return !begin_problem(all) || run_variants(all, &at, why, why_size);
 }

@@ -72,9 +72,10 @@ bool verification_next_plugin(verification *verification);
 /* Whether variant n takes part at the moment. */
 bool verification_has_turn(const verification *verification, size_t n);
 
-/* Gives a problem to all of them that have their turn, unless an earlier child did. False, with the reason in words, when it cannot be prepared. */
-bool verification_run(verification *verification, const workload *workload, int threads, unsigned wanted,
-                      char *why, size_t why_size);
+/* Gives a problem to all of them that have their turn, unless an earlier child did, under each of a variant's instruction
+ * sets, or (turn not -1) under one, in turn. False, with the reason in words, when it cannot be prepared. */
+bool verification_run(verification *verification, const workload *workload, int threads, int turn,
+                      unsigned wanted, char *why, size_t why_size);
 
 /* The same with inputs whose rows are solved already, under a name of their own; the bits must be those of other
  * numbers of threads. */

@@ -16,11 +16,25 @@ static bool run_named(verification *all, char *why, size_t why_size) {
     workload w;
     if (!workload_parse(options->problems[n], &w, why, why_size)) return false;
     workload_seed_unnamed(&w, options->seed);
-    if (!verification_run(all, &w, options->threads, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
+    if (!verification_run(all, &w, options->threads, -1, REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES, why,
                           why_size))
       return false;
   }
   return true;
+}
+
+/* What was posed, and what of it was chosen so that pairs meet. */
+static void print_problems(const verify_options *options, FILE *out) {
+  int64_t pairs, possible;
+  pair_problems_pairs(&pairs, &possible);
+  fprintf(out,
+          "\n%" PRId64 " problems: %" PRId64 " of a grid, %" PRId64 " in which %" PRId64
+          " pairs of sizes, features, layouts, inputs, threads and instruction sets meet, all that can (%.1f "
+          "%% of all "
+          "%" PRId64 "), %" PRId64 " at random\n",
+          verify_grid_count() + options->random_count, verify_grid_count() - pair_problems_count(),
+          pair_problems_count(), possible, 100 * (double)possible / (double)pairs, pairs,
+          options->random_count);
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
@@ -41,12 +55,19 @@ static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
   const int64_t count = grid + options->random_count;
   for (int64_t place = 0; place < count && !is_decided(all); place++) {
     const int64_t n = scattered(place, count);
-    const workload w = n < grid ? verify_grid_problem(n) : random_problem(options->seed, n - grid);
-    if (!verification_run(all, &w, options->threads, repeats[n % 3], why, why_size)) return false;
+    posed_problem posed = {.turn = -1};
+    if (n < grid)
+      posed = verify_grid_problem(n);
+    else
+      posed.workload = random_problem(options->seed, n - grid);
+    const int threads = posed.threads ? posed.threads : options->threads;
+    if (!verification_run(all, &posed.workload, threads, posed.turn, repeats[n % 3], why, why_size))
+      return false;
   }
   for (int64_t n = 0; n < options->random_count && !is_decided(all); n++) {
     const workload w = properties_problem(options->seed, n);
-    if (!verification_run(all, &w, options->threads, HOLD_PROPERTIES_IN_TURN, why, why_size)) return false;
+    if (!verification_run(all, &w, options->threads, -1, HOLD_PROPERTIES_IN_TURN, why, why_size))
+      return false;
   }
   return true;
 }
@@ -67,6 +88,7 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
   if (created && run_all(&all, why, sizeof why)) {
     verification_print(&all, out);
     if (options->problem_count == 0) verification_print_tightness(&all, out);
+    if (options->problem_count == 0 && !is_decided(&all)) print_problems(options, out);
     const int64_t failed = verification_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
             all.count == 1 ? "" : "s", verification_cases(&all), failed,

@@ -80,7 +80,7 @@ static void every_name_parses_back_into_its_workload(void **state) {
   (void)state;
   const int64_t grid = verify_grid_count();
   for (int64_t n = 0; n < grid + 5000; n++) {
-    const workload w = n < grid ? verify_grid_problem(n) : random_problem(3, n - grid);
+    const workload w = n < grid ? verify_grid_problem(n).workload : random_problem(3, n - grid);
     char name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
     const workload back = parse(name);
@@ -252,6 +252,48 @@ static void inputs_do_not_depend_on_threads_or_layout(void **state) {
   omp_set_num_threads(threads);
 }
 
+/* Where the inputs of a sound line lie. */
+static attn_problem problem_of(const char *text, workload *w) {
+  char why[256];
+  *w = parse(text);
+  const attn_problem p = workload_problem(w);
+  if (!check_problem(&p, why, sizeof why)) fail_msg("%s: %s", text, why);
+  return p;
+}
+
+static void a_padded_layout_gives_tensors_of_one_width_other_strides(void **state) {
+  (void)state;
+  workload w;
+  const attn_problem p =
+      problem_of("full/B:2/H:3/D:16/T:20/mask:bhq/bias:bhq/sink/lse/weights/layout:padded", &w);
+  for (tensor_id a = 0; a < TENSORS; a++)
+    for (tensor_id b = 0; b < a; b++) {
+      const attn_layout *one = tensor_layout(&p, a), *other = tensor_layout(&p, b);
+      if (tensor_shape_of(&p, a).width != tensor_shape_of(&p, b).width || a == TENSOR_SINK) continue;
+      assert_true(one->batch != other->batch && one->head != other->head && one->position != other->position);
+    }
+}
+
+/* A kernel that looks at the strides of one tensor and takes them for those of another meets each case. */
+static void a_mixed_layout_packs_one_tensor_and_not_the_other(void **state) {
+  (void)state;
+  bool packed_alone[TENSORS][TENSORS] = {{false}};
+  for (int seed = 1; seed <= 40; seed++) {
+    char text[128];
+    workload w;
+    snprintf(text, sizeof text, "full/B:2/H:3/D:16/T:20/mask:bhq/bias:bhq/lse/weights/layout:mixed/seed:%d",
+             seed);
+    const attn_problem p = problem_of(text, &w);
+    for (tensor_id a = 0; a < TENSOR_SINK; a++)
+      for (tensor_id b = 0; b < TENSOR_SINK; b++) {
+        const int64_t one = tensor_layout(&p, a)->position, other = tensor_layout(&p, b)->position;
+        packed_alone[a][b] |= one == tensor_shape_of(&p, a).width && other != tensor_shape_of(&p, b).width;
+      }
+  }
+  for (tensor_id a = 0; a < TENSOR_SINK; a++)
+    for (tensor_id b = 0; b < TENSOR_SINK; b++) assert_true(a == b || packed_alone[a][b]);
+}
+
 static double score(const inputs *in, int64_t i, int64_t j) {
   const attn_problem *p = &in->problem;
   const float *q = (const float *)in->tensors.query + i * p->query.position;
@@ -288,6 +330,78 @@ static void fills_give_the_scores_that_they_promise(void **state) {
   for (int64_t i = 0; i < 200; i++)
     for (int64_t j = 0; j < 200; j++) largest = fmax(largest, fabs(score(&in, i, j)));
   assert_true(largest > 8e3 && largest < 2e4);
+  inputs_destroy(&in);
+}
+
+/* Powers of two, a quarter of the largest float among them and as low ones, and of each row the largest is shared. */
+static void scores_of_powers_reach_the_largest_of_either_sign(void **state) {
+  (void)state;
+  inputs in;
+  double lowest_top = 0, highest_top = 0;
+  int shared = 0;
+  create(&in, "full/H:1/D:20/T:200/fill:powers");
+  for (int64_t i = 0; i < 200; i++) {
+    double top = -INFINITY;
+    int count = 0, exponent;
+    for (int64_t j = 0; j < 200; j++) {
+      const double s = score(&in, i, j);
+      assert_true(frexp(fabs(s), &exponent) == 0.5);
+      count = s > top ? 1 : count + (s == top);
+      top = fmax(top, s);
+    }
+    shared += count > 1;
+    lowest_top = fmin(lowest_top, top);
+    highest_top = fmax(highest_top, top);
+  }
+  assert_true(lowest_top < -1e36 && highest_top > 1e37 && shared > 190);
+  inputs_destroy(&in);
+}
+
+/* Where the scale or a bias rounds, they are kept to where the bound still sees something. */
+static void scores_of_powers_that_round_are_smaller(void **state) {
+  (void)state;
+  static const char *const lines[] = {"full/H:1/D:20/T:50/fill:powers/scale:0.3",
+                                      "full/H:1/D:20/T:50/fill:powers/bias:hq",
+                                      "full/H:1/D:20/T:50/fill:powers/softcap:5"};
+  for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+    inputs in;
+    create(&in, lines[n]);
+    for (int64_t i = 0; i < 50; i++)
+      for (int64_t j = 0; j < 50; j++) assert_true(fabs(score(&in, i, j)) < 0x1p15);
+    inputs_destroy(&in);
+  }
+}
+
+/* The weights are powers of two, few values are not zero, and few queries differ. */
+static void an_exact_fill_is_exact(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/B:1/H:1/D:20/Dv:12/Tq:100/Tk:5000/bias:q/sink/fill:exact");
+  const float *q = in.tensors.query, *v = in.tensors.value, *bias = in.tensors.bias;
+  int levels[2] = {0}, patterns = 0;
+  for (int64_t i = 0; i < 100; i++) {
+    bool seen = false;
+    for (int64_t other = 0; other < i && !seen; other++)
+      seen = memcmp(q + i * 20, q + other * 20, 20 * sizeof *q) == 0;
+    patterns += !seen;
+    for (int64_t j = 0; j < 5000; j++) {
+      const double level = -score(&in, i, j) / log(2);
+      if (fabs(level - rint(level)) > 1e-12 || level < 0 || level > 1) fail_msg("a score at level %g", level);
+      levels[(int)rint(level)]++;
+      assert_true(bias[i * 5000 + j] == 0 || bias[i * 5000 + j] == -INFINITY);
+    }
+  }
+  assert_in_range(patterns, 3, 8);
+  assert_true(levels[1] > 100 * 5000 / 32 && levels[0] > 9 * levels[1]);
+  for (int e = 0; e < 12; e++) {
+    int count = 0;
+    for (int j = 0; j < 5000; j++) {
+      assert_true(v[j * 12 + e] == 0 || fabsf(v[j * 12 + e]) == 1);
+      count += v[j * 12 + e] != 0;
+    }
+    assert_int_equal(count, 4);
+  }
+  assert_true(v[4999 * 12] != 0);
   inputs_destroy(&in);
 }
 
@@ -407,7 +521,12 @@ int main(void) {
       cmocka_unit_test(work_is_counted_on_visible_pairs),
       cmocka_unit_test(presets_are_sound_and_have_names),
       cmocka_unit_test(inputs_do_not_depend_on_threads_or_layout),
+      cmocka_unit_test(a_padded_layout_gives_tensors_of_one_width_other_strides),
+      cmocka_unit_test(a_mixed_layout_packs_one_tensor_and_not_the_other),
       cmocka_unit_test(fills_give_the_scores_that_they_promise),
+      cmocka_unit_test(scores_of_powers_reach_the_largest_of_either_sign),
+      cmocka_unit_test(scores_of_powers_that_round_are_smaller),
+      cmocka_unit_test(an_exact_fill_is_exact),
       cmocka_unit_test(fills_give_the_values_that_they_promise),
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),

@@ -1,0 +1,155 @@
+/* Covering arrays: what is promised of the pairs is counted anew, for small designs and for the problems of verify. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "problem/check.h"
+#include "verify/covering.h"
+#include "verify/grid.h"
+
+static covering made;
+
+static bool anything(const int *levels, int phase) {
+  (void)levels;
+  (void)phase;
+  return true;
+}
+
+/* No level above 0 beside another of the next factor; in the first phase of the first factor only level 0. */
+static bool with_limits(const int *levels, int phase) {
+  if (phase == 0 && levels[0] > 0) return false;
+  for (int f = 0; f + 1 < 4; f++)
+    if (levels[f] > 0 && levels[f + 1] > 0) return false;
+  return true;
+}
+
+static bool have(int f, int a, int g, int b) {
+  for (int n = 0; n < made.count; n++)
+    if (made.rows[n][f] == a && made.rows[n][g] == b) return true;
+  return false;
+}
+
+static void every_pair_that_can_be_is(const covering_design *design) {
+  int pairs = 0, possible = 0;
+  covering_make(design, &made);
+  for (int n = 0; n < made.count; n++) assert_true(design->can_be(made.rows[n], design->phases - 1));
+  for (int f = 0; f < design->factors; f++)
+    for (int g = 0; g < f; g++)
+      for (int a = 0; a < design->levels[f]; a++)
+        for (int b = 0; b < design->levels[g]; b++) {
+          int row[COVERING_FACTORS];
+          for (int x = 0; x < COVERING_FACTORS; x++) row[x] = COVERING_OPEN;
+          row[f] = a;
+          row[g] = b;
+          const bool can_be = design->can_be(row, design->phases - 1);
+          if (can_be != have(f, a, g, b)) fail_msg("levels %d and %d of factors %d and %d", a, b, f, g);
+          pairs++;
+          possible += can_be;
+        }
+  assert_int_equal(made.pairs, pairs);
+  assert_int_equal(made.possible, possible);
+}
+
+static void all_pairs_meet_in_few_rows(void **state) {
+  (void)state;
+  const covering_design design = {
+      .factors = 6, .levels = {5, 4, 3, 3, 2, 2}, .phases = 1, .can_be = anything};
+  every_pair_that_can_be_is(&design);
+  assert_int_equal(made.pairs, made.possible);
+  assert_in_range(made.count, 20, 30); /* all combinations are 720 */
+}
+
+static void pairs_that_cannot_be_are_left_out_and_counted(void **state) {
+  (void)state;
+  const covering_design design = {.factors = 4, .levels = {4, 3, 3, 2}, .phases = 2, .can_be = with_limits};
+  every_pair_that_can_be_is(&design);
+  assert_int_equal(made.pairs - made.possible, 3 * 2 + 2 * 2 + 2 * 1);
+}
+
+static void rows_of_a_phase_keep_to_it(void **state) {
+  (void)state;
+  const covering_design design = {.factors = 4, .levels = {4, 3, 3, 2}, .phases = 2, .can_be = with_limits};
+  covering_make(&design, &made);
+  int first = 0;
+  while (first < made.count && made.rows[first][0] == 0) first++;
+  assert_true(first > 0 && first < made.count);
+  for (int n = first; n < made.count; n++) /* what the first phase can, it does */
+    assert_true(made.rows[n][0] > 0);
+}
+
+/* Pairs of what a problem is, counted from the problems alone. */
+enum { VALUES = 70000 };
+static unsigned char seen[VALUES];
+
+static bool meet(int64_t n, int64_t key_length, int threads, attn_function function) {
+  const posed_problem posed = pair_problem(n);
+  return posed.workload.function == function && posed.workload.key_length == key_length &&
+         posed.threads == threads;
+}
+
+static void every_length_meets_every_number_of_threads(void **state) {
+  (void)state;
+  for (int function = 0; function < 2; function++) {
+    int lengths = 0;
+    memset(seen, 0, sizeof seen);
+    for (int64_t n = 0; n < pair_problems_count(); n++)
+      if (pair_problem(n).workload.function == (attn_function)function)
+        seen[pair_problem(n).workload.key_length] = 1;
+    for (int64_t length = 0; length < VALUES; length++) {
+      if (!seen[length]) continue;
+      lengths++;
+      for (int threads = 1; threads <= 16; threads++) {
+        bool found = false;
+        for (int64_t n = 0; n < pair_problems_count() && !found; n++)
+          found = meet(n, length, threads, (attn_function)function);
+        if (!found) fail_msg("Tk %lld is not posed with %d threads", (long long)length, threads);
+      }
+    }
+    assert_true(lengths >= 13 && seen[65537]);
+  }
+}
+
+static void problems_are_sound_and_reach_every_end(void **state) {
+  (void)state;
+  int64_t keys = 0, queries = 0, head_dim = 0, value_dim = 0, heads = 0, batch = 0, without_features = 0;
+  for (int64_t n = 0; n < pair_problems_count(); n++) {
+    const posed_problem posed = pair_problem(n);
+    const workload *w = &posed.workload;
+    const attn_problem problem = workload_problem(w);
+    char why[256] = "", name[WORKLOAD_NAME_BYTES];
+    workload_name(w, name);
+    if (!check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
+    keys = LARGER(keys, w->key_length);
+    queries = LARGER(queries, w->query_length);
+    head_dim = LARGER(head_dim, w->head_dim);
+    value_dim = LARGER(value_dim, w->value_dim);
+    heads = LARGER(heads, w->query_heads);
+    batch = LARGER(batch, w->batch);
+    without_features += problem.features == 0;
+  }
+  assert_int_equal(keys, 65537);
+  assert_int_equal(queries, 4099);
+  assert_int_equal(head_dim, 1025);
+  assert_int_equal(value_dim, 1025);
+  assert_int_equal(heads, 129);
+  assert_int_equal(batch, 65);
+  assert_true(without_features > pair_problems_count() / 2); /* for kernels that have none */
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(all_pairs_meet_in_few_rows),
+      cmocka_unit_test(pairs_that_cannot_be_are_left_out_and_counted),
+      cmocka_unit_test(rows_of_a_phase_keep_to_it),
+      cmocka_unit_test(every_length_meets_every_number_of_threads),
+      cmocka_unit_test(problems_are_sound_and_reach_every_end),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
