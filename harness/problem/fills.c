@@ -162,7 +162,7 @@ static float exact(const element *e, int tensor) {
   if (tensor == QUERY && has_scores) return e->d == feature_of(e, pattern_of(e));
   if (tensor == QUERY) return random_bits(e->stream, (uint64_t)(pattern_of(e) * e->width + e->d)) % 4 == 0;
   if (!has_scores) return bits % 4 == 0;
-  const int levels = e->length > 4096 ? 1 : 3;
+  const int levels = e->length > 8192 ? 1 : 3;
   return bits % 16 ? 0 : -(float)(1 + (bits >> 4) % (uint64_t)levels);
 }
 

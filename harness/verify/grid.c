@@ -166,6 +166,18 @@ static const char *const single[] = {
     "linear/causal/B:2/H:4/Hkv:2/D:64/T:70/layout:shifted",
     "linear/full/B:2/H:4/Hkv:2/D:32/T:90/layout:padded",
     "linear/causal/B:2/H:4/Hkv:1/D:32/T:90/layout:padded",
+    /* sums that are exact, for one key or value among many; more rows than 16 bits count */
+    "full/B:1/H:1/D:64/Tq:8/Tk:4096/fill:exact/lse",
+    "full/B:1/H:1/D:32/Tq:2/Tk:65537/fill:exact/lse",
+    "full/B:1/H:1/D:64/Tq:600/Tk:1100/fill:exact",
+    "causal/B:1/H:2/Hkv:1/D:64/T:200/fill:exact/layout:mixed",
+    "linear/full/B:1/H:1/D:16/Tq:8/Tk:40000/fill:exact",
+    "full/B:2/H:17/Hkv:1/D:4/Tq:2049/Tk:3",
+    "full/B:1/H:2/D:20/Dv:20/T:60/layout:mixed/seed:2",
+    "full/B:2/H:3/D:20/Dv:20/T:60/mask:bhq/bias:bhq/lse/weights/layout:mixed/seed:3",
+    "causal/B:2/H:3/D:20/Dv:20/T:60/lse/layout:mixed/seed:4",
+    "full/B:2/H:2/D:20/Dv:20/T:60/layout:mixed/seed:7",
+    "full/B:2/H:2/D:20/Dv:20/T:60/layout:mixed/seed:12",
     /* weights */
     "full/B:2/H:2/D:32/T:70/weights",
     "causal/B:1/H:4/Hkv:2/D:64/T:100/lse/weights",
@@ -222,7 +234,7 @@ static const char *const with_fills[] = {
 };
 static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",    "saturated",
                                     "rising", "falling", "cancellation", "denormal", "huge",
-                                    "zeros",  "largest", "nonfinite"};
+                                    "zeros",  "exact",   "powers",       "largest",  "nonfinite"};
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 

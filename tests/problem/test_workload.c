@@ -376,32 +376,32 @@ static void scores_of_powers_that_round_are_smaller(void **state) {
 static void an_exact_fill_is_exact(void **state) {
   (void)state;
   inputs in;
-  create(&in, "full/B:1/H:1/D:20/Dv:12/Tq:100/Tk:5000/bias:q/sink/fill:exact");
+  create(&in, "full/B:1/H:1/D:20/Dv:12/Tq:50/Tk:9000/bias:q/sink/fill:exact");
   const float *q = in.tensors.query, *v = in.tensors.value, *bias = in.tensors.bias;
   int levels[2] = {0}, patterns = 0;
-  for (int64_t i = 0; i < 100; i++) {
+  for (int64_t i = 0; i < 50; i++) {
     bool seen = false;
     for (int64_t other = 0; other < i && !seen; other++)
       seen = memcmp(q + i * 20, q + other * 20, 20 * sizeof *q) == 0;
     patterns += !seen;
-    for (int64_t j = 0; j < 5000; j++) {
+    for (int64_t j = 0; j < 9000; j++) {
       const double level = -score(&in, i, j) / log(2);
       if (fabs(level - rint(level)) > 1e-12 || level < 0 || level > 1) fail_msg("a score at level %g", level);
       levels[(int)rint(level)]++;
-      assert_true(bias[i * 5000 + j] == 0 || bias[i * 5000 + j] == -INFINITY);
+      assert_true(bias[i * 9000 + j] == 0 || bias[i * 9000 + j] == -INFINITY);
     }
   }
   assert_in_range(patterns, 3, 8);
-  assert_true(levels[1] > 100 * 5000 / 32 && levels[0] > 9 * levels[1]);
+  assert_true(levels[1] > 50 * 9000 / 32 && levels[0] > 9 * levels[1]);
   for (int e = 0; e < 12; e++) {
     int count = 0;
-    for (int j = 0; j < 5000; j++) {
+    for (int j = 0; j < 9000; j++) {
       assert_true(v[j * 12 + e] == 0 || fabsf(v[j * 12 + e]) == 1);
       count += v[j * 12 + e] != 0;
     }
     assert_int_equal(count, 4);
   }
-  assert_true(v[4999 * 12] != 0);
+  assert_true(v[8999 * 12] != 0);
   inputs_destroy(&in);
 }
 
