@@ -306,13 +306,24 @@ static void set_all_bounds(const attn_problem *problem, reference_row *row, doub
   row->weights_bound = row->weights_bound_probabilistic = bound;
 }
 
+/* 0/0: nothing hides its keys, and yet none has a score above -inf, which an infinite input has made. */
+static bool is_undefined(const attn_problem *problem, const float *bias, const reference_row *row) {
+  bool sees_a_key = false;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (row->scores[j] != -INFINITY) return false; /* NaN too */
+    sees_a_key = sees_a_key || (row->visible[j] && !(bias && bias[j] == -INFINITY));
+  }
+  return sees_a_key;
+}
+
 void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                              int64_t i, reference_row *row) {
-  set_all_bounds(problem, row, 0);
+  const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
+  set_all_bounds(problem, row, is_undefined(problem, bias, row) ? NAN : 0);
+  if (isnan(row->lse_bound)) return;
   if (!isfinite(row->lse) || reference_exact_softmax(problem, tensors, b, h, i, row)) return;
-  const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
-                         problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL,
-                         b, reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
+  const row_view view = {reference_vector(tensors->query, problem->query, b, h, i), bias, b,
+                         reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);

@@ -18,7 +18,8 @@ typedef struct reference_row {
 
   /* Largest error that a float32 kernel may show: the worst case, which no correct kernel exceeds,
    * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where
-   * a correct kernel may overflow the bound is infinite. */
+   * a correct kernel may overflow the bound is infinite. Where the formula is 0/0, because an infinite input makes
+   * all scores of a row -inf, the bound is NaN: the row may be that of one that sees no key, or NaN. */
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */
   double lse_bound, lse_bound_probabilistic;
@@ -62,8 +63,7 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
 /* |computed - truth| as a share of the bound: 0 when equal or when the bound is infinite, at most 1 when
  * allowed, infinity when not finite where the truth is, or finite where the truth is not. A NaN must be
  * met by a NaN; an infinite truth by the same infinity or by a NaN (0 times infinity, where a weight
- * underflows in float32). A log-sum-exp of -inf, of a row that sees no key, admits nothing else: compare
- * it directly. */
+ * underflows in float32). Where the bound is NaN, so may be what was computed. */
 double reference_error_share(double computed, double truth, double bound);
 
 #endif

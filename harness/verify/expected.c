@@ -339,7 +339,9 @@ static void hold_row(const expected *known, int64_t n, const output outputs[3], 
     /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
     const bool flushed = row_of(&outputs[2], at)[j] == 0 && row->weights[j] < (double)FLT_MIN;
-    double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + (double)FLT_MIN : 0;
+    const double bound = row->weights[j] > 0         ? row->weights_bound * row->weights[j] + (double)FLT_MIN
+                         : isnan(row->weights_bound) ? NAN
+                                                     : 0;
     if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
   }
 }

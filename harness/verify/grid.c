@@ -29,6 +29,8 @@ static const char *const single[] = {
     "window:9/B:1/H:4/Hkv:2/D:24/T:70/softcap:4/mask:bq/bias:h/sink/lse",
     "full/B:1/H:3/D:8/Tq:4/Tk:0/sink/lse",
     "causal/B:1/H:16/Hkv:4/D:16/T:66/sink/lse/fill:nonfinite",
+    /* a row that a key's score of -inf reaches, and nothing else but the sink */
+    "window:70/B:7/H:4/Hkv:1/D:8/Dv:9/Tq:127/Tk:7/sink/fill:nonfinite/seed:15",
     "causal/B:2/H:2/D:3/T:1/lse",
     "full/B:2/H:4/Hkv:2/D:16/Tq:5/Tk:0/lse",
     "full/B:1/H:2/D:16/Tq:0/Tk:7/lse",

@@ -131,7 +131,14 @@ static bool expect_near(check *t, int64_t r, const char *what, int64_t e, double
               (long long)at.b, (long long)at.h, (long long)at.i, (long long)e, computed, expected, bound);
 }
 
-static bool is_finite_row(const reference_row *row, int64_t e) { return isfinite(row->output[e]); }
+static bool is_finite_row(const reference_row *row, int64_t e) {
+  return isfinite(row->output[e]) && !isnan(row->output_bound[e]);
+}
+
+static bool has_finite_lse(const reference_row *row) { return isfinite(row->lse) && !isnan(row->lse_bound); }
+
+/* -inf too, of a row that sees no key. */
+static bool has_lse(const reference_row *row) { return !isnan(row->lse) && !isnan(row->lse_bound); }
 
 /* Row r of two runs of which each may be off by its own bound. shift: by which the log-sum-exp must differ. */
 static void expect_near_row(check *t, int64_t r, const inputs *a, row_place in_a, const reference_row *of_a,
@@ -142,7 +149,7 @@ static void expect_near_row(check *t, int64_t r, const inputs *a, row_place in_a
     const double bound = of_a->output_bound_probabilistic[e] + of_b->output_bound_probabilistic[e];
     if (!expect_near(t, r, "output", e, output_of(b, in_b)[e], output_of(a, in_a)[e], bound, when)) return;
   }
-  if (!a->problem.lse.type || !isfinite(of_a->lse) || !isfinite(of_b->lse)) return;
+  if (!a->problem.lse.type || !has_finite_lse(of_a) || !has_finite_lse(of_b)) return;
   expect_near(t, r, "lse", 0, lse_of(b, in_b), lse_of(a, in_a) + shift,
               of_a->lse_bound_probabilistic + of_b->lse_bound_probabilistic, when);
 }
@@ -212,7 +219,7 @@ static double left_by_sink(const check *t, int64_t r, double *rounding) {
 static void hold_weights(check *t, int64_t r) {
   const inputs *in = t->all->original;
   const reference_row *row = t->all->solved[r];
-  if (!in->problem.weights.type || !isfinite(row->lse)) return;
+  if (!in->problem.weights.type || !has_finite_lse(row)) return;
   const float *weights = weights_of(in, row_of(t, r));
   double sum = 0, bound = row->weights_bound_probabilistic;
   for (int64_t j = 0; j < in->problem.key_length; j++) sum += weights[j];
@@ -320,7 +327,7 @@ static void hold_merged_row(check *t, int64_t r, const altered *first, const alt
   const reference_row *row = t->all->solved[r], *one = &first->expected.solved[r],
                       *two = &second->expected.solved[r];
   const row_place at = row_of(t, r);
-  if (!isfinite(row->lse) || isnan(one->lse) || isnan(two->lse)) return;
+  if (!has_finite_lse(row) || !has_lse(one) || !has_lse(two)) return;
   const double lse_one = lse_of(&first->inputs, at), lse_two = lse_of(&second->inputs, at);
   const double largest = fmax(lse_one, lse_two);
   const double lse = largest + log(exp(lse_one - largest) + exp(lse_two - largest));

@@ -255,6 +255,19 @@ static void a_row_whose_bias_is_all_minus_infinity_is_zero(void **unused) {
   assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.weights[0] == 0);
 }
 
+static void a_row_with_no_score_above_minus_infinity_may_be_nan(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.query[0] = -1;
+  for (int j = 0; j < 4; j++) a.key[j] = INFINITY;
+  solve_small_row();
+  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && isnan(a.bound[0]) && isnan(a.row.lse_bound));
+  a.problem.bias.type = ATTN_FLOAT32;
+  for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
+  solve_small_row();
+  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.bound[0] == 0 && a.row.lse_bound == 0);
+}
+
 static void hidden_keys_hide_their_nan(void **unused) {
   (void)unused;
   const attn_function functions[] = {ATTN_SOFTMAX, ATTN_LINEAR};
@@ -303,6 +316,10 @@ static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   assert_true(reference_error_share(-INFINITY, INFINITY, 0) == INFINITY);
   assert_true(reference_error_share(1, INFINITY, 0) == INFINITY);
   assert_true(reference_error_share(NAN, 1, INFINITY) == 0);
+  assert_true(reference_error_share(NAN, 0, NAN) == 0);
+  assert_true(reference_error_share(0, 0, NAN) == 0);
+  assert_true(reference_error_share(-INFINITY, -INFINITY, NAN) == 0);
+  assert_true(reference_error_share(1, 0, NAN) == INFINITY);
   assert_true(reference_error_share(2, 2, 0) == 0);
   assert_true(reference_error_share(2, 1, 0) == INFINITY);
   assert_true(reference_error_share(1.5, 1, 2) == 0.25);
@@ -315,6 +332,7 @@ int main(void) {
       cmocka_unit_test(every_independent_case_is_met_within_four_units_in_the_last_place),
       cmocka_unit_test(a_row_that_sees_no_key_is_zero),
       cmocka_unit_test(a_row_whose_bias_is_all_minus_infinity_is_zero),
+      cmocka_unit_test(a_row_with_no_score_above_minus_infinity_may_be_nan),
       cmocka_unit_test(hidden_keys_hide_their_nan),
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
