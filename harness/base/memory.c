@@ -74,7 +74,7 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
     munmap(mapping, mapping_bytes);
     return false;
   }
-  *buffer = (guarded){front ? mapping + page : end - span, bytes, mapping, mapping_bytes};
+  *buffer = (guarded){front ? mapping + page : end - span, bytes, mapping, mapping_bytes, 0};
   if (bytes >= huge) (void)madvise(inner(buffer), inner_bytes(buffer), MADV_HUGEPAGE);
   fill_canaries(buffer);
   return true;
@@ -90,8 +90,30 @@ bool guarded_create_front(guarded *buffer, size_t bytes, char *why, size_t why_s
 }
 
 void guarded_destroy(guarded *buffer) {
-  if (buffer->mapping) munmap(buffer->mapping, buffer->mapping_bytes);
+  if (buffer->mapping)
+    munmap(buffer->mapping - buffer->spare_bytes, buffer->mapping_bytes + buffer->spare_bytes);
   *buffer = (guarded){0};
+}
+
+/* What stays of a larger buffer is at most this. */
+static const size_t most_kept = (size_t)64 << 20;
+
+bool guarded_renew(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size) {
+  const size_t page = page_bytes(), kept = buffer->mapping_bytes + buffer->spare_bytes;
+  const size_t span = bytes > most_kept ? bytes : round_up(bytes, alignment);
+  if (bytes > most_kept || kept > most_kept || kept < round_up(span, page) + 2 * page) {
+    guarded_destroy(buffer);
+    return guarded_create(buffer, bytes, alignment, why, why_size);
+  }
+  unsigned char *const behind = buffer->mapping + buffer->mapping_bytes;
+  const size_t mapping_bytes = round_up(span, page) + 2 * page;
+  unsigned char *const mapping = behind - mapping_bytes;
+  if (mapping != buffer->mapping && (mprotect(buffer->mapping, page, PROT_READ | PROT_WRITE) != 0 ||
+                                     mprotect(mapping, page, PROT_NONE) != 0))
+    return refuse(why, why_size, bytes, strerror(errno));
+  *buffer = (guarded){behind - page - span, bytes, mapping, mapping_bytes, kept - mapping_bytes};
+  fill_canaries(buffer);
+  return true;
 }
 
 void guarded_reset(guarded *buffer) {

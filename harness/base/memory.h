@@ -14,6 +14,7 @@ typedef struct guarded {
   size_t bytes;
   unsigned char *mapping;
   size_t mapping_bytes;
+  size_t spare_bytes; /* in front of the mapping, of a larger buffer before it: guarded_renew */
 } guarded;
 
 /* False, with the reason in words, when the memory cannot be had; *buffer is then empty. bytes may be
@@ -23,6 +24,10 @@ bool guarded_create(guarded *buffer, size_t bytes, size_t alignment, char *why, 
 /* The same with the buffer right behind the guard page before it. */
 bool guarded_create_front(guarded *buffer, size_t bytes, char *why, size_t why_size);
 void guarded_destroy(guarded *buffer);
+
+/* As guarded_create, in place of an empty buffer or of one that guarded_create made, and where they suffice in its pages,
+ * of which the contents stay: a fresh page is cleared before its first use, which takes longer than that. */
+bool guarded_renew(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
 
 /* Drops the buffer's pages: it reads as zeros again and nothing is resident. From then on the system may
  * not give it huge pages, so that touched bytes are exact: do not time in a buffer that was reset. */

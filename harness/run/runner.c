@@ -88,8 +88,16 @@ bool runner_workspace_is_sensible(size_t bytes, const attn_problem *p, char *why
 
 /* ---- one run, watched ---- */
 
+static guarded kept_workspace;
+
 static bool create_workspace(guarded *workspace, size_t bytes, const run_watch *watch, char *why,
                              size_t why_size) {
+  if (watch->workspace == RUN_POISONED_AGAIN) {
+    if (!guarded_renew(&kept_workspace, bytes, 64, why, why_size)) return false;
+    *workspace = kept_workspace;
+    guarded_poison(workspace);
+    return true;
+  }
   const bool created = watch->workspace_in_front ? guarded_create_front(workspace, bytes, why, why_size)
                                                  : guarded_create(workspace, bytes, 64, why, why_size);
   if (!created) return false;
@@ -100,6 +108,10 @@ static bool create_workspace(guarded *workspace, size_t bytes, const run_watch *
   else if (bytes > 0)
     memset(workspace->data, watch->workspace, bytes);
   return true;
+}
+
+static void destroy_workspace(guarded *workspace) {
+  if (workspace->mapping != kept_workspace.mapping) guarded_destroy(workspace);
 }
 
 static bool rows_are_defined(const inputs *in, tensor_id id) {
@@ -193,7 +205,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   if (!create_workspace(&workspace, bytes, watch, why, why_size)) return false;
   if (watch->side_effects && !(before = side_effects_begin(watch->first))) {
     snprintf(why, why_size, "no memory to look for side effects");
-    guarded_destroy(&workspace);
+    destroy_workspace(&workspace);
     return false;
   }
   forget_outputs(in, &workspace);
@@ -210,7 +222,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   check_defined(in, outcome);
   held_check_buffers(in, &workspace, watch->inputs_checksum, outcome);
   if (watch->workspace == RUN_FRESH) outcome->workspace_touched_bytes = guarded_touched_bytes(&workspace);
-  guarded_destroy(&workspace);
+  destroy_workspace(&workspace);
   (void)has_sensible_workspace(setup, &in->problem, bytes, outcome);
   return true;
 }

@@ -19,11 +19,12 @@ bool runner_workspace_is_sensible(size_t bytes, const attn_problem *problem, cha
 
 /* ---- one run, watched ---- */
 
-/* What the workspace holds before a run: a poison, pages that are not there yet, or else bytes of that value. */
-enum { RUN_POISONED = -1, RUN_FRESH = -2 };
+/* What the workspace holds before a run: a poison, in pages of its own or in those of the run before (so that who keeps
+ * a pointer to it is not seen, but a run takes half as long); pages that are not there yet; or else bytes of that value. */
+enum { RUN_POISONED = -1, RUN_POISONED_AGAIN = -2, RUN_FRESH = -3 };
 
 typedef struct run_watch {
-  int workspace;           /* RUN_POISONED, RUN_FRESH, or a byte */
+  int workspace;           /* one of these, or a byte */
   bool workspace_in_front; /* it begins where a guard page ends, instead of ending where one begins */
   /* Look for calls for memory, for threads beyond those that it is given, and for what it does to the process; the
    * variant may be run twice for it. */

@@ -129,18 +129,22 @@ static bool is_plain(const int *levels, int factor) { return levels[factor] <= 0
 /* ---- what can stand together ---- */
 
 /* What a problem costs, in multiply-adds of the reference. Each head may be a parallel region, where threads that share a
- * processor wait for each other. */
+ * processor wait for each other; and threads may have workspaces of their own, which are poisoned: a state of linear
+ * attention for each head, or some rows of scores. */
 static double cost_of(attn_function of, const int *levels) {
   const double heads = (double)(number(of, levels, BATCH) * number(of, levels, KV_HEADS));
   const double query_heads = heads * (double)number(of, levels, GROUP),
                rows = query_heads * (double)number(of, levels, QUERIES);
   const double width = (double)(number(of, levels, HEAD_DIM) + number(of, levels, VALUE_DIM));
   const double pairs = rows * (double)number(of, levels, KEYS);
+  const double workspace =
+      of == ATTN_LINEAR ? heads * (double)(number(of, levels, HEAD_DIM) * number(of, levels, VALUE_DIM))
+                        : (double)number(of, levels, KEYS);
   return pairs * (width + 8) + 3 * (rows + heads * (double)number(of, levels, KEYS)) * width +
-         1500 * query_heads * (double)number(of, levels, THREADS);
+         (1500 * query_heads + workspace) * (double)number(of, levels, THREADS);
 }
 
-enum { MOST_COST = 4000000, MOST_HEADS = 129 };
+enum { MOST_COST = 2250000, MOST_HEADS = 129 };
 
 static int features_of(const int *levels) {
   int features = 0;

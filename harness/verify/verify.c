@@ -14,7 +14,7 @@ static void fail(verdict *result, const char *problem) {
 
 bool verify_run_against(const run_setup *setup, inputs *in, const expected *known, bool first,
                         verdict *result, char *why, size_t why_size) {
-  const run_watch watch = {.workspace = RUN_POISONED,
+  const run_watch watch = {.workspace = first ? RUN_POISONED : RUN_POISONED_AGAIN,
                            .side_effects = first,
                            .first = first,
                            .inputs_checksum = known->inputs_checksum};

@@ -104,6 +104,29 @@ static void poison_fills_every_byte_with_signalling_nans(void **state) {
   guarded_destroy(&buffer);
 }
 
+static void renewed_buffers_are_guarded_where_they_end_and_begin(void **state) {
+  (void)state;
+  const size_t sizes[] = {40000, 100, 0, 8192, 39000, 40000, 200000, 5};
+  guarded buffer = {0};
+  char why[256] = "";
+  for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+    unsigned char *const behind = buffer.mapping + buffer.mapping_bytes;
+    const bool fits = n > 0 && sizes[n] <= 40000;
+    assert_true(guarded_renew(&buffer, sizes[n], 64, why, sizeof why));
+    if (fits) assert_ptr_equal(buffer.mapping + buffer.mapping_bytes, behind);
+    assert_int_equal((uintptr_t)buffer.data % 64, 0);
+    assert_true(faults(buffer.mapping));
+    if (sizes[n] > 0) assert_false(faults(buffer.mapping + 4096));
+    assert_true(faults(buffer.data + (sizes[n] + 63) / 64 * 64));
+    memset(buffer.data, 1, sizes[n]);
+    assert_true(guarded_intact(&buffer));
+    if (sizes[n] % 64 == 0) continue;
+    buffer.data[sizes[n]]++;
+    assert_false(guarded_intact(&buffer));
+  }
+  guarded_destroy(&buffer);
+}
+
 static void memory_that_is_not_there_is_refused_in_words(void **state) {
   (void)state;
   guarded buffer;
@@ -128,6 +151,7 @@ int main(void) {
       cmocka_unit_test(touched_pages_are_counted_exactly),
       cmocka_unit_test(pages_with_canaries_count_by_their_bytes),
       cmocka_unit_test(poison_fills_every_byte_with_signalling_nans),
+      cmocka_unit_test(renewed_buffers_are_guarded_where_they_end_and_begin),
       cmocka_unit_test(memory_that_is_not_there_is_refused_in_words),
       cmocka_unit_test(the_machine_has_some_memory),
   };
