@@ -53,7 +53,8 @@ static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
   const verify_options *options = all->options;
   const int64_t grid = verify_grid_count();
   const int64_t count = grid + options->random_count;
-  for (int64_t place = 0; place < count && !is_decided(all); place++) {
+  const int64_t step = options->every > 1 ? options->every : 1;
+  for (int64_t place = 0; place < count && !is_decided(all); place += step) {
     const int64_t n = scattered(place, count);
     posed_problem posed = {.turn = -1};
     if (n < grid)
