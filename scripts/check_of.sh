@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Read by mutants.sh and adversary.sh.
 
 # What the words of a failure say about which check it was.

@@ -84,9 +84,8 @@ static inline float sink_of(const row *r) {
 
 static inline bool in_band(const row *r, int64_t j) { return j >= r->keys.first && j < r->keys.end; }
 
-static inline bool honest_sees(const row *r, int64_t j) {
-  return mask_shows(r, j) && bias_of(r, j) != -INFINITY;
-}
+/* A bias of -inf is no mask: its key follows the formula, with a weight of zero, which a NaN survives. */
+static inline bool honest_sees(const row *r, int64_t j) { return mask_shows(r, j); }
 
 static inline bool sees(const row *r, int64_t j) {
   return r->of->sees ? r->of->sees(r, j) : honest_sees(r, j);

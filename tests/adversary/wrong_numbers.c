@@ -58,13 +58,13 @@ static float score_bias_of_first_query(const row *r, int64_t j) {
   return capped(r, scaled(r, j)) + bias_of(&other, j);
 }
 
-static float score_bias_at_least_minus_30(const row *r, int64_t j) {
+static float with_bias_from(const row *r, int64_t j, float least) {
   const float bias = bias_of(r, j);
-  return capped(r, scaled(r, j)) + (bias < -30 ? -30 : bias);
+  return capped(r, scaled(r, j)) + (bias < least ? least : bias);
 }
 
-/* -inf hides a key: what stands in its value is not seen either. */
-static bool score_bias_hides_nothing(const row *r, int64_t j) { return mask_shows(r, j); }
+static float score_bias_from_minus_30(const row *r, int64_t j) { return with_bias_from(r, j, -30); }
+static float score_bias_from_minus_1e9(const row *r, int64_t j) { return with_bias_from(r, j, -1e9f); }
 
 /* ---- max: the softmax and its running maximum ---- */
 
@@ -412,9 +412,8 @@ static const kernel kernels[] = {
     KERNEL(score, score_bias_is_scaled, "the bias is scaled"),
     KERNEL(score, score_bias_of_first_entry, "all entries have the bias of the first"),
     KERNEL(score, score_bias_of_first_query, "all queries have the bias of the first"),
-    KERNEL(score, score_bias_at_least_minus_30, "a bias of -inf is one of -30",
-           .sees = score_bias_hides_nothing),
-    KERNEL(sees, score_bias_hides_nothing, "the value of a key with a bias of -inf is multiplied by 0"),
+    KERNEL(score, score_bias_from_minus_30, "a bias of -inf is one of -30"),
+    KERNEL(score, score_bias_from_minus_1e9, "a bias of -inf is one of -1e9"),
 
     KERNEL(solve, max_missing, "no maximum is subtracted", .raise = stay),
     KERNEL(row, max_from_zero, "the running maximum starts at 0"),

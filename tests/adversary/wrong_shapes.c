@@ -119,7 +119,7 @@ static void mask_first_key_shown(row *r) {
 static bool mask_of_first_head(const row *r, int64_t j) {
   row other = *r;
   other.h = 0;
-  return mask_shows(&other, j) && bias_of(r, j) != -INFINITY;
+  return mask_shows(&other, j);
 }
 
 static bool mask_dropped_beyond_256(const row *r, int64_t j) { return j >= 256 || honest_sees(r, j); }
