@@ -312,7 +312,7 @@ static bool check_verify_problem(const options *options, const variant_list *lis
   for (size_t i = 0; i < options->variants.count; i++) {
     const char *name = options->variants.items[i];
     const char *reason = runner_refusal(variant_list_find(list, name), &problem);
-    if (!reason) continue;
+    if (!reason || supervisor_ended(name)) continue;
     snprintf(why, why_size, "%s cannot solve this problem: it %s", name, reason);
     return false;
   }
@@ -339,6 +339,7 @@ static int run_verify(const options *options, const variant_list *list) {
       .isa = isa,
       .seed = options->seed,
       .random_count = options->count,
+      .every = options->every,
       .fail_fast = options->fail_fast,
       .threads = (int)options->threads,
       .plugins = (const char *const *)options->plugins.items,

@@ -59,6 +59,7 @@ typedef struct options {
   int64_t repetitions;                                         /* 0: by precision */
 
   int64_t count;     /* of random problems, verify only */
+  int64_t every;     /* verify only */
   double seconds;    /* of searching and of shrinking, fuzz only */
   const char *cases; /* a folder, or NULL */
   bool fail_fast;    /* verify only */

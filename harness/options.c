@@ -192,6 +192,7 @@ static options options_default(void) {
       .point_limit = 8,
       .point_budget = 1,
       .count = 100,
+      .every = 1,
       .seconds = 60,
       .brief = true,
       .random_interleaving = true,

@@ -316,8 +316,21 @@ static bool is_undefined(const attn_problem *problem, const float *bias, const r
   return sees_a_key;
 }
 
-void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                             int64_t i, reference_row *row) {
+/* A key whose score is -inf may be left out, or count with a weight of zero, which a NaN among its values survives. */
+static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
+                                 int64_t h, reference_row *row) {
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j] || row->scores[j] != -INFINITY) continue;
+    const float *value =
+        reference_vector(tensors->value, problem->value, b, reference_kv_head(problem, h), j);
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      if (!isfinite(value[e]) && !isnan(row->output_bound[e]))
+        row->output_bound[e] = row->output_bound_probabilistic[e] = INFINITY;
+  }
+}
+
+static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                          int64_t i, reference_row *row) {
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
   set_all_bounds(problem, row, is_undefined(problem, bias, row) ? NAN : 0);
   if (isnan(row->lse_bound)) return;
@@ -363,6 +376,12 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
                   (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
   bound_weights(row, &chains, &sums, largest_t);
+}
+
+void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                             int64_t i, reference_row *row) {
+  bound_softmax(problem, tensors, b, h, i, row);
+  admit_zero_times_nan(problem, tensors, b, h, row);
 }
 
 /* ---- Linear ---- */

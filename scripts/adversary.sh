@@ -228,8 +228,7 @@ try_cheats() { # names
 
 try_right() { # names
   local started=${EPOCHREALTIME/[.,]/} arguments=() seeds seed seconds=10 log
-  # The grid, and properties where fuzz draws them: those of verify take as long again.
-  [ -n "$full" ] || arguments=(--count 0)
+  [ -n "$full" ] || arguments=(--count 10 --every 5)
   [ -z "$quick" ] || mapfile -t arguments < <(named --problem $quick_problems)
   run "$work/verify.log" 600 verify $right_plugins --variant "$(joined "$@")" "${arguments[@]}"
   judge_verified "$work/verify.log" "$started" "$@"

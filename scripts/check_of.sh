@@ -12,8 +12,8 @@ check_of() { # words
   *'lie between its rows'*) echo "gaps between rows" ;;
   *'writes beyond'*) echo "canary: ${1#*writes beyond }" ;;
   *'changes its inputs'*) echo "checksum of the inputs" ;;
-  *'gives other bits'*) echo "bits under other threads" ;;
-  leaves*) echo "mode of the arithmetic" ;;
+  'gives other bits'*) echo "bits under other threads" ;;
+  'leaves '*flushed* | 'leaves '*rounding* | 'leaves '*exceptions*) echo "mode of the arithmetic" ;;
   *) echo "$1" ;;
   esac
 }

@@ -39,7 +39,7 @@ extern "C" {
  *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
  *
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
- * reach the output rows that see them and no other. */
+ * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
 typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1 } attn_function;
 
 /* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports;

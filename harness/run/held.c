@@ -2,15 +2,17 @@
 #include "held.h"
 
 #include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "supervisor.h"
 #include "thread_watch.h"
 #include "version1.h"
-
-held held_before(void) { return (held){.mode = float_mode_now()}; }
 
 static void show_lists(held *held) {
   const attn_problem *p = held->problem;
@@ -50,6 +52,24 @@ static void put_openmp_back(const int before[3]) {
   if (now[2] != before[2]) omp_set_max_active_levels(before[2]);
 }
 
+/* Of the process, by a run. */
+static atomic_bool copied;
+
+static void note_copy(void) { copied = true; }
+
+__attribute__((constructor)) static void watch_copies(void) { pthread_atfork(note_copy, NULL, NULL); }
+
+static void note_output(struct stat *status, int descriptor) {
+  if (fstat(descriptor, status) != 0) status->st_ino = 0;
+}
+
+held held_before(void) {
+  held before = {.mode = float_mode_now()};
+  for (int n = 0; n < HELD_OUTPUTS; n++) note_output(&before.outputs[n], STDOUT_FILENO + n);
+  copied = false;
+  return before;
+}
+
 void held_begin(held *held, const run_setup *setup, const inputs *in) {
   const attn_problem *problem = &in->problem;
   held->setup = setup;
@@ -63,7 +83,28 @@ void held_begin(held *held, const run_setup *setup, const inputs *in) {
 }
 
 void held_say_left(int left, run_outcome *outcome) {
-  if (left > 0) run_violate(outcome, "leaves %s running", left == 1 ? "a thread" : "threads");
+  if (left == 0) return;
+  supervisor_abandon("leaves a thread running"); /* that may write to what others have by then */
+  run_violate(outcome, "leaves %s running", left == 1 ? "a thread" : "threads");
+}
+
+/* ---- what later runs cannot have back, or would be ended by ---- */
+
+static void check_outputs(const held *held) {
+  for (int n = 0; n < HELD_OUTPUTS; n++) {
+    struct stat now;
+    note_output(&now, STDOUT_FILENO + n);
+    if (now.st_ino == held->outputs[n].st_ino && now.st_dev == held->outputs[n].st_dev) continue;
+    supervisor_abandon(n == 0 ? "closes or replaces stdout" : "closes or replaces stderr");
+  }
+}
+
+static void stop_timer(run_outcome *outcome) {
+  static const struct itimerval none;
+  struct itimerval now;
+  if (getitimer(ITIMER_REAL, &now) != 0 || (now.it_value.tv_sec == 0 && now.it_value.tv_usec == 0)) return;
+  setitimer(ITIMER_REAL, &none, NULL);
+  run_violate(outcome, "leaves %s", "a timer set");
 }
 
 /* Whoever called the kernel goes on in the floating-point mode that it left, and whoever uses OpenMP next in the one that
@@ -76,10 +117,10 @@ void held_end(held *held, run_outcome *outcome) {
   if (changed) run_violate(outcome, "leaves %s", changed);
   changed = float_mode_put_back_in_team(&held->mode, setup->threads);
   if (changed) run_violate(outcome, "leaves %s on other threads", changed);
-  const int left = threads_end_run();
-  if (left > 0)
-    supervisor_abandon("leaves a thread running"); /* that may write to what others have by then */
-  held_say_left(left, outcome);
+  held_say_left(threads_end_run(), outcome);
+  check_outputs(held);
+  stop_timer(outcome);
+  if (copied) run_violate(outcome, "copies its %s", "process (fork)");
   if (!is_as_shown(held)) run_violate(outcome, "changes its %s", "problem");
   free(held->lists);
 }

@@ -3,12 +3,17 @@
 #ifndef ATTN_HARNESS_HELD_H
 #define ATTN_HARNESS_HELD_H
 
+#include <sys/stat.h>
+
 #include "float_mode.h"
 #include "problem/inputs.h"
 #include "run.h"
 
+enum { HELD_OUTPUTS = 2 };
+
 typedef struct held {
   const run_setup *setup;
+  struct stat outputs[HELD_OUTPUTS]; /* what the standard output and error are; st_ino 0: they are closed */
   float_mode mode;
   int openmp[3]; /* OpenMP's settings */
   const attn_problem *problem;

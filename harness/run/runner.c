@@ -51,6 +51,7 @@ const char *runner_refusal(const attn_variant *variant, const attn_problem *prob
   const char *reason = features_refusal(variant->features, problem->features);
   if (!reason) reason = refused_type(variant, problem);
   if (reason || !variant->unsupported) return reason;
+  if (supervisor_ended(variant->name)) return "ended its process";
   const run_setup setup = {.variant = variant, .threads = 1};
   const attn_call call = runner_call(&setup, problem, NULL, NULL);
   const float_mode mode = float_mode_now();
@@ -164,7 +165,11 @@ static void run_watched(const attn_call *call, surroundings *before, bool first,
   threads_watch(variant_code(call->variant), call->threads, !first);
   outcome->heap = run_counted(call);
   const threads_seen threads = threads_end_watch();
-  side_effects_end(before, words, sizeof words);
+  const bool again = side_effects_end(before, words, sizeof words);
+  if (again && !words[0] && (before = side_effects_begin(false))) {
+    runner_invoke(call);
+    side_effects_end(before, words, sizeof words);
+  }
   if (words[0]) run_violate(outcome, "%s", words);
   if (threads.most > 0) {
     snprintf(words, sizeof words, "%d threads at a time, and was given %d", threads.most, call->threads);

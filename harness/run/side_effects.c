@@ -23,7 +23,7 @@
 enum { OUTPUTS = 2, LIMITS = RLIM_NLIMITS, TIMERS = 3 };
 
 struct surroundings {
-  bool first;
+  bool first, silent, was_silent;
   int written[OUTPUTS]; /* what stands in for the standard output and error; -1: nothing does */
   descriptors descriptors;
   int folder;
@@ -38,6 +38,7 @@ struct surroundings {
   struct itimerval timers[TIMERS];
   struct rlimit limits[LIMITS];
   cpu_set_t processors;
+  int priority;
   char *violation;
   size_t size;
 };
@@ -46,7 +47,8 @@ struct surroundings {
 static volatile int outputs[OUTPUTS] = {-1, -1};
 
 __attribute__((format(printf, 2, 3))) static void violate(surroundings *of, const char *format, ...) {
-  if (of->violation[0]) return;
+  of->was_silent = of->was_silent || of->silent;
+  if (of->violation[0] || of->silent) return;
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(of->violation, of->size, format, arguments);
@@ -191,12 +193,19 @@ static void note_environment(surroundings *of) {
   for (char **line = environ; to && line && *line; line++) to = stpcpy(to, *line) + 1;
 }
 
+static bool has_line(const char *wanted) {
+  char **line = environ;
+  while (*line && strcmp(*line, wanted) != 0) line++;
+  return *line;
+}
+
 /* NULL, or the first line that is another one, or that there was. */
 static const char *other_line(const surroundings *of) {
   const char *before = of->environment, *end = before + of->environment_bytes;
   char **line = environ;
   for (; line && *line; line++, before += strlen(before) + 1)
-    if (before >= end || strcmp(*line, before) != 0) return *line;
+    if (before >= end || strcmp(*line, before) != 0)
+      return before < end && !has_line(before) ? before : *line;
   return before < end ? before : NULL;
 }
 
@@ -287,24 +296,32 @@ static void look_at_processors(surroundings *of) {
   sched_setaffinity(0, sizeof of->processors, &of->processors);
 }
 
+static void note_priority(surroundings *of) { of->priority = getpriority(PRIO_PROCESS, 0); }
+
+static void look_at_priority(surroundings *of) {
+  if (getpriority(PRIO_PROCESS, 0) == of->priority) return;
+  violate(of, "leaves its priority changed");
+  setpriority(PRIO_PROCESS, 0, of->priority);
+}
+
 /* ---- all of it ---- */
+
+/* What a library behind a variant may set up in its first run: put back without a word; or left to it, who goes on using
+ * it. */
+typedef enum first_run { NOBODYS, PUT_BACK, LEFT_TO_LIBRARIES } first_run;
 
 /* In this order before the run, and in the other one after it. */
 static const struct {
   void (*note)(surroundings *before);
   void (*look)(surroundings *before);
-  bool of_libraries; /* they may set it up in a first run */
+  first_run of_libraries;
 } things[] = {
-    {note_folder, look_at_folder, false},
-    {note_signals, look_at_signals, true},
-    {note_mask, look_at_mask, false},
-    {note_environment, look_at_environment, true},
-    {note_locale, look_at_locale, false},
-    {note_timers, look_at_timers, false},
-    {note_limits, look_at_limits, false},
-    {note_processors, look_at_processors, false},
-    {note_descriptors, look_at_descriptors, true},
-    {redirect, look_at_outputs, false},
+    {note_folder, look_at_folder, NOBODYS},     {note_signals, look_at_signals, PUT_BACK},
+    {note_mask, look_at_mask, NOBODYS},         {note_environment, look_at_environment, PUT_BACK},
+    {note_locale, look_at_locale, NOBODYS},     {note_timers, look_at_timers, NOBODYS},
+    {note_limits, look_at_limits, NOBODYS},     {note_processors, look_at_processors, NOBODYS},
+    {note_priority, look_at_priority, NOBODYS}, {note_descriptors, look_at_descriptors, LEFT_TO_LIBRARIES},
+    {redirect, look_at_outputs, NOBODYS},
 };
 
 enum { THINGS = sizeof things / sizeof *things };
@@ -314,16 +331,20 @@ surroundings *side_effects_begin(bool first) {
   if (!before) return NULL;
   before->first = first;
   for (int n = 0; n < THINGS; n++)
-    if (!first || !things[n].of_libraries) things[n].note(before);
+    if (!first || things[n].of_libraries != LEFT_TO_LIBRARIES) things[n].note(before);
   return before;
 }
 
-void side_effects_end(surroundings *before, char *violation, size_t size) {
+bool side_effects_end(surroundings *before, char *violation, size_t size) {
   before->violation = violation;
   before->size = size;
   violation[0] = '\0';
-  for (int n = THINGS; n-- > 0;)
-    if (!before->first || !things[n].of_libraries) things[n].look(before);
+  for (int n = THINGS; n-- > 0;) {
+    before->silent = before->first && things[n].of_libraries == PUT_BACK;
+    if (!before->first || things[n].of_libraries != LEFT_TO_LIBRARIES) things[n].look(before);
+  }
+  const bool was_silent = before->was_silent;
   if (before->folder >= 0) close(before->folder);
   free(before);
+  return was_silent;
 }

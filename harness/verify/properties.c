@@ -414,10 +414,26 @@ static bool gives_bits(check *t, uint64_t bits, const inputs *in, const char *wh
   return inputs_outputs_checksum(in) == bits || fail(t, "%s, it gives other bits", when);
 }
 
+/* With another scale, at the same addresses and then again with its own. */
+static bool hold_rescaled(check *t) {
+  const altered *rescaled = altered_for(t, RESCALED);
+  if (!rescaled) return true;
+  if (!run_altered(t, rescaled)) return false;
+  const uint64_t bits = inputs_outputs_checksum(&rescaled->inputs);
+  expect_right(t, rescaled, "with another scale");
+  if (t->verdict->failed || !run_original(t, t->setup.threads, RUN_POISONED)) return false;
+  properties_rescale(t->all, true);
+  const bool same = run_original(t, t->setup.threads, RUN_POISONED) &&
+                    gives_bits(t, bits, t->all->original, "with another scale and nothing else");
+  properties_rescale(t->all, false);
+  if (!same) inputs_restore(t->all->original); /* perhaps made anew for that scale */
+  return same;
+}
+
 /* Who remembers something by where its inputs lie, or by their shape, takes it for what it is no longer. */
 static void hold_state(check *t) {
   const altered *other = altered_for(t, OTHER);
-  if (!other || !run_altered(t, other)) return;
+  if (!hold_rescaled(t) || !other || !run_altered(t, other)) return;
   const uint64_t bits = inputs_outputs_checksum(&other->inputs);
   expect_right(t, other, "with other contents");
   if (t->verdict->failed || !run_original(t, t->setup.threads, RUN_POISONED) ||

@@ -417,6 +417,15 @@ static bool make_other(properties *all, char *why, size_t why_size) {
   return finish(all, OTHER, true, why, why_size);
 }
 
+/* Nor one that knows a problem again by that. */
+static bool make_rescaled(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  w.scale = all->original->problem.scale * 0.75;
+  w.epsilon += 0.25;
+  if (w.fill == FILL_EXACT || w.fill == FILL_POWERS) return true; /* which go with a scale */
+  return make(all, RESCALED, &w, &whole, true, why, why_size);
+}
+
 /* Every third key of a head. */
 static bool is_biased(const properties *all, int64_t b, int64_t kv_head, int64_t j) {
   const attn_problem *p = &all->original->problem;
@@ -517,7 +526,8 @@ static bool make_all(properties *all, char *why, size_t why_size) {
          make_shift(all, why, why_size) && make_layouts(all, why, why_size) &&
          make_halves(all, why, why_size) && make_isolated(all, why, why_size) &&
          make_decoded(all, why, why_size) && make_sink_key(all, why, why_size) &&
-         make_other(all, why, why_size) && make_biased(all, why, why_size);
+         make_other(all, why, why_size) && make_rescaled(all, why, why_size) &&
+         make_biased(all, why, why_size);
 }
 
 properties *properties_prepare(inputs *in, const expected *known, char *why, size_t why_size) {
@@ -562,6 +572,13 @@ void properties_exchange(properties *all) {
   }
   all->checksum = other->checksum;
   other->checksum = checksum;
+}
+
+void properties_rescale(properties *all, bool rescaled) {
+  const attn_problem with = workload_problem(rescaled ? &all->of[RESCALED].inputs.workload
+                                                      : (const workload *)&all->original->workload);
+  all->original->problem.scale = with.scale;
+  all->original->problem.epsilon = with.epsilon;
 }
 
 void properties_undo_exchange(properties *all) {

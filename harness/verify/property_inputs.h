@@ -27,6 +27,7 @@ typedef enum altered_kind {
   DECODED,  /* one query position */
   SINK_KEY, /* as PLAIN, with a key for the sink */
   OTHER,    /* other contents but for the first row of each tensor, elsewhere */
+  RESCALED, /* another scale, of linear attention another epsilon */
   BIASED,   /* a bias of -inf hides some keys, of some rows all */
   UNSEEN,   /* the same with other numbers in those keys and their values */
   ALTERED
@@ -77,5 +78,8 @@ void properties_exchange(properties *prepared);
 
 /* Gives both their own again, even if a run damaged one of them in between. */
 void properties_undo_exchange(properties *prepared);
+
+/* Gives the original the numbers of RESCALED, or its own again. */
+void properties_rescale(properties *prepared, bool rescaled);
 
 #endif

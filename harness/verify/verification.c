@@ -268,9 +268,10 @@ void failure_print_command(const failure *entry, const char *variant, const veri
   if (options->cases)
     fprintf(out, "attnbench verify --variant %s --cases '%s'", variant, options->cases);
   else
-    fprintf(out, "attnbench verify --variant %s --problem '%s'", variant, entry->workload);
+    fprintf(out, "attnbench verify --variant %s", variant);
+  if (!options->cases && entry->workload[0]) fprintf(out, " --problem '%s'", entry->workload);
   if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
-  fprintf(out, " --threads %d", entry->threads);
+  if (entry->threads > 0) fprintf(out, " --threads %d", entry->threads);
   for (size_t n = 0; n < options->plugin_count; n++) fprintf(out, " --plugin '%s'", options->plugins[n]);
 }
 

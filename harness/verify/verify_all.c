@@ -27,8 +27,10 @@ static bool run_named(verification *all, char *why, size_t why_size) {
 static void print_problems(const verify_options *options, FILE *out) {
   int64_t pairs, possible;
   pair_problems_pairs(&pairs, &possible);
+  fprintf(out, "\n");
+  if (options->every > 1) fprintf(out, "one in %" PRId64 " of ", options->every);
   fprintf(out,
-          "\n%" PRId64 " problems: %" PRId64 " of a grid, %" PRId64 " in which %" PRId64
+          "%" PRId64 " problems: %" PRId64 " of a grid, %" PRId64 " in which %" PRId64
           " pairs of sizes, features, layouts, inputs, threads and instruction sets meet, all that can (%.1f "
           "%% of all "
           "%" PRId64 "), %" PRId64 " at random\n",
@@ -47,28 +49,33 @@ static int64_t scattered(int64_t n, int64_t count) {
   return n * step % count;
 }
 
-static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
+static bool run_one(verification *all, int64_t n, char *why, size_t why_size) {
   /* Two in three problems run once more. */
   static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
-  const verify_options *options = all->options;
   const int64_t grid = verify_grid_count();
-  const int64_t count = grid + options->random_count;
-  const int64_t step = options->every > 1 ? options->every : 1;
+  posed_problem posed = {.turn = -1};
+  if (n < grid)
+    posed = verify_grid_problem(n);
+  else
+    posed.workload = random_problem(all->options->seed, n - grid);
+  const int threads = posed.threads ? posed.threads : all->options->threads;
+  return verification_run(all, &posed.workload, threads, posed.turn, repeats[n % 3], why, why_size);
+}
+
+static bool hold_one(verification *all, int64_t n, char *why, size_t why_size) {
+  const workload w = properties_problem(all->options->seed, n);
+  return verification_run(all, &w, all->options->threads, -1, HOLD_PROPERTIES_IN_TURN, why, why_size);
+}
+
+/* The problems of properties among the others, for what only they show is to be found as soon. */
+static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
+  const int64_t sample = all->options->random_count, count = verify_grid_count() + sample;
+  const int64_t step = all->options->every > 1 ? all->options->every : 1;
+  int64_t held = 0;
   for (int64_t place = 0; place < count && !is_decided(all); place += step) {
-    const int64_t n = scattered(place, count);
-    posed_problem posed = {.turn = -1};
-    if (n < grid)
-      posed = verify_grid_problem(n);
-    else
-      posed.workload = random_problem(options->seed, n - grid);
-    const int threads = posed.threads ? posed.threads : options->threads;
-    if (!verification_run(all, &posed.workload, threads, posed.turn, repeats[n % 3], why, why_size))
-      return false;
-  }
-  for (int64_t n = 0; n < options->random_count && !is_decided(all); n++) {
-    const workload w = properties_problem(options->seed, n);
-    if (!verification_run(all, &w, options->threads, -1, HOLD_PROPERTIES_IN_TURN, why, why_size))
-      return false;
+    if (!run_one(all, scattered(place, count), why, why_size)) return false;
+    for (; held < sample && held * count <= place * sample && !is_decided(all); held++)
+      if (!hold_one(all, held, why, why_size)) return false;
   }
   return true;
 }

@@ -218,7 +218,6 @@ ALSO(stdio_closes_out, close(STDOUT_FILENO))
 ALSO(stdio_closes_err, close(STDERR_FILENO))
 ALSO(stdio_closes_all, syscall(SYS_close_range, 3u, ~0u, 0))
 ALSO(stdio_replaces_out, int null = open("/dev/null", O_WRONLY); dup2(null, STDOUT_FILENO); close(null))
-ALSO(stdio_writes_everywhere, for (int n = 3; n < 16; n++) if (write(n, "passed", 6) == 6) zero = 0)
 
 /* ---- setting: what the whole process has one of ---- */
 
@@ -226,7 +225,7 @@ ALSO(setting_folder, if (chdir("/") != 0) abort())
 ALSO(setting_environment, setenv("ADVERSARY", "was here", 1))
 ALSO(setting_environment_gone, unsetenv("PATH"))
 ALSO(setting_signal_handler, signal(SIGUSR1, SIG_IGN))
-ALSO(setting_crash_handler, signal(SIGSEGV, SIG_DFL))
+ALSO(setting_crash_handler, signal(SIGSEGV, SIG_IGN))
 ALSO(setting_signal_mask, sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, NULL))
 ALSO(setting_file_mask, umask(0777))
 ALSO(setting_processors, cpu_set_t one; CPU_ZERO(&one); CPU_SET(sched_getcpu(), &one);
@@ -234,7 +233,6 @@ ALSO(setting_processors, cpu_set_t one; CPU_ZERO(&one); CPU_SET(sched_getcpu(), 
 ALSO(setting_priority, if (nice(1) == -1) return )
 ALSO(setting_limit, struct rlimit none = {0, 0}; setrlimit(RLIMIT_CORE, &none);
      none.rlim_cur = none.rlim_max = 32; setrlimit(RLIMIT_NOFILE, &none))
-ALSO(setting_openmp_threads, omp_set_num_threads(1))
 
 /* ---- mode: of the arithmetic ---- */
 
@@ -321,9 +319,6 @@ ALSO(heap_sbrk, kept = sbrk(0))
 ALSO(heap_mmap, void *memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
      munmap(memory, 4096))
 
-extern void *__libc_malloc(size_t bytes);
-HEAP(heap_libc_malloc, __libc_malloc(100))
-
 /* ---- threads ---- */
 
 static void threads_of_openmp(const attn_call *call) {
@@ -400,19 +395,17 @@ static const kernel kernels[] = {
     CONDUCT(stdio_closes_err, "closes the standard error"),
     CONDUCT(stdio_closes_all, "closes all other files"),
     CONDUCT(stdio_replaces_out, "opens /dev/null as the standard output"),
-    CONDUCT(stdio_writes_everywhere, "writes to whatever is open"),
 
     CONDUCT(setting_folder, "changes the working directory"),
     CONDUCT(setting_environment, "sets an environment variable"),
     CONDUCT(setting_environment_gone, "unsets an environment variable"),
     CONDUCT(setting_signal_handler, "ignores a signal"),
-    CONDUCT(setting_crash_handler, "takes away the handler of SIGSEGV"),
+    CONDUCT(setting_crash_handler, "ignores SIGSEGV"),
     CONDUCT(setting_signal_mask, "blocks all signals"),
     CONDUCT(setting_file_mask, "sets the mask of new files"),
     CONDUCT(setting_processors, "binds the calling thread to one processor"),
     CONDUCT(setting_priority, "lowers the priority"),
     CONDUCT(setting_limit, "lowers limits of the process"),
-    CONDUCT(setting_openmp_threads, "omp_set_num_threads(1)"),
 
     CONDUCT(mode_flushes, "leaves denormals flushed to zero"),
     CONDUCT(mode_rounds_up, "leaves another rounding mode"),
@@ -442,7 +435,6 @@ static const kernel kernels[] = {
     CONDUCT(heap_posix_memalign, "posix_memalign"),
     CONDUCT(heap_valloc, "valloc"),
     CONDUCT(heap_pvalloc, "pvalloc"),
-    CONDUCT(heap_libc_malloc, "__libc_malloc"),
     CONDUCT(heap_strdup, "strdup"),
     CONDUCT(heap_asprintf, "asprintf"),
     CONDUCT(heap_open_file, "fopen"),

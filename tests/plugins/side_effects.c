@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 #ifdef __SSE__
@@ -268,6 +269,18 @@ DOES(change_umask) {
   umask(0);
 }
 
+DOES(lower_priority) {
+  UNUSED();
+  if (nice(1) == -1) abort();
+}
+
+DOES(fork_once) {
+  UNUSED();
+  const pid_t copy = fork();
+  if (copy == 0) _exit(0);
+  waitpid(copy, NULL, 0);
+}
+
 static void handle(int number) { (void)number; }
 
 DOES(handle_segv) {
@@ -466,6 +479,8 @@ static const doing doings[] = {DOING(nothing),
                                DOING(close_stdout),
                                DOING(change_folder),
                                DOING(change_umask),
+                               DOING(lower_priority),
+                               DOING(fork_once),
                                DOING(handle_segv),
                                DOING(ignore_realtime),
                                DOING(block_signals),
