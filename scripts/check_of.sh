@@ -14,6 +14,7 @@ check_of() { # words
   *'changes its inputs'*) echo "checksum of the inputs" ;;
   'gives other bits'*) echo "bits under other threads" ;;
   'leaves '*flushed* | 'leaves '*rounding* | 'leaves '*exceptions*) echo "mode of the arithmetic" ;;
+  *': '*) echo "${1%%: *}" ;;
   *) echo "$1" ;;
   esac
 }

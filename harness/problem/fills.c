@@ -159,9 +159,10 @@ static float exact(const element *e, int tensor) {
     if ((uint64_t)e->x % apart != first % apart) return 0;
     return bits % 4 ? 1 : -1;
   }
-  if (tensor == QUERY && has_scores) return e->d == feature_of(e, pattern_of(e));
-  if (tensor == QUERY) return random_bits(e->stream, (uint64_t)(pattern_of(e) * e->width + e->d)) % 4 == 0;
-  if (!has_scores) return bits % 4 == 0;
+  if (tensor == QUERY && has_scores) return e->d == feature_of(e, pattern_of(e)) ? 1 : 0;
+  if (tensor == QUERY)
+    return random_bits(e->stream, (uint64_t)(pattern_of(e) * e->width + e->d)) % 4 == 0 ? 1 : 0;
+  if (!has_scores) return bits % 4 == 0 ? 1 : 0;
   const int levels = e->length > 8192 ? 1 : 3;
   return bits % 16 ? 0 : -(float)(1 + (bits >> 4) % (uint64_t)levels);
 }

@@ -42,8 +42,9 @@ static const char *refused_type(const attn_variant *variant, const attn_problem 
 }
 
 /* What a variant is asked beside a run takes no time. */
-static void enter_question(const attn_variant *variant, const char *question) {
-  supervisor_enter(&(supervised_run){.variant = variant->name, .property = question, .limit_seconds = 10});
+static void enter_question(const attn_variant *variant, const char *problem, const char *question) {
+  supervisor_enter(&(supervised_run){
+      .variant = variant->name, .problem = problem, .property = question, .limit_seconds = 10});
 }
 
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem) {
@@ -55,7 +56,7 @@ const char *runner_refusal(const attn_variant *variant, const attn_problem *prob
   const run_setup setup = {.variant = variant, .threads = 1};
   const attn_call call = runner_call(&setup, problem, NULL, NULL);
   const float_mode mode = float_mode_now();
-  enter_question(variant, "unsupported");
+  enter_question(variant, NULL, "unsupported");
   reason = variant->unsupported(&call);
   supervisor_leave();
   (void)float_mode_put_back(&mode);
@@ -66,7 +67,7 @@ size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *proble
   if (!setup->variant->workspace_size) return 0;
   const attn_call call = runner_call(setup, problem, NULL, NULL);
   const float_mode mode = float_mode_now();
-  enter_question(setup->variant, "workspace_size");
+  enter_question(setup->variant, setup->problem, "workspace_size");
   const size_t bytes = setup->variant->workspace_size(&call);
   supervisor_leave();
   (void)float_mode_put_back(&mode);

@@ -129,7 +129,7 @@ static bool is_same(const question *a, const question *b, size_t query_bytes) {
   return a->b == b->b && a->kv_head == b->kv_head && a->visible.first == b->visible.first &&
          a->visible.end == b->visible.end && a->mask == b->mask && a->bias == b->bias &&
          (a->sink == b->sink || (a->sink && b->sink && memcmp(a->sink, b->sink, sizeof(float)) == 0)) &&
-         memcmp(a->query, b->query, query_bytes) == 0;
+         (query_bytes == 0 || (a->query && b->query && memcmp(a->query, b->query, query_bytes) == 0));
 }
 
 /* For each row the one that has its solution: itself, or an earlier row that asks the same, where that is found among
@@ -320,8 +320,8 @@ static bool is_no_worse(const findings *found, const reference_row *row, const f
   bool worse = false;
   for (int64_t d = 0; d < width; d++) {
     const double error = fabs((double)computed[d] - row->output[d]);
-    worse |= !(error <= found->worst * row->output_bound[d]) |
-             !(error <= found->probabilistic * row->output_bound_probabilistic[d]);
+    worse |= !(error <= found->worst * row->output_bound[d]);
+    worse |= !(error <= found->probabilistic * row->output_bound_probabilistic[d]);
   }
   return !worse;
 }

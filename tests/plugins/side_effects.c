@@ -278,7 +278,7 @@ DOES(fork_once) {
   UNUSED();
   const pid_t copy = fork();
   if (copy == 0) _exit(0);
-  waitpid(copy, NULL, 0);
+  if (waitpid(copy, NULL, 0) != copy) abort();
 }
 
 static void handle(int number) { (void)number; }

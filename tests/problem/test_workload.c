@@ -373,6 +373,12 @@ static void scores_of_powers_that_round_are_smaller(void **state) {
 }
 
 /* The weights are powers of two, few values are not zero, and few queries differ. */
+static bool same_numbers(const float *a, const float *b, int count) {
+  int n = 0;
+  while (n < count && a[n] == b[n]) n++;
+  return n == count;
+}
+
 static void an_exact_fill_is_exact(void **state) {
   (void)state;
   inputs in;
@@ -381,8 +387,7 @@ static void an_exact_fill_is_exact(void **state) {
   int levels[2] = {0}, patterns = 0;
   for (int64_t i = 0; i < 50; i++) {
     bool seen = false;
-    for (int64_t other = 0; other < i && !seen; other++)
-      seen = memcmp(q + i * 20, q + other * 20, 20 * sizeof *q) == 0;
+    for (int64_t other = 0; other < i && !seen; other++) seen = same_numbers(q + i * 20, q + other * 20, 20);
     patterns += !seen;
     for (int64_t j = 0; j < 9000; j++) {
       const double level = -score(&in, i, j) / log(2);
@@ -395,13 +400,13 @@ static void an_exact_fill_is_exact(void **state) {
   assert_true(levels[1] > 50 * 9000 / 32 && levels[0] > 9 * levels[1]);
   for (int e = 0; e < 12; e++) {
     int count = 0;
-    for (int j = 0; j < 9000; j++) {
+    for (ptrdiff_t j = 0; j < 9000; j++) {
       assert_true(v[j * 12 + e] == 0 || fabsf(v[j * 12 + e]) == 1);
       count += v[j * 12 + e] != 0;
     }
     assert_int_equal(count, 4);
   }
-  assert_true(v[8999 * 12] != 0);
+  assert_true(v[(ptrdiff_t)8999 * 12] != 0);
   inputs_destroy(&in);
 }
 
