@@ -133,7 +133,8 @@ try_wrong() { # name
 try_misbehaving() { # name
   local name=$1 log=$work/$1.log started=${EPOCHREALTIME/[.,]/} status outcome=missed arguments left
   mapfile -t arguments < <(named --problem $misbehaving_problems)
-  run "$log" 120 verify --plugin "$plugins/misbehaving.so" --variant "$name,neighbour" --threads 2 "${arguments[@]}"
+  run "$log" 120 verify --plugin "$plugins/misbehaving.so" --variant "$name,neighbour" --threads 2 --run-limit 3s \
+    "${arguments[@]}"
   status=$?
   case $status in
   0) outcome=missed ;;
@@ -230,7 +231,7 @@ try_cheats() { # names
 
 try_right() { # names
   local started=${EPOCHREALTIME/[.,]/} arguments=() seeds seed seconds=10 log
-  [ -n "$full" ] || arguments=(--count 10 --every 5)
+  [ -n "$full" ] || arguments=(--count 10 --every 10)
   [ -z "$quick" ] || mapfile -t arguments < <(named --problem $quick_problems)
   run "$work/verify.log" 600 verify $right_plugins --variant "$(joined "$@")" "${arguments[@]}"
   judge_verified "$work/verify.log" "$started" "$@"
