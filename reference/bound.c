@@ -324,16 +324,19 @@ static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors
     const float *value =
         reference_vector(tensors->value, problem->value, b, reference_kv_head(problem, h), j);
     for (int64_t e = 0; e < problem->value_dim; e++)
-      if (!isfinite(value[e]) && !isnan(row->output_bound[e]))
-        row->output_bound[e] = row->output_bound_probabilistic[e] = INFINITY;
+      if (!isfinite(value[e])) {
+        row->output_bound[e] = -fabs(row->output_bound[e]);
+        row->output_bound_probabilistic[e] = -fabs(row->output_bound_probabilistic[e]);
+      }
   }
 }
 
 static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                           int64_t i, reference_row *row) {
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
-  set_all_bounds(problem, row, is_undefined(problem, bias, row) ? NAN : 0);
-  if (isnan(row->lse_bound)) return;
+  const bool undefined = is_undefined(problem, bias, row);
+  set_all_bounds(problem, row, undefined ? -0.0 : 0);
+  if (undefined) return;
   if (!isfinite(row->lse) || reference_exact_softmax(problem, tensors, b, h, i, row)) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i), bias, b,
                          reference_kv_head(problem, h), reference_sink(problem, tensors, h)};

@@ -18,8 +18,10 @@ typedef struct reference_row {
 
   /* Largest error that a float32 kernel may show: the worst case, which no correct kernel exceeds,
    * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where
-   * a correct kernel may overflow the bound is infinite. Where the formula is 0/0, because an infinite input makes
-   * all scores of a row -inf, the bound is NaN: the row may be that of one that sees no key, or NaN. */
+   * a correct kernel may overflow the bound is infinite. A negative bound (-0 too) has the size of its
+   * absolute value, and admits NaN beside: where the formula is 0/0, because an infinite input makes all scores of a
+   * row -inf (else that of one that sees no key), and where a key of score -inf, which may be left out, has a value
+   * that is not finite. */
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */
   double lse_bound, lse_bound_probabilistic;
@@ -63,7 +65,7 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
 /* |computed - truth| as a share of the bound: 0 when equal or when the bound is infinite, at most 1 when
  * allowed, infinity when not finite where the truth is, or finite where the truth is not. A NaN must be
  * met by a NaN; an infinite truth by the same infinity or by a NaN (0 times infinity, where a weight
- * underflows in float32). Where the bound is NaN, so may be what was computed. */
+ * underflows in float32). Where the bound is negative, what was computed may be NaN. */
 double reference_error_share(double computed, double truth, double bound);
 
 #endif

@@ -311,7 +311,7 @@ static void hold(findings *found, int64_t n, const output *o, place at, int64_t 
   fail(&found->first, "%s[b %lld, h %lld, i %lld, %c %lld] is %.9g, the reference is %.9g within %.3g: %s",
        o->name, (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd',
        (long long)d, isnan(computed) ? (double)NAN : computed, expected,
-       beyond_worst ? bound : probabilistic_bound, share);
+       fabs(beyond_worst ? bound : probabilistic_bound), share);
 }
 
 /* Nearly every row: none of it is worse than what is found already. Saves a division or two for each element. */
@@ -339,9 +339,8 @@ static void hold_row(const expected *known, int64_t n, const output outputs[3], 
     /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
     const bool flushed = row_of(&outputs[2], at)[j] == 0 && row->weights[j] < (double)FLT_MIN;
-    const double bound = row->weights[j] > 0         ? row->weights_bound * row->weights[j] + (double)FLT_MIN
-                         : isnan(row->weights_bound) ? NAN
-                                                     : 0;
+    const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + (double)FLT_MIN
+                                             : copysign(0, row->weights_bound);
     if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
   }
 }

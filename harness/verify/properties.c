@@ -131,14 +131,15 @@ static bool expect_near(check *t, int64_t r, const char *what, int64_t e, double
               (long long)at.b, (long long)at.h, (long long)at.i, (long long)e, computed, expected, bound);
 }
 
+/* Nor may be NaN as well. */
 static bool is_finite_row(const reference_row *row, int64_t e) {
-  return isfinite(row->output[e]) && !isnan(row->output_bound[e]);
+  return isfinite(row->output[e]) && !signbit(row->output_bound[e]);
 }
 
-static bool has_finite_lse(const reference_row *row) { return isfinite(row->lse) && !isnan(row->lse_bound); }
-
 /* -inf too, of a row that sees no key. */
-static bool has_lse(const reference_row *row) { return !isnan(row->lse) && !isnan(row->lse_bound); }
+static bool has_lse(const reference_row *row) { return !isnan(row->lse) && !signbit(row->lse_bound); }
+
+static bool has_finite_lse(const reference_row *row) { return has_lse(row) && isfinite(row->lse); }
 
 /* Row r of two runs of which each may be off by its own bound. shift: by which the log-sum-exp must differ. */
 static void expect_near_row(check *t, int64_t r, const inputs *a, row_place in_a, const reference_row *of_a,

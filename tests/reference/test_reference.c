@@ -261,11 +261,27 @@ static void a_row_with_no_score_above_minus_infinity_may_be_nan(void **unused) {
   a.query[0] = -1;
   for (int j = 0; j < 4; j++) a.key[j] = INFINITY;
   solve_small_row();
-  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && isnan(a.bound[0]) && isnan(a.row.lse_bound));
+  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && signbit(a.bound[0]) && signbit(a.row.lse_bound));
+  assert_true(a.bound[0] == 0 && a.row.lse_bound == 0 && a.row.weights_bound == 0);
   a.problem.bias.type = ATTN_FLOAT32;
   for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
   solve_small_row();
   assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.bound[0] == 0 && a.row.lse_bound == 0);
+  assert_true(!signbit(a.bound[0]) && !signbit(a.row.lse_bound));
+}
+
+/* And where it counts, its weight of zero makes no more of a NaN than a NaN. */
+static void a_key_of_score_minus_infinity_may_be_left_out(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.query[0] = -1;
+  a.key[2] = INFINITY;
+  a.value[2] = NAN;
+  solve_small_row();
+  assert_true(isfinite(a.output[0]) && a.weights[2] == 0 && signbit(a.bound[0]) && isfinite(a.bound[0]));
+  assert_true(reference_error_share(NAN, a.output[0], a.bound[0]) == 0);
+  assert_true(reference_error_share(a.output[0] + 1, a.output[0], a.bound[0]) > 1);
+  assert_false(signbit(a.row.lse_bound));
 }
 
 static void hidden_keys_hide_their_nan(void **unused) {
@@ -316,10 +332,13 @@ static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   assert_true(reference_error_share(-INFINITY, INFINITY, 0) == INFINITY);
   assert_true(reference_error_share(1, INFINITY, 0) == INFINITY);
   assert_true(reference_error_share(NAN, 1, INFINITY) == 0);
-  assert_true(reference_error_share(NAN, 0, NAN) == 0);
-  assert_true(reference_error_share(0, 0, NAN) == 0);
-  assert_true(reference_error_share(-INFINITY, -INFINITY, NAN) == 0);
-  assert_true(reference_error_share(1, 0, NAN) == INFINITY);
+  assert_true(reference_error_share(NAN, 0, -0.0) == 0);
+  assert_true(reference_error_share(0, 0, -0.0) == 0);
+  assert_true(reference_error_share(-INFINITY, -INFINITY, -0.0) == 0);
+  assert_true(reference_error_share(1, 0, -0.0) == INFINITY);
+  assert_true(reference_error_share(NAN, 1, -2) == 0);
+  assert_true(reference_error_share(1.5, 1, -2) == 0.25);
+  assert_true(reference_error_share(INFINITY, 1, -2) == INFINITY);
   assert_true(reference_error_share(2, 2, 0) == 0);
   assert_true(reference_error_share(2, 1, 0) == INFINITY);
   assert_true(reference_error_share(1.5, 1, 2) == 0.25);
@@ -333,6 +352,7 @@ int main(void) {
       cmocka_unit_test(a_row_that_sees_no_key_is_zero),
       cmocka_unit_test(a_row_whose_bias_is_all_minus_infinity_is_zero),
       cmocka_unit_test(a_row_with_no_score_above_minus_infinity_may_be_nan),
+      cmocka_unit_test(a_key_of_score_minus_infinity_may_be_left_out),
       cmocka_unit_test(hidden_keys_hide_their_nan),
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
