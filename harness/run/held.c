@@ -90,12 +90,13 @@ void held_say_left(int left, run_outcome *outcome) {
 
 /* ---- what later runs cannot have back, or would be ended by ---- */
 
-static void check_outputs(const held *held) {
+static void check_outputs(const held *held, run_outcome *outcome) {
   for (int n = 0; n < HELD_OUTPUTS; n++) {
     struct stat now;
     note_output(&now, STDOUT_FILENO + n);
     if (now.st_ino == held->outputs[n].st_ino && now.st_dev == held->outputs[n].st_dev) continue;
     supervisor_abandon(n == 0 ? "closes or replaces stdout" : "closes or replaces stderr");
+    run_violate(outcome, "closes or replaces %s", n == 0 ? "stdout" : "stderr");
   }
 }
 
@@ -118,7 +119,7 @@ void held_end(held *held, run_outcome *outcome) {
   changed = float_mode_put_back_in_team(&held->mode, setup->threads);
   if (changed) run_violate(outcome, "leaves %s on other threads", changed);
   held_say_left(threads_end_run(), outcome);
-  check_outputs(held);
+  check_outputs(held, outcome);
   stop_timer(outcome);
   if (copied) run_violate(outcome, "copies its %s", "process (fork)");
   if (!is_as_shown(held)) run_violate(outcome, "changes its %s", "problem");

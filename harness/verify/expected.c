@@ -14,16 +14,6 @@
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
 
-/* Where a row stands. */
-typedef struct place {
-  int64_t b, h, i;
-} place;
-
-static place place_of(const attn_problem *p, int64_t position) {
-  return (place){position / p->query_length / p->query_heads, position / p->query_length % p->query_heads,
-                 position % p->query_length};
-}
-
 /* Rows by how much a check of them is worth; CHOSEN is set on those that are taken. */
 enum { ORDINARY, EDGE, CORNER, CHOSEN };
 
@@ -106,7 +96,7 @@ typedef struct question {
   const char *query, *mask, *bias, *sink;
 } question;
 
-static const char *row_at(const inputs *in, tensor_id id, place at) {
+static const char *row_at(const inputs *in, tensor_id id, row_place at) {
   const attn_layout *layout = tensor_layout(&in->problem, id);
   if (!layout->type) return NULL;
   const int64_t element = at.b * layout->batch + at.h * layout->head + at.i * layout->position;
@@ -114,7 +104,7 @@ static const char *row_at(const inputs *in, tensor_id id, place at) {
          element * (int64_t)element_type_of(layout->type)->bytes;
 }
 
-static question question_of(const inputs *in, place at) {
+static question question_of(const inputs *in, row_place at) {
   const attn_problem *p = &in->problem;
   return (question){.b = at.b,
                     .kv_head = at.h / (p->query_heads / p->kv_heads),
@@ -122,7 +112,7 @@ static question question_of(const inputs *in, place at) {
                     .query = row_at(in, TENSOR_QUERY, at),
                     .mask = row_at(in, TENSOR_MASK, at),
                     .bias = row_at(in, TENSOR_BIAS, at),
-                    .sink = row_at(in, TENSOR_SINK, (place){.h = at.h})};
+                    .sink = row_at(in, TENSOR_SINK, (row_place){.h = at.h})};
 }
 
 static bool is_same(const question *a, const question *b, size_t query_bytes) {
@@ -142,7 +132,7 @@ static int64_t *find_twins(const expected *known) {
   int64_t of[REMEMBERED], differing = 0;
   int64_t *twins = malloc(((size_t)known->rows + 1) * sizeof *twins);
   for (int64_t n = 0; twins && n < known->rows; n++) {
-    const question row = question_of(in, place_of(&in->problem, known->positions[n]));
+    const question row = question_of(in, row_place_of(&in->problem, known->positions[n]));
     twins[n] = n;
     for (int64_t m = 0; m < REMEMBERED && m < differing; m++)
       if (is_same(&asked[m], &row, bytes)) twins[n] = of[m];
@@ -171,7 +161,7 @@ static bool solve_rows(expected *known) {
       if (!had_memory || twins[n] != n) continue;
       reference_row *row = &known->solved[n];
       const bool keeps_weights = row->weights != NULL;
-      const place at = place_of(p, known->positions[n]);
+      const row_place at = row_place_of(p, known->positions[n]);
       row->scores = scores;
       row->visible = visible;
       if (!keeps_weights) row->weights = weights;
@@ -256,7 +246,7 @@ static output output_of(const inputs *in, tensor_id id) {
                   layout->type ? tensor_shape_of(&in->problem, id).width : 0};
 }
 
-static const float *row_of(const output *o, place at) {
+static const float *row_of(const output *o, row_place at) {
   return o->data + at.b * o->layout.batch + at.h * o->layout.head + at.i * o->layout.position;
 }
 
@@ -273,11 +263,11 @@ static void check_written(const attn_problem *p, const output *o, verdict *resul
     reduction(min : first) if (words > worth_threads)
   for (int64_t n = 0; n < rows; n++)
     for (int64_t d = 0; d < o->width; d++)
-      if (is_poison(row_of(o, place_of(p, n)) + d)) {
+      if (is_poison(row_of(o, row_place_of(p, n)) + d)) {
         poisoned_in_rows++;
         first = n < first ? n : first;
       }
-  const place at = first < rows ? place_of(p, first) : (place){0};
+  const row_place at = first < rows ? row_place_of(p, first) : (row_place){0};
   if (poisoned_in_rows > 0)
     fail(result, "%lld elements of %s are not written, the first in row b %lld, h %lld, i %lld",
          (long long)poisoned_in_rows, o->name, (long long)at.b, (long long)at.h, (long long)at.i);
@@ -294,7 +284,7 @@ typedef struct findings {
 } findings;
 
 /* One element against its bounds. */
-static void hold(findings *found, int64_t n, const output *o, place at, int64_t d, double expected,
+static void hold(findings *found, int64_t n, const output *o, row_place at, int64_t d, double expected,
                  double bound, double probabilistic_bound) {
   const double computed = row_of(o, at)[d];
   const double worst = reference_error_share(computed, expected, bound);
@@ -328,7 +318,7 @@ static bool is_no_worse(const findings *found, const reference_row *row, const f
 
 static void hold_row(const expected *known, int64_t n, const output outputs[3], findings *found) {
   const reference_row *row = &known->solved[n];
-  const place at = place_of(&known->inputs->problem, known->positions[n]);
+  const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
   const bool no_worse = is_no_worse(found, row, row_of(&outputs[0], at), outputs[0].width);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
     hold(found, n, &outputs[0], at, d, row->output[d], row->output_bound[d],

@@ -58,16 +58,6 @@ typedef struct properties {
   altered of[ALTERED];
 } properties;
 
-/* Where a sampled row stands. */
-typedef struct row_place {
-  int64_t b, h, i;
-} row_place;
-
-static inline row_place row_place_of(const attn_problem *p, int64_t position) {
-  return (row_place){position / p->query_length / p->query_heads, position / p->query_length % p->query_heads,
-                     position % p->query_length};
-}
-
 /* The inputs and their expected rows, all or some, must stay. NULL, with the reason in words, when memory is
  * short. What is drawn comes from the workload's seed. */
 properties *properties_prepare(inputs *inputs, const expected *known, char *why, size_t why_size);

@@ -143,7 +143,8 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     held = true;
     if (!is_its_turn(all, turn, n, set_count)) continue;
     at->isa = sets[n];
-    const bool its_turn = is_its_turn(all, at->held_turn, n, set_count);
+    /* Under one alone there is no other to be held. */
+    const bool its_turn = turn >= 0 || is_its_turn(all, at->held_turn, n, set_count);
     ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;

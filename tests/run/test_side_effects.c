@@ -120,6 +120,17 @@ static void nothing_that_a_watched_run_writes_is_printed(void **state) {
   assert_string_equal(text, "ours, and more\n");
 }
 
+static void an_output_closed_in_any_run_is_a_violation(void **state) {
+  (void)state;
+  fflush(stdout);
+  const int before = dup(STDOUT_FILENO);
+  assert_true(before >= 0);
+  const run_outcome outcome = outcome_of("close_stdout", 2, false);
+  dup2(before, STDOUT_FILENO);
+  close(before);
+  expect("close_stdout", "closes or replaces stdout", &outcome);
+}
+
 static void a_report_inside_a_watched_run_is_printed(void **state) {
   (void)state;
   char path[] = "/tmp/attnbench-side-effects-XXXXXX", text[64] = "", violation[128];
@@ -369,6 +380,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_side_effect_has_its_name_and_is_undone),
       cmocka_unit_test(nothing_that_a_watched_run_writes_is_printed),
+      cmocka_unit_test(an_output_closed_in_any_run_is_a_violation),
       cmocka_unit_test(a_report_inside_a_watched_run_is_printed),
       cmocka_unit_test(what_is_done_once_is_seen_in_the_first_run),
       cmocka_unit_test(what_a_library_may_set_up_is_not_excused_in_each_run),
