@@ -15,7 +15,8 @@ typedef struct heap_calls {
 bool heap_calls_are_seen(void);
 
 /* Between the two, counts the calls of malloc, calloc, realloc, reallocarray, posix_memalign, aligned_alloc, memalign,
- * valloc, pvalloc, mmap, mremap, munmap, brk and sbrk on all threads: those that the variant's object makes, itself or
+ * valloc, pvalloc, mmap, mremap, munmap, brk and sbrk, and of their second names (__libc_malloc), on all threads: those
+ * that the variant's object makes, itself or
  * through the C and C++ libraries (strdup, new), and those of other objects. What the OpenMP runtime and the dynamic
  * linker call for teams and thread-local storage is theirs, and OpenBLAS's scratch for small matrices is its own. Not to
  * be nested. */

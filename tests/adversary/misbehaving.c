@@ -304,6 +304,8 @@ static size_t a_line(const attn_call *call) {
 
 #define HEAP(word, call_of_it) ALSO(word, kept = (call_of_it); free(kept); kept = NULL)
 HEAP(heap_malloc, malloc(100))
+extern void *__libc_malloc(size_t bytes);
+HEAP(heap_libc_malloc, __libc_malloc(100))
 HEAP(heap_calloc, calloc(3, 100))
 HEAP(heap_realloc, realloc(kept, 100))
 HEAP(heap_reallocarray, reallocarray(kept, 3, 100))
@@ -427,6 +429,7 @@ static const kernel kernels[] = {
     CONDUCT(writes_the_call, "changes the call and the problem"),
 
     CONDUCT(heap_malloc, "malloc"),
+    CONDUCT(heap_libc_malloc, "__libc_malloc"),
     CONDUCT(heap_calloc, "calloc"),
     CONDUCT(heap_realloc, "realloc"),
     CONDUCT(heap_reallocarray, "reallocarray"),

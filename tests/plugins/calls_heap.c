@@ -75,6 +75,30 @@ RUN(call_mapped) {
   munmap(mapped, 8192);
 }
 
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t number, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+void *__libc_valloc(size_t bytes);
+void *__libc_pvalloc(size_t bytes);
+void *__sbrk(long change);
+
+RUN(call_second_names) {
+  UNUSED();
+  kept = __libc_malloc(100);
+  kept = __libc_realloc(kept, 200);
+  free(kept);
+  kept = __libc_calloc(3, 100);
+  free(kept);
+  kept = __libc_memalign(64, 100);
+  free(kept);
+  kept = __libc_valloc(100);
+  free(kept);
+  kept = __libc_pvalloc(100);
+  free(kept);
+  kept = __sbrk(0);
+}
+
 /* The call lies in the C library. */
 RUN(call_print) {
   UNUSED();
@@ -136,6 +160,7 @@ VARIANT(heap_pages, call_pages);
 VARIANT(heap_array, call_array);
 VARIANT(heap_mapped, call_mapped);
 VARIANT(heap_print, call_print);
+VARIANT(heap_second_names, call_second_names);
 VARIANT(heap_once, call_once);
 VARIANT(heap_strdup_once, call_strdup_once);
 VARIANT(heap_workers, call_on_workers);
@@ -145,5 +170,5 @@ static const attn_variant *const variants[] = {
     &heap_none_variant,  &heap_malloc_variant,      &heap_calloc_variant, &heap_aligned_variant,
     &heap_mmap_variant,  &heap_brk_variant,         &heap_strdup_variant, &heap_workers_variant,
     &heap_once_variant,  &heap_strdup_once_variant, &heap_openmp_variant, &heap_pages_variant,
-    &heap_array_variant, &heap_mapped_variant,      &heap_print_variant};
+    &heap_array_variant, &heap_mapped_variant,      &heap_print_variant,  &heap_second_names_variant};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof variants[0], variants, NULL};
