@@ -97,6 +97,9 @@ ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
 
+# What prints the tables of docs/method.md.
+RATES := $(BUILD)/scripts/method/rates
+
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
 # What scripts/peers needs of the suite, as a shared object for Python.
@@ -149,7 +152,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots kernels peers gate gate-baseline gate-selftest mutants \
+.PHONY: all help test test-full verify bench plots kernels method peers gate gate-baseline gate-selftest mutants \
   adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
   needed force
 
@@ -193,6 +196,9 @@ endif
 kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the machine can do
 	@scripts/kernels/table.sh $(BUILD)
 
+method: $(RATES) ## draw sweeps of known truth and write docs/method.md's tables of how often what is said of them holds
+	@scripts/method/tables.sh $(RATES) docs/method.md
+
 gate: ## did anything get slower, bigger or wrong? BASE=<git ref> (the merge base with main), ARGS="--budget 60"
 	@scripts/setup.sh bench
 	@scripts/gate.sh "$(BASE)" $(ARGS)
@@ -232,7 +238,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS)
+tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS) $(RATES)
 
 relinks: $(RELINKS)
 
@@ -241,7 +247,7 @@ run-tests:
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c \
-  $(KERNEL_TOOLS:$(BUILD)/%=%.c)
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -298,6 +304,9 @@ $(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h $(wildcard tests/advers
 	$(SHOW) $(CC) $(ALL_FLAGS) $(PLUGIN_FLAGS) $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
 
 $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+$(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 $(SUITE): $(SUITE_SOURCES) $(HEADERS) $(BUILD)/flags

@@ -91,6 +91,10 @@ void format_exponent(char text[FORMAT_BYTES], interval interval) {
     snprintf(text, FORMAT_BYTES, "%.1f [unknown]", interval.estimate);
     return;
   }
+  if (half == 0) {
+    snprintf(text, FORMAT_BYTES, "%g exactly", interval.estimate);
+    return;
+  }
   int decimals = half >= 1 ? 0 : half >= 0.1 ? 1 : 2;
   /* Adding zero turns the -0.00 of a rounded small negative number into 0.00. */
   double unit = pow(10, decimals);

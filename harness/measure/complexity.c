@@ -1,14 +1,6 @@
-/* The exponent of T. Cost is a T^p in the end, but at short lengths a constant overhead (starting
- * threads, dispatch) hides the work, and where the data outgrow a cache the slope bends. Two rules pick
- * what is fitted:
- *   - the top three octaves, x >= x_max / 8, of what was measured;
- *   - of these, only points where overhead is less than a twentieth of the time, where the overhead is what
- *     the two shortest lengths have in common if time is overhead + a T^declared.
- * Each pass over all lengths gives a slope of its own. Two things make their mean uncertain, and as they
- * have nothing to do with each other, their intervals add as squares: what varies from pass to pass
- * (Student's interval over the slopes), and what bends the curve in all passes alike, a cache or what is left
- * of the overhead (the interval of the line through the mean logarithms). The test of this file draws
- * curves with both and counts how often the interval holds the truth. */
+/* The exponent of T. Cost is c0 + c T^p: at short lengths what does not grow (starting threads, dispatch) hides the
+ * work, and where the data outgrow a cache the curve bends. power_law.h fits that to the longest lengths. The speed of a
+ * machine wanders, so that each pass over all lengths gives an exponent of its own. */
 #include "complexity.h"
 
 #include <math.h>
@@ -16,61 +8,6 @@
 #include <string.h>
 
 enum { LEAST_POINTS = 3 };
-
-static const double octaves_span = 8, overhead_share = 0.05, confidence = 0.95;
-
-/* One slope for each block, and its line's value at x = 1; the arrays are the caller's. */
-static void fit_blocks(const double *log_x, const double *y, size_t first, size_t points, size_t blocks,
-                       double *log_y, double *slopes, double *intercepts) {
-  const size_t count = points - first;
-  for (size_t block = 0; block < blocks; block++) {
-    for (size_t n = 0; n < count; n++) log_y[n] = log(y[block * points + first + n]);
-    slopes[block] = statistics_slope(log_x + first, log_y, count, confidence, &intercepts[block]).estimate;
-  }
-}
-
-/* The slope of the mean logarithms, with the interval that their distance from a line gives. */
-static interval fit_means(const double *log_x, const double *y, size_t first, size_t points, size_t blocks,
-                          double *log_y, double confidence_wanted) {
-  const size_t count = points - first;
-  for (size_t n = 0; n < count; n++) {
-    log_y[n] = 0;
-    for (size_t block = 0; block < blocks; block++)
-      log_y[n] += log(y[block * points + first + n]) / (double)blocks;
-  }
-  return statistics_slope(log_x + first, log_y, count, confidence_wanted, NULL);
-}
-
-interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
-                             double confidence_wanted, double *log_intercept, size_t *first_point,
-                             double *varying) {
-  interval exponent = {NAN, -INFINITY, INFINITY};
-  size_t first = 0;
-  while (first < points && x[first] * octaves_span < x[points - 1]) first++;
-  if (first_point) *first_point = first;
-  if (log_intercept) *log_intercept = NAN;
-  double *log_x = calloc(points + 1, sizeof *log_x), *log_y = calloc(points + 1, sizeof *log_y);
-  double *slopes = calloc(blocks + 1, sizeof *slopes), *intercepts = calloc(blocks + 1, sizeof *intercepts);
-  if (log_x && log_y && slopes && intercepts && points - first >= 2 && blocks > 0) {
-    for (size_t n = 0; n < points; n++) log_x[n] = log(x[n]);
-    fit_blocks(log_x, y, first, points, blocks, log_y, slopes, intercepts);
-    exponent = fit_means(log_x, y, first, points, blocks, log_y, confidence_wanted);
-    if (blocks > 1) {
-      const interval mean = statistics_mean_interval(slopes, blocks, confidence_wanted);
-      const double half = hypot(mean.high - mean.estimate, exponent.high - exponent.estimate);
-      exponent = (interval){mean.estimate, mean.estimate - half, mean.estimate + half};
-      if (varying) *varying = mean.high - mean.estimate;
-    }
-    if (log_intercept) *log_intercept = statistics_mean(intercepts, blocks);
-  }
-  free(log_x);
-  free(log_y);
-  free(slopes);
-  free(intercepts);
-  return exponent;
-}
-
-/* ---- families ---- */
 
 /* The measured points of a family, by ascending length. */
 typedef struct curve {
@@ -97,49 +34,11 @@ static curve curve_of(const report *report, int family) {
   return curve;
 }
 
-/* The curve from its top three octaves on. */
-static curve top_of(const curve *whole) {
-  curve top = *whole;
-  while (top.count > 1 && length_of(top.points[0]) * octaves_span < length_of(top.points[top.count - 1])) {
-    top.points++;
-    top.count--;
-  }
-  return top;
-}
-
 static size_t distinct_lengths(const curve *curve) {
   size_t distinct = curve->count > 0;
   for (size_t n = 1; n < curve->count; n++)
     distinct += result_length(curve->points[n]) != result_length(curve->points[n - 1]);
   return distinct;
-}
-
-/* Other load only ever adds to a time, so that the fastest repetition says most of what is always there. */
-static double fastest_of(const result *point) {
-  double fastest = INFINITY;
-  for (size_t n = 0; n < point->repetitions; n++) fastest = fmin(fastest, point->seconds[n]);
-  return fastest;
-}
-
-/* Seconds that do not grow, from the two shortest lengths; see the top of this file. */
-static double overhead_of(const curve *curve, int declared) {
-  const result *shortest = curve->points[0], *next = shortest;
-  for (size_t n = 1; n < curve->count && next == shortest; n++)
-    if (result_length(curve->points[n]) > result_length(shortest)) next = curve->points[n];
-  const double growth = pow(length_of(next) / length_of(shortest), declared);
-  if (!(growth > 1)) return 0;
-  const double overhead = (growth * fastest_of(shortest) - fastest_of(next)) / (growth - 1);
-  return overhead > 0 ? overhead : 0;
-}
-
-/* The curve from the first point on where the work dominates. */
-static curve worked_part(const curve *curve, double overhead) {
-  struct curve part = *curve;
-  while (part.count > 0 && fastest_of(part.points[0]) * overhead_share < overhead) {
-    part.points++;
-    part.count--;
-  }
-  return part;
 }
 
 /* Least squares of seconds on T^declared, and the root mean square of what is left as a share of the mean
@@ -163,7 +62,15 @@ static void fit_coefficient(const curve *curve, growth *growth) {
   growth->time_rms = sqrt(residual / points) / (total / points);
 }
 
-static void fit_time(const curve *curve, growth *growth) {
+/* What grows is too small a part of the time for its growth to be read, though it is seen to be there. */
+static bool hides_work(const power_fit *fit, double longest) {
+  const double half = fit->exponent.high - fit->exponent.estimate;
+  return fit->law.constant > 0.5 * power_law_at(fit->law, longest) && !(half < 0.5);
+}
+
+/* Returns what of the curve was fitted. */
+static curve fit_time(const curve *curve, growth *growth) {
+  struct curve top = *curve;
   size_t blocks = curve->points[0]->repetitions;
   for (size_t n = 1; n < curve->count; n++)
     if (curve->points[n]->repetitions < blocks) blocks = curve->points[n]->repetitions;
@@ -174,34 +81,36 @@ static void fit_time(const curve *curve, growth *growth) {
       for (size_t block = 0; block < blocks; block++)
         y[block * curve->count + n] = curve->points[n]->seconds[block];
     }
-    growth->time = complexity_exponent(x, curve->count, y, blocks, confidence, &growth->time_intercept, NULL,
-                                       &growth->time_varying);
-    growth->has_time = isfinite(growth->time.estimate);
+    const power_fit fit = power_law_fit(x, curve->count, y, blocks);
+    growth->time = fit.exponent;
+    growth->time_law = fit.law;
+    growth->time_varying = fit.varying;
+    growth->is_hidden = hides_work(&fit, x[curve->count - 1]);
+    growth->has_time = isfinite(fit.exponent.estimate) && !growth->is_hidden;
     growth->blocks = blocks;
-    fit_coefficient(curve, growth);
+    top = (struct curve){curve->points + fit.first, curve->count - fit.first};
+    fit_coefficient(&top, growth);
   }
   free(x);
   free(y);
+  return top;
 }
 
-/* Bytes are exact and the same in every repetition. A workspace that does not grow has exponent 0,
- * nothing at all included; one that only some lengths need has none. */
+/* Bytes are exact and the same in every repetition: a polynomial of T is known by its degree, and what is none has the
+ * exponent of a power, as far as it follows one. Nothing at all is a constant; what only some lengths need has none. */
 static void fit_workspace(const curve *curve, growth *growth) {
   double *x = calloc(curve->count + 1, sizeof *x), *y = calloc(curve->count + 1, sizeof *y);
-  bool constant = true, positive = true;
+  bool nothing = true, positive = true;
   for (size_t n = 0; x && y && n < curve->count; n++) {
     x[n] = length_of(curve->points[n]);
     y[n] = (double)curve->points[n]->workspace_bytes;
-    constant = constant && y[n] == y[0];
+    nothing = nothing && y[n] == 0;
     positive = positive && y[n] > 0;
   }
-  if (x && y && constant) {
-    growth->workspace = (interval){0, 0, 0};
-    growth->workspace_intercept = log(y[0]);
-    growth->has_workspace = true;
-  } else if (x && y && positive) {
+  if (x && y && (nothing || positive)) {
+    const int degree = nothing ? 0 : power_law_degree(x, y, curve->count);
     growth->workspace =
-        complexity_exponent(x, curve->count, y, 1, confidence, &growth->workspace_intercept, NULL, NULL);
+        degree >= 0 ? (interval){degree, degree, degree} : power_law_fit(x, curve->count, y, 1).exponent;
     growth->has_workspace = isfinite(growth->workspace.estimate);
   }
   free(x);
@@ -209,13 +118,8 @@ static void fit_workspace(const curve *curve, growth *growth) {
 }
 
 static void fit_family(const curve *measured, growth *growth) {
-  curve top = top_of(measured);
-  curve worked = worked_part(&top, overhead_of(measured, growth->time_declared));
-  if (distinct_lengths(&worked) >= LEAST_POINTS) {
-    fit_time(&worked, growth);
-    top = worked; /* both exponents are of one range */
-  }
-  if (distinct_lengths(&top) >= LEAST_POINTS) fit_workspace(&top, growth);
+  const curve top = fit_time(measured, growth);
+  fit_workspace(measured, growth);
   growth->from_length = length_of(top.points[0]);
   growth->to_length = length_of(top.points[top.count - 1]);
 }

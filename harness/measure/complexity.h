@@ -10,11 +10,4 @@ typedef void complexity_declared(const char *variant, int *time_exponent, int *w
                                  void *context);
 void complexity_fit(report *report, complexity_declared *declared, void *context);
 
-/* Exponent of y in x from blocks of measurements: y is [blocks][points]; one log-log slope per block
- * over the top three octaves of x; the interval holds what varies from block to block and what bends the
- * curve in all of them. With one block, only the latter. Unless NULL, *varying is
- * half the interval as far as it comes from the blocks. */
-interval complexity_exponent(const double *x, size_t points, const double *y, size_t blocks,
-                             double confidence, double *log_intercept, size_t *first_point, double *varying);
-
 #endif

@@ -1,24 +1,28 @@
-/* The T at which one family overtakes another. */
+/* Where one family overtakes another. */
 #ifndef ATTN_HARNESS_CROSSOVER_H
 #define ATTN_HARNESS_CROSSOVER_H
 
-#include "results.h"
+#include "paired.h"
 
-typedef enum crossover_kind {
-  CROSSOVER_UNKNOWN,  /* at fewer than two lengths were both measured */
-  CROSSOVER_NEVER,    /* the challenger is not ahead at the longest length */
-  CROSSOVER_ALWAYS,   /* it is ahead at every length */
-  CROSSOVER_OVERTAKES /* it falls ahead once and for all between two of them */
-} crossover_kind;
-
+/* Between `after`, the last length at which one of the two is surely faster, and `before`, the next at which the other
+ * surely is. Nothing narrower was measured. */
 typedef struct crossover {
-  crossover_kind kind;
-  int64_t first, last;   /* the lengths at which both were measured */
-  int64_t behind, ahead; /* the neighbours among them between which it overtakes */
-  interval at;           /* T, with its 95 % interval; an end beyond what was measured is infinite */
+  int64_t after, before;
+  lead now;      /* of the challenger, from `before` on */
+  double smooth; /* T of equal times if the ratio changes smoothly in between: straight in log T */
 } crossover;
 
-/* From the ratios of the two within each pass, so that what slowed both does not matter. */
-crossover crossover_find(const report *report, int challenger, int champion);
+enum { CROSSOVERS_KEPT = 16 };
+
+typedef struct contest {
+  size_t lengths;       /* at which both were measured */
+  int64_t first, last;  /* of these */
+  size_t ahead, behind; /* lengths at which the challenger surely is; at the others, neither */
+  size_t crossover_count;
+  crossover crossovers[CROSSOVERS_KEPT]; /* the first of them, by ascending T */
+} contest;
+
+/* "Surely": the chance that any length of a contest is judged wrongly is below 5 %. */
+contest contest_judge(const report *report, int challenger, int champion);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "complexity.h"
+#include "power_law.h"
 #include "run/instructions.h"
 
 enum { LENGTHS = 4, LARGEST_BAND = 64 };
@@ -61,7 +61,7 @@ static bool count_family(report *report, growth *growth, const char *program, co
                           report->instructions_note, sizeof report->instructions_note))
     return false;
   for (int n = 0; n < LENGTHS; n++) counts[n] = (double)points[n].instructions;
-  growth->instructions = complexity_exponent(lengths, LENGTHS, counts, 1, 0.95, NULL, NULL, NULL);
+  growth->instructions = power_law_fit(lengths, LENGTHS, counts, 1).exponent;
   growth->has_instructions = true;
   return true;
 }

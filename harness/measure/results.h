@@ -5,6 +5,7 @@
 #include "machine/disturbance.h"
 #include "machine/machine.h"
 #include "base/statistics.h"
+#include "power_law.h"
 #include "problem/workload.h"
 #include "run/plugins.h"
 
@@ -43,10 +44,11 @@ typedef struct result {
 typedef struct growth {
   char family[WORKLOAD_NAME_BYTES], variant[VARIANT_NAME_BYTES];
   int family_index;
-  bool has_time, has_workspace;               /* false: too few points */
-  interval time, workspace;                   /* exponents, with 95 % intervals */
-  double time_coefficient, time_rms;          /* seconds = coefficient T^declared, and its relative RMS */
-  double time_intercept, workspace_intercept; /* natural log of the fitted line at T = 1 */
+  bool has_time, has_workspace;      /* false: too few points */
+  bool is_hidden;                    /* no exponent of time either: what does not grow hides the rest */
+  interval time, workspace;          /* exponents, with 95 % intervals */
+  double time_coefficient, time_rms; /* seconds = coefficient T^declared, and its relative RMS */
+  power_law time_law;                /* the fit that the exponent is from, in seconds */
   int time_declared, workspace_declared;
   double from_length, to_length; /* range of T of the fit */
   size_t blocks;                 /* passes over these lengths that the exponent of time is from */

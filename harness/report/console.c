@@ -209,16 +209,21 @@ static void print_context(const report *report, FILE *out) {
 
 /* ---- growth ---- */
 
+enum { VERDICT_WIDTH = sizeof "grows slower than declared" - 1 };
+
 static color verdict_color(const char *verdict) {
   return strcmp(verdict, "as declared") == 0 ? GREEN : strcmp(verdict, "inconclusive") == 0 ? YELLOW : RED;
 }
 
-static void print_exponent(const table *table, bool known, interval exponent, int declared, int width) {
-  char text[FORMAT_BYTES] = "too few points";
-  if (known) format_exponent(text, exponent);
-  const char *verdict = known ? format_verdict(exponent, declared) : "";
+static void print_exponent(const table *table, const char *unknown, interval exponent, int declared) {
+  char text[FORMAT_BYTES];
+  const char *verdict = unknown ? "" : format_verdict(exponent, declared);
+  if (unknown)
+    snprintf(text, sizeof text, "%s", unknown);
+  else
+    format_exponent(text, exponent);
   fprintf(table->out, "  %-19s %d ", text, declared);
-  paint(table, verdict_color(verdict), "%-*s", width, verdict);
+  paint(table, verdict_color(verdict), "%-*s", VERDICT_WIDTH, verdict);
 }
 
 /* Instructions are those of a build for another instruction set, so that they stand beside the times and no
@@ -248,13 +253,15 @@ static void print_growths(const table *table, const report *report) {
   char instructions[64] = "Instructions";
   if (report->instructions_isa[0])
     snprintf(instructions, sizeof instructions, "Instructions (%s)", report->instructions_isa);
-  fprintf(table->out, "%-*s  %-37s  %-37s  %s\n", width, "Family", "Time", "Workspace", instructions);
+  fprintf(table->out, "%-*s  %-*s  %-*s  %s\n", width, "Family", 22 + VERDICT_WIDTH, "Time",
+          22 + VERDICT_WIDTH, "Workspace", instructions);
   for (int family = 0; family < report_family_count(report); family++) {
     const growth *growth = report_growth(report, family);
     if (!growth) continue;
     paint(table, BLUE, "%-*s", width, growth->family);
-    print_exponent(table, growth->has_time, growth->time, growth->time_declared, 15);
-    print_exponent(table, growth->has_workspace, growth->workspace, growth->workspace_declared, 15);
+    print_exponent(table, format_no_time(growth), growth->time, growth->time_declared);
+    print_exponent(table, growth->has_workspace ? NULL : "too few points", growth->workspace,
+                   growth->workspace_declared);
     print_instructions(table, growth);
     fputc('\n', table->out);
   }

@@ -13,19 +13,26 @@ static const double tolerance = 0.25;
 
 const char *format_verdict(interval exponent, int declared) {
   if (exponent.low >= declared - tolerance && exponent.high <= declared + tolerance) return "as declared";
-  if (exponent.high < declared - tolerance || exponent.low > declared + tolerance) return "not as declared";
+  if (exponent.high < declared - tolerance) return "grows slower than declared";
+  if (exponent.low > declared + tolerance) return "grows faster than declared";
   return "inconclusive";
+}
+
+const char *format_no_time(const growth *growth) {
+  if (growth->has_time) return NULL;
+  return growth->is_hidden ? "hidden by overhead" : "too few points";
 }
 
 /* More passes narrow what varies between them, as their square root; what bends all of them alike only leaves
  * with longer lengths. */
 void format_advice(char text[ADVICE_BYTES], const growth *growth) {
   text[0] = '\0';
-  if (!growth->has_time) {
-    snprintf(text, ADVICE_BYTES, "longer lengths would decide: at most of these, overhead hides the work");
+  if (growth->is_hidden) {
+    snprintf(text, ADVICE_BYTES, "longer lengths would decide: at these, overhead hides the work");
     return;
   }
-  if (strcmp(format_verdict(growth->time, growth->time_declared), "inconclusive") != 0) return;
+  if (!growth->has_time || strcmp(format_verdict(growth->time, growth->time_declared), "inconclusive") != 0)
+    return;
   const double half = format_half_width(growth->time);
   const double room = fabs(tolerance - fabs(growth->time.estimate - growth->time_declared));
   const double passes = ceil((double)growth->blocks * pow(half / room, 2));
@@ -34,7 +41,7 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth) {
   else if (growth->time_varying > 0.7 * half)
     snprintf(text, ADVICE_BYTES, "a quieter machine or longer lengths would decide");
   else
-    snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve still bends at these");
+    snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve bends at these");
 }
 
 void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result) {

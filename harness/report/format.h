@@ -6,8 +6,11 @@
 #include "base/format.h"
 #include "report.h"
 
-/* "as declared", "not as declared" or "inconclusive". */
+/* "as declared", "grows slower than declared", "grows faster than declared" or "inconclusive". */
 const char *format_verdict(interval exponent, int declared);
+
+/* Why there is no exponent of time; NULL: there is one. */
+const char *format_no_time(const growth *growth);
 
 /* A line for each thing that spoils the times of a report; none where nothing does. */
 void report_warnings(const report *report, const char *prefix, FILE *out);

@@ -327,7 +327,7 @@ static json_t *growth_row(const growth *growth, const result *first, const char 
 static bool append_growth(json_t *rows, const report *report, const growth *growth, const result *first,
                           const char *unit) {
   static const char *const classes[] = {"(1)", "N", "N^2", "N^3"};
-  if (!growth->has_time && !growth->has_workspace) return true;
+  if (!growth->has_time && !growth->has_workspace && !growth->is_hidden) return true;
   double scale = format_unit_seconds(unit);
   int declared = growth->time_declared;
   json_t *row = growth_row(growth, first, "BigO", "time");
@@ -341,14 +341,14 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
          put_number(row, "to_length", growth->to_length);
   if (growth->has_time)
     good = good && put_exponent(row, "time", growth->time) &&
-           put_number(row, "time_intercept", growth->time_intercept);
+           put_number(row, "time_constant", growth->time_law.constant / scale) &&
+           put_number(row, "time_factor", growth->time_law.coefficient / scale);
   if (growth->has_time)
     good = good && put_integer(row, "time_passes", (int64_t)growth->blocks) &&
            put_number(row, "time_exponent_varying", growth->time_varying);
+  if (growth->is_hidden) good = good && json_object_set_new(row, "time_hidden", json_true()) == 0;
   if (growth->has_instructions) good = good && put_exponent(row, "instructions", growth->instructions);
-  if (growth->has_workspace)
-    good = good && put_exponent(row, "workspace", growth->workspace) &&
-           put_number(row, "workspace_intercept", growth->workspace_intercept);
+  if (growth->has_workspace) good = good && put_exponent(row, "workspace", growth->workspace);
   good = append(rows, row, good);
   if (!growth->has_time) return good;
   json_t *rms = growth_row(growth, first, "RMS", "percentage");

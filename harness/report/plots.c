@@ -305,10 +305,12 @@ static void put_curve(FILE *out, const picture *picture, size_t i) {
   const growth *growth = report_growth(report, picture->family_index[i]);
   const plot_line *line = &picture->lines[i];
   if (picture->kind == TIME && growth && growth->has_time && growth->from_length > 0) {
-    double ends[] = {growth->from_length, growth->to_length};
-    for (size_t end = 0; end < 2; end++)
-      fprintf(out, "%.17g %.17g\n", ends[end],
-              exp(growth->time_intercept + growth->time.estimate * log(ends[end])));
+    enum { STEPS = 64 };
+    for (int step = 0; step <= STEPS; step++) {
+      const double x =
+          growth->from_length * pow(growth->to_length / growth->from_length, (double)step / STEPS);
+      fprintf(out, "%.17g %.17g\n", x, power_law_at(growth->time_law, x));
+    }
     return;
   }
   for (size_t p = 0; p < line->count; p++) fprintf(out, "%.17g %.17g\n", line->x[p], line->y[p]);

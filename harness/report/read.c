@@ -346,14 +346,15 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   new->from_length = optional_number(row, "from_length");
   new->to_length = optional_number(row, "to_length");
   new->has_time = get_exponent(row, "time", &new->time);
+  new->is_hidden = json_is_true(json_object_get(row, "time_hidden"));
   new->has_workspace = get_exponent(row, "workspace", &new->workspace);
   new->has_instructions = get_exponent(row, "instructions", &new->instructions);
   const double passes = optional_number(row, "time_passes");
   new->blocks = passes > 0 ? (size_t)passes : 0;
   new->time_varying = optional_number(row, "time_exponent_varying");
   new->time_coefficient = optional_number(row, "real_coefficient") * scale;
-  new->time_intercept = optional_number(row, "time_intercept");
-  new->workspace_intercept = optional_number(row, "workspace_intercept");
+  new->time_law = (power_law){optional_number(row, "time_constant") * scale,
+                              optional_number(row, "time_factor") * scale, new->time.estimate};
   return true;
 }
 

@@ -54,6 +54,26 @@ static const result *common_problem(const report *report) {
   return best;
 }
 
+/* On the same problem, so that it can be the fastest. */
+static bool competes(const result *result, const struct result *with) {
+  return is_full_softmax(result) && strcmp(problem_of(result->name), problem_of(with->name)) == 0;
+}
+
+static void print_rate(const result *result, FILE *out) {
+  const double spread = format_half_width(result->seconds_median) / result->seconds_median.estimate;
+  char rate[FORMAT_BYTES];
+  const int digits = format_digits(result->flops_per_second, spread * result->flops_per_second);
+  format_number(rate, result->flops_per_second * 1e-9, digits < 3 ? digits : 3);
+  fprintf(out, "%s, %s GFLOP/s", result->variant, rate);
+}
+
+/* Whether it is not surely slower than the fastest. Any two may be the ones that look fastest and second, so that all
+ * pairs are asked about. */
+static bool ties_with(const result *other, const result *fastest, size_t rivals) {
+  if (other == fastest || !competes(other, fastest)) return false;
+  return paired_lead(fastest, other, rivals * (rivals - 1) / 2) != LEAD_AHEAD;
+}
+
 static void print_fastest(const report *report, FILE *out) {
   const result *problem = common_problem(report), *fastest = problem, *first = NULL;
   if (!problem) {
@@ -62,21 +82,25 @@ static void print_fastest(const report *report, FILE *out) {
   }
   for (size_t i = 0; i < report->result_count; i++) {
     const result *result = &report->results[i];
-    if (!is_full_softmax(result) || strcmp(problem_of(result->name), problem_of(problem->name)) != 0)
-      continue;
+    if (!competes(result, problem)) continue;
     if (result->seconds_median.estimate < fastest->seconds_median.estimate) fastest = result;
     if (!first || result->family_index < first->family_index) first = result;
   }
   assert(first); /* `problem` itself is one of them */
-  double spread = format_half_width(fastest->seconds_median) / fastest->seconds_median.estimate;
-  char rate[FORMAT_BYTES];
-  int digits = format_digits(fastest->flops_per_second, spread * fastest->flops_per_second);
-  format_number(rate, fastest->flops_per_second * 1e-9, digits < 3 ? digits : 3);
-  fprintf(out, "Fastest exact variant on %s: %s, %s GFLOP/s", problem_of(fastest->name), fastest->variant,
-          rate);
+  const size_t rivals = competitors(report, fastest);
+  size_t ties = 0;
+  for (size_t i = 0; i < report->result_count; i++) ties += ties_with(&report->results[i], fastest, rivals);
+  fprintf(out, "Fastest exact variant%s on %s: ", ties ? "s" : "", problem_of(fastest->name));
+  print_rate(fastest, out);
   if (isfinite(fastest->peak_fraction) && fastest->peak_fraction > 0)
     fprintf(out, ", %.0f%% of the peak", 100 * fastest->peak_fraction);
-  if (first != fastest) {
+  for (size_t i = 0; i < report->result_count; i++)
+    if (ties_with(&report->results[i], fastest, rivals)) {
+      fputs("; ", out);
+      print_rate(&report->results[i], out);
+    }
+  if (ties) fputs("; not distinguishable", out);
+  if (first != fastest && ties == 0) {
     char times[FORMAT_BYTES];
     format_number(times, first->seconds_median.estimate / fastest->seconds_median.estimate, 2);
     fprintf(out, ", %s times as fast as %s", times, first->variant);
@@ -89,29 +113,38 @@ static void print_fastest(const report *report, FILE *out) {
 
 /* ---- crossovers ---- */
 
-/* "530", in as many digits as the interval supports. */
-static void format_length(char text[FORMAT_BYTES], double length, double half_width) {
-  const int digits = format_digits(length, half_width);
-  format_number(text, length, digits < 2 ? 2 : digits);
+static void print_sides(const contest *contest, FILE *out) {
+  const long long first = (long long)contest->first, last = (long long)contest->last;
+  const size_t sure = contest->ahead + contest->behind;
+  const char *side = contest->ahead ? "ahead" : "behind";
+  if (sure == 0)
+    fprintf(out, "not distinguishable at any measured T from %lld to %lld", first, last);
+  else if (sure == contest->lengths)
+    fprintf(out, "%s at every measured T from %lld to %lld", side, first, last);
+  else
+    fprintf(out, "%s at %zu of the %zu measured T from %lld to %lld, not distinguishable at the others", side,
+            sure, contest->lengths, first, last);
 }
 
-static void print_overtaking(const report *report, int challenger, int champion, const char *names,
-                             FILE *out) {
-  const crossover found = crossover_find(report, challenger, champion);
-  const long long first = (long long)found.first, last = (long long)found.last;
-  if (found.kind == CROSSOVER_UNKNOWN && first == 0) fprintf(out, "%s: at no T were both measured\n", names);
-  if (found.kind == CROSSOVER_NEVER)
-    fprintf(out, "%s: not ahead at the longest T measured, %lld\n", names, last);
-  if (found.kind == CROSSOVER_ALWAYS)
-    fprintf(out, "%s: ahead at every measured T from %lld to %lld\n", names, first, last);
-  if (found.kind != CROSSOVER_OVERTAKES) return; /* one length shows no crossover */
-  char at[FORMAT_BYTES], low[FORMAT_BYTES], high[FORMAT_BYTES];
-  const double half = format_half_width(found.at);
-  format_length(at, found.at.estimate, half);
-  format_length(low, isinf(found.at.low) ? (double)first : found.at.low, half);
-  format_length(high, isinf(found.at.high) ? (double)last : found.at.high, half);
-  fprintf(out, "%s: overtakes at T = %s [%s%s, %s%s]\n", names, at, isinf(found.at.low) ? "below " : "", low,
-          isinf(found.at.high) ? "above " : "", high);
+static void print_contest(const report *report, int challenger, int champion, const char *names, FILE *out) {
+  const contest contest = contest_judge(report, challenger, champion);
+  if (contest.lengths == 1) return; /* one length shows no crossover */
+  fprintf(out, "%s: ", names);
+  if (contest.lengths == 0)
+    fputs("at no T were both measured", out);
+  else if (contest.crossover_count == 0)
+    print_sides(&contest, out);
+  for (size_t n = 0; n < contest.crossover_count && n < CROSSOVERS_KEPT; n++) {
+    const crossover *one = &contest.crossovers[n];
+    char smooth[FORMAT_BYTES];
+    format_number(smooth, one->smooth, 2);
+    fprintf(out, "%s%s between T = %lld and %lld (near %s if the ratio changes smoothly)", n ? "; " : "",
+            one->now == LEAD_AHEAD ? "overtakes" : "falls behind", (long long)one->after,
+            (long long)one->before, smooth);
+  }
+  if (contest.crossover_count > CROSSOVERS_KEPT)
+    fprintf(out, "; %zu more changes", contest.crossover_count - CROSSOVERS_KEPT);
+  fputc('\n', out);
 }
 
 static const result *first_of(const report *report, int family) {
@@ -179,7 +212,7 @@ static void print_crossovers(const report *report, FILE *out) {
     bool alone = families_of(report, challenger->variant) == 1;
     snprintf(names, sizeof names, "%s against %s", alone ? challenger->variant : challenger->family,
              alone ? champion->variant : champion->family);
-    print_overtaking(report, family, champion->family_index, names, out);
+    print_contest(report, family, champion->family_index, names, out);
   }
 }
 
@@ -192,8 +225,11 @@ static void print_growths(const report *report, FILE *out) {
   if (report->growth_count > 0) fprintf(out, "Growth, as the exponent of T with its 95%% interval:\n");
   for (size_t i = 0; i < report->growth_count; i++) {
     const growth *growth = &report->growths[i];
-    char time[FORMAT_BYTES] = "too few points", workspace[FORMAT_BYTES] = "none or too few points";
-    if (growth->has_time) format_exponent(time, growth->time);
+    char time[FORMAT_BYTES], workspace[FORMAT_BYTES] = "none or too few points";
+    if (growth->has_time)
+      format_exponent(time, growth->time);
+    else
+      snprintf(time, sizeof time, "%s", format_no_time(growth));
     if (growth->has_workspace) format_exponent(workspace, growth->workspace);
     fprintf(out, "  %-*s  time %-18s  workspace %s\n", width, growth->family, time, workspace);
     char advice[ADVICE_BYTES];

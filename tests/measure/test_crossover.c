@@ -1,4 +1,4 @@
-/* Crossovers on synthetic sweeps whose crossover is known. */
+/* Who is ahead where, on simulated sweeps of which that is known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,114 +8,158 @@
 #include <stdlib.h>
 
 #include "measure/crossover.h"
-#include "base/random.h"
+#include "tests/measure/simulated_sweeps.h"
 
-enum { LENGTHS = 7, RESULTS = 2 * LENGTHS, MOST_PASSES = 9 };
+enum { DRAWS = 1000, PASSES = 6, LENGTHS = 7 };
 
-static double noise(uint64_t *place) {
-  double sum = -6;
-  for (int n = 0; n < 12; n++) sum += (double)(random_bits(5, (*place)++) >> 11) * 0x1p-53;
-  return sum;
+static const int64_t lengths[LENGTHS] = {128, 256, 512, 1024, 2048, 4096, 8192};
+
+/* Family 0 is the challenger. */
+static void create(report *report, const simulated_family families[2]) {
+  simulated_create(report, families, 2, lengths, LENGTHS, PASSES);
 }
 
-/* Family 0 takes T^2, family 1 takes `at` times T, at T from 128 to 8192; both share a speed that wanders by
- * 10 % between passes. */
-static void fill(report *report, double at, double deviation, size_t passes, uint64_t *place) {
-  for (size_t n = 0; n < report->result_count; n++) {
-    result *result = &report->results[n];
-    const double length = 128 << n % LENGTHS;
-    result->family_index = n < LENGTHS ? 0 : 1;
-    result->workload.key_length = (int64_t)length;
-    result->repetitions = passes;
-    for (size_t pass = 0; pass < passes; pass++) {
-      const double speed = 1 + 0.1 * sin(7.0 * (double)pass);
-      const double seconds = 1e-9 * length * (result->family_index ? at : length);
-      result->seconds[pass] = seconds * speed * exp(deviation * noise(place));
-    }
-  }
-}
-
-static int make(void **state) {
-  report *report = calloc(1, sizeof *report);
-  *state = report;
-  if (!report || !(report->results = calloc(RESULTS, sizeof *report->results))) return -1;
-  report->result_count = RESULTS;
-  for (size_t n = 0; n < report->result_count; n++)
-    if (!(report->results[n].seconds = calloc(MOST_PASSES, sizeof(double)))) return -1;
-  return 0;
-}
-
-static int destroy(void **state) {
-  report_destroy(*state);
-  free(*state);
-  return 0;
-}
-
-static void the_interval_holds_the_crossover_as_often_as_it_says(void **state) {
-  enum { DRAWS = 2000 };
+static void equal_variants_overtake_nobody(void **state) {
+  (void)state;
+  const simulated_family families[] = {{.name = "one", .power = 2, .drift = 0.1, .slow = 0.02},
+                                       {.name = "other", .power = 2, .drift = 0.1, .slow = 0.02}};
+  report report;
   uint64_t place = 0;
-  int covered = 0;
-  double width = 0;
-  for (int draw = 0; draw < DRAWS; draw++) {
-    const double expected = 300 * exp2(3 * (double)draw / DRAWS);
-    fill(*state, expected, 0.05, 6, &place);
-    const crossover found = crossover_find(*state, 1, 0);
-    if (found.kind != CROSSOVER_OVERTAKES) fail_msg("no crossover at T = %.0f", expected);
-    covered += found.at.low <= expected && expected <= found.at.high;
-    width += (found.at.high - found.at.low) / expected;
+  int overtakes = 0, ahead = 0;
+  create(&report, families);
+  for (int n = 0; n < DRAWS; n++) {
+    simulated_draw(&report, families, PASSES, 0.03, &place);
+    const contest found = contest_judge(&report, 0, 1);
+    overtakes += found.crossover_count > 0;
+    ahead += found.ahead + found.behind > 0;
   }
-  if (covered < 0.93 * DRAWS || width > 0.25 * DRAWS)
-    fail_msg("%d of %d intervals hold the crossover; their mean width is %.2f of it", covered, DRAWS,
-             width / DRAWS);
+  if (overtakes > 0.01 * DRAWS || ahead > 0.06 * DRAWS)
+    fail_msg("of %d contests of equals %d have a crossover, in %d one is ahead somewhere", DRAWS, overtakes,
+             ahead);
+  report_destroy(&report);
 }
 
-static void without_noise_it_is_exact(void **state) {
+static void a_crossover_lies_between_the_lengths_that_are_said(void **state) {
+  (void)state;
+  int held = 0;
   uint64_t place = 0;
-  fill(*state, 700, 0, 3, &place);
-  const crossover found = crossover_find(*state, 1, 0);
-  assert_int_equal(found.behind, 512);
-  assert_int_equal(found.ahead, 1024);
-  assert_true(fabs(found.at.estimate - 700) < 1e-6 && fabs(found.at.low - 700) < 1e-6 &&
-              fabs(found.at.high - 700) < 1e-6);
+  for (int n = 0; n < DRAWS; n++) {
+    const double truth = 300 * exp2(3 * (double)n / DRAWS);
+    const simulated_family families[] = {{.name = "line", .power = 1, .factor = truth, .drift = 0.1},
+                                         {.name = "square", .power = 2, .drift = 0.1}};
+    report report;
+    create(&report, families);
+    simulated_draw(&report, families, PASSES, 0.05, &place);
+    const contest found = contest_judge(&report, 0, 1);
+    const crossover *one = &found.crossovers[0];
+    held +=
+        found.crossover_count == 1 && one->now == LEAD_AHEAD && one->after <= truth && truth <= one->before;
+    report_destroy(&report);
+  }
+  if (held < 0.98 * DRAWS) fail_msg("%d of %d crossovers lie where they are said to", held, DRAWS);
+}
+
+/* Half as slow again from 1024 on: the smooth guess between 512 and 2048 is not where it happens, the lengths hold. */
+static void a_sharp_change_is_not_said_to_be_elsewhere(void **state) {
+  (void)state;
+  const simulated_family families[] = {
+      {.name = "one", .power = 1, .factor = 0.8, .step = 0.5, .step_at = 2048},
+      {.name = "other", .power = 1}};
+  report report;
+  uint64_t place = 0;
+  create(&report, families);
+  simulated_draw(&report, families, PASSES, 0.01, &place);
+  const contest found = contest_judge(&report, 0, 1);
+  assert_int_equal(found.crossover_count, 1);
+  assert_int_equal(found.crossovers[0].after, 1024);
+  assert_int_equal(found.crossovers[0].before, 2048);
+  assert_int_equal(found.crossovers[0].now, LEAD_BEHIND);
+  report_destroy(&report);
+}
+
+static void every_change_is_found_in_order(void **state) {
+  (void)state;
+  /* Ahead at 128, behind at 256 to 1024, ahead from 2048 on. */
+  const simulated_family families[] = {{.name = "one", .power = 1}, {.name = "other", .power = 1}};
+  static const double ratios[LENGTHS] = {0.8, 1.2, 1.2, 1.2, 0.8, 0.8, 0.8};
+  report report;
+  uint64_t place = 0;
+  create(&report, families);
+  simulated_draw(&report, families, PASSES, 0.01, &place);
+  for (size_t n = 0; n < LENGTHS; n++)
+    for (size_t pass = 0; pass < PASSES; pass++) report.results[n].seconds[pass] *= ratios[n];
+  const contest found = contest_judge(&report, 0, 1);
+  assert_int_equal(found.crossover_count, 2);
+  assert_int_equal(found.crossovers[0].after, 128);
+  assert_int_equal(found.crossovers[0].before, 256);
+  assert_int_equal(found.crossovers[0].now, LEAD_BEHIND);
+  assert_int_equal(found.crossovers[1].after, 1024);
+  assert_int_equal(found.crossovers[1].before, 2048);
+  assert_int_equal(found.crossovers[1].now, LEAD_AHEAD);
+  report_destroy(&report);
+}
+
+static void without_noise_the_smooth_place_is_exact(void **state) {
+  (void)state;
+  const simulated_family families[] = {{.name = "line", .power = 1, .factor = 700},
+                                       {.name = "square", .power = 2}};
+  report report;
+  uint64_t place = 0;
+  create(&report, families);
+  simulated_draw(&report, families, PASSES, 1e-9, &place);
+  const contest found = contest_judge(&report, 0, 1);
+  assert_int_equal(found.crossover_count, 1);
+  assert_int_equal(found.crossovers[0].after, 512);
+  assert_int_equal(found.crossovers[0].before, 1024);
+  assert_true(fabs(found.crossovers[0].smooth - 700) < 1e-3);
+  report_destroy(&report);
 }
 
 static void nothing_is_extended_beyond_what_was_measured(void **state) {
+  (void)state;
+  const simulated_family families[] = {{.name = "line", .power = 1, .factor = 60},
+                                       {.name = "square", .power = 2}};
+  report report;
   uint64_t place = 0;
-  fill(*state, 100, 0.01, 6, &place);
-  assert_int_equal(crossover_find(*state, 1, 0).kind, CROSSOVER_ALWAYS);
-  assert_int_equal(crossover_find(*state, 0, 1).kind, CROSSOVER_NEVER);
-  fill(*state, 10000, 0.01, 6, &place);
-  assert_int_equal(crossover_find(*state, 1, 0).kind, CROSSOVER_NEVER);
-
-  fill(*state, 131, 0.3, 6, &place); /* in the noise at the shortest length */
-  crossover found = crossover_find(*state, 1, 0);
-  for (int draw = 0; draw < 100 && found.kind != CROSSOVER_OVERTAKES; draw++) {
-    fill(*state, 131, 0.3, 6, &place);
-    found = crossover_find(*state, 1, 0);
-  }
-  assert_int_equal(found.kind, CROSSOVER_OVERTAKES);
-  assert_true(isinf(found.at.low) && found.at.estimate >= 128);
+  create(&report, families);
+  simulated_draw(&report, families, PASSES, 0.01, &place);
+  const contest found = contest_judge(&report, 0, 1), other = contest_judge(&report, 1, 0);
+  assert_int_equal(found.crossover_count, 0);
+  assert_int_equal(found.ahead, LENGTHS);
+  assert_true(found.first == 128 && found.last == 8192);
+  assert_int_equal(other.behind, LENGTHS);
+  report_destroy(&report);
 }
 
-static void one_pass_has_no_interval_and_one_length_no_crossover(void **state) {
-  report *report = *state;
+/* Lengths that only one of the two was measured at, or that one pass is known of. */
+static void what_was_not_measured_twice_does_not_count(void **state) {
+  (void)state;
+  const simulated_family families[] = {{.name = "line", .power = 1, .factor = 700},
+                                       {.name = "square", .power = 2}};
+  report report;
   uint64_t place = 0;
-  fill(report, 700, 0, 1, &place);
-  crossover found = crossover_find(report, 1, 0);
-  assert_int_equal(found.kind, CROSSOVER_OVERTAKES);
-  assert_true(isinf(found.at.low) && isinf(found.at.high));
-  for (size_t n = 1; n < LENGTHS; n++) report->results[n].state = RESULT_SKIPPED;
-  found = crossover_find(report, 1, 0);
-  assert_int_equal(found.kind, CROSSOVER_UNKNOWN);
-  assert_int_equal(found.first, 128);
+  create(&report, families);
+  simulated_draw(&report, families, PASSES, 0.01, &place);
+  report.results[0].state = RESULT_FAILED;
+  report.results[LENGTHS + 6].state = RESULT_SKIPPED;
+  report.results[1].repetitions = 1;
+  const contest found = contest_judge(&report, 0, 1);
+  assert_int_equal(found.lengths, LENGTHS - 2);
+  assert_int_equal(found.ahead + found.behind, LENGTHS - 3);
+  assert_true(found.first == 256 && found.last == 4096);
+  assert_int_equal(contest_judge(&report, 0, 5).lengths, 0);
+  report_destroy(&report);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup_teardown(the_interval_holds_the_crossover_as_often_as_it_says, make, destroy),
-      cmocka_unit_test_setup_teardown(without_noise_it_is_exact, make, destroy),
-      cmocka_unit_test_setup_teardown(nothing_is_extended_beyond_what_was_measured, make, destroy),
-      cmocka_unit_test_setup_teardown(one_pass_has_no_interval_and_one_length_no_crossover, make, destroy),
+      cmocka_unit_test(equal_variants_overtake_nobody),
+      cmocka_unit_test(a_crossover_lies_between_the_lengths_that_are_said),
+      cmocka_unit_test(a_sharp_change_is_not_said_to_be_elsewhere),
+      cmocka_unit_test(every_change_is_found_in_order),
+      cmocka_unit_test(without_noise_the_smooth_place_is_exact),
+      cmocka_unit_test(nothing_is_extended_beyond_what_was_measured),
+      cmocka_unit_test(what_was_not_measured_twice_does_not_count),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

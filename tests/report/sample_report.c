@@ -117,9 +117,9 @@ static void add_growth(report *report, const sample_variant *variant, int family
   growth->workspace_declared = variant->workspace_exponent;
   growth->time_coefficient = variant->factor / pow(1024, variant->exponent);
   growth->time_rms = 0.01;
-  growth->time_intercept = log(growth->time_coefficient) + 0.01 * log(variant->longest / 3.0);
-  growth->workspace_intercept = log((double)variant->workspace / pow(1024, variant->workspace_exponent));
-  growth->from_length = variant->longest / 8.0;
+  growth->time_law = (power_law){variant->fixed, growth->time_coefficient * pow(variant->longest / 3.0, 0.01),
+                                 growth->time.estimate};
+  growth->from_length = variant->longest / 32.0;
   growth->to_length = variant->longest;
 }
 

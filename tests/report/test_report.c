@@ -129,6 +129,8 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   fixture->report.growths[0].has_instructions = true;
   fixture->report.growths[0].instructions = (interval){1.99, 1.98, 2.0};
   fixture->report.growths[0].blocks = 6;
+  fixture->report.growths[1].has_time = false;
+  fixture->report.growths[1].is_hidden = true;
   fixture->report.growths[0].time_varying = 0.015;
   strcpy(fixture->report.instructions_isa, "avx2");
   const report *before = &fixture->report;
@@ -142,9 +144,14 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
     assert_same_result(named(&after, before->results[i].name), &before->results[i]);
   for (size_t i = 0; i < before->growth_count; i++) {
     assert_string_equal(after.growths[i].family, before->growths[i].family);
-    assert_near(after.growths[i].time.low, before->growths[i].time.low);
+    assert_int_equal(after.growths[i].has_time, before->growths[i].has_time);
+    assert_int_equal(after.growths[i].is_hidden, before->growths[i].is_hidden);
     assert_near(after.growths[i].workspace.estimate, before->growths[i].workspace.estimate);
-    assert_near(after.growths[i].time_intercept, before->growths[i].time_intercept);
+    if (!after.growths[i].has_time) continue;
+    assert_near(after.growths[i].time.low, before->growths[i].time.low);
+    assert_near(after.growths[i].time_law.constant, before->growths[i].time_law.constant);
+    assert_near(after.growths[i].time_law.coefficient, before->growths[i].time_law.coefficient);
+    assert_near(after.growths[i].time_law.exponent, before->growths[i].time_law.exponent);
     assert_near(after.growths[i].time_coefficient, before->growths[i].time_coefficient);
     assert_near(after.growths[i].time_rms, before->growths[i].time_rms);
   }
