@@ -51,6 +51,50 @@ static bool sum_sections(const image *image, int threads, size_t *bytes) {
   return true;
 }
 
+/* Others may be writing there. */
+static void touch(unsigned char *bytes, size_t count) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  if (count == 0) return;
+  for (size_t n = 0; n < count; n += page) __atomic_fetch_or(&bytes[n], 0, __ATOMIC_RELAXED);
+  __atomic_fetch_or(&bytes[count - 1], 0, __ATOMIC_RELAXED);
+}
+
+/* What the compiler calls where code names thread-local data of a shared object; the first call of a thread takes the
+ * memory for them (Drepper, ELF Handling For Thread-Local Storage, section 3). */
+typedef struct thread_data_place {
+  unsigned long module, offset;
+} thread_data_place;
+void *__tls_get_addr(thread_data_place *place);
+
+static int touch_object(struct dl_phdr_info *object, size_t size, void *base) {
+  (void)size;
+  if (object->dlpi_addr != *(const ElfW(Addr) *)base) return 0;
+  size_t constant_end = 0; /* what is constant after loading comes first in its segment */
+  for (size_t n = 0; n < object->dlpi_phnum; n++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[n];
+    if (segment->p_type == PT_GNU_RELRO) constant_end = segment->p_vaddr + segment->p_memsz;
+  }
+  for (size_t n = 0; n < object->dlpi_phnum; n++) {
+    const ElfW(Phdr) *segment = &object->dlpi_phdr[n];
+    const size_t end = segment->p_vaddr + segment->p_memsz;
+    const size_t first =
+        segment->p_vaddr < constant_end && constant_end < end ? constant_end : segment->p_vaddr;
+    if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) && first >= constant_end)
+      touch((unsigned char *)object->dlpi_addr + first, end - first);
+    if (segment->p_type == PT_TLS && segment->p_memsz > 0)
+      touch(__tls_get_addr(&(thread_data_place){object->dlpi_tls_modid, 0}), segment->p_memsz);
+  }
+  return 1;
+}
+
+void static_data_touch(const void *code) {
+  Dl_info object;
+  struct link_map *map = NULL;
+  if (!dladdr1(code, &object, (void **)&map, RTLD_DL_LINKMAP) || !map) return;
+  ElfW(Addr) base = map->l_addr;
+  dl_iterate_phdr(touch_object, &base);
+}
+
 bool static_data_bytes(const void *code, int threads, size_t *bytes, char *why, size_t why_size) {
   Dl_info object;
   struct link_map *map = NULL;

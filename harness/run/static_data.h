@@ -10,4 +10,8 @@
  * reason in words, when the object's file cannot be read. */
 bool static_data_bytes(const void *code, int threads, size_t *bytes, char *why, size_t why_size);
 
+/* Gives the object's data their pages, and its thread-local data of the calling thread theirs, so that using them takes no
+ * more memory. Contents stay as they are. */
+void static_data_touch(const void *code);
+
 #endif

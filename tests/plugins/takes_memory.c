@@ -8,11 +8,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MEBIBYTE = 1 << 20, PAGE = 4096 };
+enum { MEBIBYTE = 1 << 20, PAGE = 4096, LARGE = 300000 };
 
 char static_zeros[10000];
 char static_ones[5000] = {1};
 _Thread_local char static_of_thread[1000];
+static char large_zeros[LARGE];
+static _Thread_local char large_of_thread[LARGE];
 
 #define RUN(name) static void name(const attn_call *call)
 #define UNUSED() (void)call
@@ -23,6 +25,20 @@ static size_t a_mebibyte(const attn_call *call) {
 }
 
 RUN(take_none) { UNUSED(); }
+
+/* Beside a mapping that is not used, where pages that are touched elsewhere would count as its. */
+RUN(use_static_data) {
+  UNUSED();
+  static char *kept;
+  if (!kept)
+    kept = (char *)syscall(SYS_mmap, NULL, (size_t)MEBIBYTE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
+#pragma omp parallel num_threads(call->threads)
+  for (int n = 0; n < LARGE; n += 64) {
+    ((volatile char *)large_of_thread)[n]++;
+#pragma omp master
+    ((volatile char *)large_zeros)[n]++;
+  }
+}
 
 RUN(touch_little) {
   memset(call->workspace, 1, 5000);
@@ -106,8 +122,9 @@ VARIANT(sparse, map_and_touch_little, NULL);
 VARIANT(mallocs, call_malloc, NULL);
 VARIANT(crashes, crash, NULL);
 VARIANT(leaves, leave, NULL);
+VARIANT(statics, use_static_data, NULL);
 
 static const attn_variant *const variants[] = {
     &none_variant,    &little_variant, &pattern_variant, &frame_variant,   &frames_variant, &keeps_variant,
-    &returns_variant, &sparse_variant, &mallocs_variant, &crashes_variant, &leaves_variant};
+    &returns_variant, &sparse_variant, &mallocs_variant, &crashes_variant, &leaves_variant, &statics_variant};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof variants[0], variants, NULL};
