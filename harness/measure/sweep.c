@@ -108,8 +108,24 @@ static const char *origin_of(const variant_list *list, const attn_variant *varia
   return NULL;
 }
 
+static bool is_same(const bench_point *point, const attn_variant *variant, const workload *workload) {
+  char name[WORKLOAD_NAME_BYTES], other[WORKLOAD_NAME_BYTES];
+  if (point->variant != variant || point->workload.key_length != workload->key_length) return false;
+  workload_name(&point->workload, name);
+  workload_name(workload, other);
+  return strcmp(name, other) == 0;
+}
+
+/* A problem that was asked for twice is one row of the report. */
 static bool append_point(builder *builder, const attn_variant *variant, const workload *workload) {
   sweep *sweep = builder->sweep;
+  for (size_t n = 0; n < sweep->count; n++)
+    if (is_same(&sweep->points[n], variant, workload)) {
+      char name[WORKLOAD_NAME_BYTES];
+      sweep_point_name(&sweep->points[n], name);
+      fprintf(builder->notes, "%s was asked for more than once, and is measured once\n", name);
+      return true;
+    }
   if (sweep->count == builder->capacity) {
     size_t capacity = builder->capacity ? 2 * builder->capacity : 64;
     bench_point *points = realloc(sweep->points, capacity * sizeof *points);
@@ -134,18 +150,40 @@ static void leave_out(builder *builder, const attn_variant *variant, const workl
   fprintf(builder->notes, "%s\n", builder->last_reason);
 }
 
-/* Adds the shape at each length for the variant, or notes why it is left out. count 0: as it is. */
+/* Why the variant cannot solve the shape; NULL: it can. False for a shape that makes no sense. */
+static bool find_refusal(builder *builder, const attn_variant *variant, const workload *shape,
+                         const char **reason) {
+  if (!workload_check(shape, builder->why, builder->why_size)) return false;
+  const attn_problem problem = workload_problem(shape);
+  *reason = runner_refusal(variant, &problem);
+  return true;
+}
+
+static bool add_shape(builder *builder, const attn_variant *variant, const workload *shape) {
+  const char *reason;
+  if (!find_refusal(builder, variant, shape, &reason)) return false;
+  if (!reason) return append_point(builder, variant, shape);
+  leave_out(builder, variant, shape, reason);
+  return true;
+}
+
+/* Adds the shape at each length for the variant. A length that it refuses is skipped and counted when its turn comes; a
+ * variant that refuses all of them is left out. */
 static bool add_lengths(builder *builder, const attn_variant *variant, workload shape, const int64_t *lengths,
                         size_t count) {
-  for (size_t i = 0; i < count || (i == 0 && count == 0); i++) {
-    if (count) shape.query_length = shape.key_length = lengths[i];
-    if (!workload_check(&shape, builder->why, builder->why_size)) return false;
-    attn_problem problem = workload_problem(&shape);
-    const char *reason = runner_refusal(variant, &problem);
-    if (reason) {
-      leave_out(builder, variant, &shape, reason);
-      return true;
-    }
+  const char *reason = NULL;
+  size_t solved = 0;
+  for (size_t i = 0; i < count; i++) {
+    shape.query_length = shape.key_length = lengths[i];
+    if (!find_refusal(builder, variant, &shape, &reason)) return false;
+    solved += !reason;
+  }
+  if (solved == 0) {
+    leave_out(builder, variant, &shape, reason);
+    return true;
+  }
+  for (size_t i = 0; i < count; i++) {
+    shape.query_length = shape.key_length = lengths[i];
     if (!append_point(builder, variant, &shape)) return false;
   }
   return true;
@@ -170,7 +208,7 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
     if (!workload_parse_sound(request->problems->items[i], &workload, builder->why, builder->why_size))
       return false;
     workload_seed_unnamed(&workload, request->seed);
-    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
+    if (!add_shape(builder, variant, &workload)) return false;
   }
   for (size_t i = 0; i < request->presets->count; i++) {
     const preset *preset = find_preset(request->presets->items[i], builder->why, builder->why_size);
@@ -178,7 +216,7 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
     workload workload = preset->workload;
     workload.function = variant->function;
     workload.seed = request->seed;
-    if (!add_lengths(builder, variant, workload, NULL, 0)) return false;
+    if (!add_shape(builder, variant, &workload)) return false;
   }
   if (request->problems->count || request->presets->count) return true;
   return add_sweep_of(builder, variant);

@@ -1,0 +1,108 @@
+/* Which points a run consists of: what a variant refuses is skipped and not the end, and a problem is one row. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "measure/bench.h"
+#include "measure/sweep.h"
+#include "tests/measure/small_bench.h"
+
+static const char *not_short(const attn_call *call) {
+  return call->problem->key_length < 64     ? "needs T of 64 at least"
+         : call->problem->key_length == 256 ? "not 256"
+                                            : NULL;
+}
+
+static const attn_variant any = {
+    .name = "any", .summary = "", .types = 1u << ATTN_FLOAT32, .time_exponent = 2, .run = small_bench_solve};
+static const attn_variant some = {.name = "some",
+                                  .summary = "",
+                                  .types = 1u << ATTN_FLOAT32,
+                                  .time_exponent = 2,
+                                  .unsupported = not_short,
+                                  .run = small_bench_solve};
+static const attn_variant *variants[] = {&any, &some};
+static const char *origins[] = {NULL, NULL};
+static const variant_list list = {.variants = variants, .origins = origins, .count = 2};
+static char some_name[] = "some";
+static text_list only_some = {.items = (char *[]){some_name}, .count = 1}, nothing;
+
+static sweep_request request_for(const text_list *wanted, const text_list *problems, const int64_t *lengths,
+                                 size_t count) {
+  return (sweep_request){.variants = wanted,
+                         .problems = problems,
+                         .presets = &nothing,
+                         .heads = 1,
+                         .head_dim = 4,
+                         .window = SWEEP_UNSAID,
+                         .lengths = lengths,
+                         .length_count = count,
+                         .seed = 1};
+}
+
+static void lengths_that_are_refused_are_skipped_and_counted(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {32, 64, 128, 256, 512};
+  const sweep_request request = request_for(&only_some, &nothing, lengths, 5);
+  sweep sweep;
+  report report;
+  char why[512];
+  if (!sweep_create(&sweep, &request, &list, why, sizeof why)) fail_msg("%s", why);
+  assert_int_equal(sweep.count, 5);
+  assert_string_equal(sweep.notes, "");
+  small_bench_run(sweep.points, sweep.count, &small_bench_options, &report);
+  assert_int_equal(report.result_count, 5);
+  for (size_t n = 0; n < 5; n++) {
+    const bool refused = lengths[n] == 32 || lengths[n] == 256;
+    assert_int_equal(report.results[n].state, refused ? RESULT_SKIPPED : RESULT_MEASURED);
+    if (refused) assert_string_equal(report.results[n].reason, n == 0 ? "needs T of 64 at least" : "not 256");
+  }
+  assert_int_equal(report.growth_count, 1);
+  report_destroy(&report);
+  sweep_destroy(&sweep);
+}
+
+static void a_variant_that_refuses_all_lengths_is_left_out(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {16, 32};
+  sweep_request request = request_for(&nothing, &nothing, lengths, 2);
+  sweep sweep;
+  char why[512];
+  if (!sweep_create(&sweep, &request, &list, why, sizeof why)) fail_msg("%s", why);
+  assert_int_equal(sweep.count, 2);
+  assert_ptr_equal(sweep.points[0].variant, &any);
+  assert_string_equal(sweep.notes, "some cannot solve full/B:1/H:1/Hkv:1/D:4/T:32: needs T of 64 at least\n");
+  sweep_destroy(&sweep);
+  request.variants = &only_some;
+  assert_false(sweep_create(&sweep, &request, &list, why, sizeof why));
+  assert_non_null(strstr(why, "nothing is left to measure: some cannot solve"));
+}
+
+static void a_problem_that_is_asked_for_twice_is_one_row(void **state) {
+  (void)state;
+  char one[] = "full/B:1/H:1/D:4/T:64", same[] = "full/B:1/H:1/T:64/D:4",
+       other[] = "full/B:1/H:1/D:4/T:64/seed:7";
+  const text_list problems = {.items = (char *[]){one, same, other, one}, .count = 4};
+  const sweep_request request = request_for(&only_some, &problems, NULL, 0);
+  sweep sweep;
+  char why[512];
+  if (!sweep_create(&sweep, &request, &list, why, sizeof why)) fail_msg("%s", why);
+  assert_int_equal(sweep.count, 2);
+  const char *word = "some/full/B:1/H:1/Hkv:1/D:4/T:64 was asked for more than once, and is measured once\n";
+  assert_ptr_equal(strstr(sweep.notes, word), sweep.notes);
+  sweep_destroy(&sweep);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
+      cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
+      cmocka_unit_test(a_problem_that_is_asked_for_twice_is_one_row),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
