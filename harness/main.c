@@ -169,7 +169,10 @@ static bool wants_color(const options *options) {
 /* Without a number of repetitions, Google Benchmark makes one of min_time. We cut that time into ten, so that
  * there is an interval, and go on until it is narrow. */
 static bench_options bench_options_from(const options *options, const char *isa) {
-  const double repetition = options->repetitions ? options->min_time : options->min_time / 10;
+  /* Who asks for a number of iterations asks for no time: neither for a repetition nor for warming up. */
+  const double repetition = options->iterations    ? 0
+                            : options->repetitions ? options->min_time
+                                                   : options->min_time / 10;
   bench_options result = {
       .threads = (int)options->threads,
       .isa = isa,

@@ -15,8 +15,6 @@
 #include "shared_inputs.h"
 #include "base/random.h"
 
-enum { PASSES_WITH_PEAKS = 8 };
-
 /* ---- groups ---- */
 
 /* Bytes that the measurement adds to those in [first, end): its inputs, where none of them has the same, and
@@ -54,11 +52,12 @@ typedef struct group {
   cold cold;
 } group;
 
-static void show(bench *bench, const char *what) {
+static void show(bench *bench, int pass, const char *what) {
   if (!bench->progress.shown) return;
   double left = 0;
   for (size_t n = 0; n < bench->measurement_count; n++)
     left += measurement_seconds_left(&bench->measurements[n]);
+  left += bench_peaks_seconds_left(bench, pass + 1);
   progress_show(&bench->progress, bench->settled, bench->count, left, what);
 }
 
@@ -78,14 +77,13 @@ static void take_turns(bench *bench, group *group) {
   bool more = true;
   for (int pass = 0; more; pass++) {
     more = false;
-    if (pass > 0 && pass < PASSES_WITH_PEAKS)
-      machine_measure_again(&bench->report->machine, bench->options->threads,
-                            bench->options->machine_seconds / 8);
+    if (pass > 0 && pass < BENCH_PASSES_WITH_PEAKS)
+      machine_measure_again(&bench->report->machine, bench->options->threads, bench_peak_seconds(bench));
     if (interleaved) shuffle(bench, group->turns, group->count);
     for (size_t n = 0; n < group->count; n++) {
       measurement *measurement = group->turns[n];
       while (measurement_wants_more(measurement)) {
-        show(bench, measurement->result->name);
+        show(bench, pass, measurement->result->name);
         if (bench->options->cold) {
           inputs_poison_outputs(measurement->inputs); /* so that the copies are */
           measurement->copies = group->cold.copies;

@@ -182,7 +182,7 @@ static power_fit choose(const fitted *all) {
   const power_fit none = {.exponent = {NAN, -INFINITY, INFINITY}};
   if (distinct < LEAST) return none;
   /* Nothing grows, or so little is known that a constant would be a bend among others. */
-  power_fit best = fit_without_constant(&wide, 0, bends_with_constant);
+  power_fit best = fit_without_constant(&wide, 0, distinct == LEAST ? confidence : bends_with_constant);
   best.first = all->points - wide.points;
   const double surely = all->blocks > 1 ? best.exponent.estimate - best.varying : best.exponent.low;
   if (!(surely > 0 || best.exponent.high > barely)) return best;

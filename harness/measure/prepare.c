@@ -35,6 +35,7 @@ static void show(bench *bench, const length_group *length_group, size_t taken, c
     left += measurement_seconds_left(&bench->measurements[n]);
   for (size_t place = length_group->first + taken; place < bench->count; place++)
     left += bench_expected_seconds(bench, bench->order[place]);
+  left += bench_peaks_seconds_left(bench, 0);
   progress_show(&bench->progress, bench->settled, bench->count, left, what);
 }
 
@@ -190,6 +191,17 @@ static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
   return true;
 }
 
+/* What was predicted may be wrong; the run that verified it is known. */
+static bool kept_time(bench *bench, result *result, double seconds) {
+  const double limit = bench->options->point_limit;
+  if (seconds <= limit || result->state == RESULT_FAILED) return true;
+  char taken[32], allowed[32];
+  format_duration(taken, seconds);
+  format_duration(allowed, limit);
+  bench_skip(bench, result, "one run took %s, over the limit of %s", taken, allowed);
+  return false;
+}
+
 /* Verifies a point; it becomes a measurement when it is to be timed. */
 static void prepare_point(bench *bench, length_group *length_group, size_t n) {
   const bench_point *point = &bench->points[n];
@@ -203,13 +215,15 @@ static void prepare_point(bench *bench, length_group *length_group, size_t n) {
                              .expected = shared ? &shared->expected : NULL,
                              .projection = shared ? shared->projection : NULL,
                              .result = result};
-  if (!shared || !measurement_verify(&measurement, why, sizeof why) ||
-      !measure_memory(bench, n, why, sizeof why) || !measurement_make_room(&measurement, why, sizeof why)) {
+  const bool verified = shared && measurement_verify(&measurement, why, sizeof why);
+  if (verified) learn(bench, result, measurement.run_seconds);
+  if (verified && !kept_time(bench, result, measurement.run_seconds)) return;
+  if (!verified || !measure_memory(bench, n, why, sizeof why) ||
+      !measurement_make_room(&measurement, why, sizeof why)) {
     if (interrupt_wanted()) return; /* as if it had not been reached */
     bench_skip(bench, result, "%s", why);
     return;
   }
-  learn(bench, result, measurement.run_seconds);
   limits_find(result, measurement.inputs, &bench->report->machine);
   if (result->state == RESULT_FAILED)
     bench->settled++;

@@ -36,6 +36,15 @@ double bench_expected_seconds(const bench *bench, size_t point) {
   return run + fmax(BENCH_LEAST_REPETITIONS * repetition, options->point_budget);
 }
 
+double bench_peak_seconds(const bench *bench) { return bench->options->machine_seconds / 8; }
+
+double bench_peaks_seconds_left(const bench *bench, int pass) {
+  const int made = bench->options->repetitions, least = made > 0 ? made : BENCH_LEAST_REPETITIONS;
+  const int last = least < BENCH_PASSES_WITH_PEAKS ? least : BENCH_PASSES_WITH_PEAKS;
+  const int first = pass > 1 ? pass : 1;
+  return first < last ? (last - first) * bench_peak_seconds(bench) : 0;
+}
+
 unsigned char *bench_acquire_workspace(size_t bytes) {
   const size_t huge = (size_t)2 << 20, alignment = bytes >= huge ? huge : 64;
   if (bytes > memory_available_bytes()) return NULL;

@@ -41,6 +41,12 @@ __attribute__((format(printf, 3, 4))) void bench_skip(bench *bench, result *resu
 double bench_expected_run_seconds(const bench *bench, size_t point);
 double bench_expected_seconds(const bench *bench, size_t point);
 
+/* The machine's peaks are measured again between the first passes. What that will take from this pass on, and takes each
+ * time. */
+enum { BENCH_PASSES_WITH_PEAKS = 8 };
+double bench_peak_seconds(const bench *bench);
+double bench_peaks_seconds_left(const bench *bench, int pass);
+
 /* One buffer for the workspaces of many variants, of the same address for each, whose pages are there
  * before the clock runs; NULL when it cannot be had. */
 unsigned char *bench_acquire_workspace(size_t bytes);

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "measure/sweep_state.h"
 #include "run/footprint.h"
 #include "small_bench.h"
 
@@ -151,21 +152,64 @@ static void short_runs_are_repeated_within_one_repetition(void **state) {
 
 static void a_point_over_the_limit_is_skipped_with_its_predicted_cost(void **state) {
   (void)state;
-  bench_point points[4];
+  bench_point points[5];
   report report;
   bench_options options = small_bench_options;
-  options.point_limit = 15e-3; /* T = 64 takes 4 ms, and on a busy machine more; 128 would take 16 or more */
-  small_bench_add(points, 0, &slow, 4);
-  run(points, 4, options, 0, &report);
-  assert_int_equal(report.result_count, 4);
+  options.point_limit =
+      60e-3; /* T = 128 takes 16 ms, and on a busy machine more; 256 would take 64 or more */
+  small_bench_add(points, 0, &slow, 5);
+  run(points, 5, options, 0, &report);
+  assert_int_equal(report.result_count, 5);
   assert_int_equal(report.results[0].state, RESULT_MEASURED);
-  for (size_t n = 2; n < 4; n++) {
+  for (size_t n = 3; n < 5; n++) {
     assert_int_equal(report.results[n].state, RESULT_SKIPPED);
     assert_non_null(strstr(report.results[n].reason, "one run would take about"));
-    assert_non_null(strstr(report.results[n].reason, "over the limit of 0.015 s"));
+    assert_non_null(strstr(report.results[n].reason, "over the limit of 0.06 s"));
   }
-  assert_true(seen.longest <= 64);
+  assert_true(seen.longest <= 128);
   report_destroy(&report);
+}
+
+/* No prediction knows of it. */
+static void run_slow_at_last(const attn_call *call) {
+  run_right(call);
+  if (call->problem->key_length == 64) wait_for(0.2);
+}
+SMALL_BENCH_VARIANT(surprising, run_slow_at_last, .unsupported = NULL);
+
+static void a_point_ends_after_a_verification_run_over_the_limit(void **state) {
+  (void)state;
+  bench_point points[2];
+  report report;
+  bench_options options = small_bench_options;
+  options.point_limit = 0.1;
+  options.repetitions = 1;
+  options.iterations = 1;
+  options.min_time = options.min_warmup_time = 0;
+  small_bench_add(points, 0, &surprising, 2);
+  run(points, 2, options, 0, &report);
+  assert_int_equal(report.results[0].state, RESULT_MEASURED);
+  assert_int_equal(report.results[1].state, RESULT_SKIPPED);
+  assert_non_null(strstr(report.results[1].reason, "one run took 0.2"));
+  assert_non_null(strstr(report.results[1].reason, ", over the limit of 0.1 s"));
+  /* Of T = 32: to predict its time, to verify it, one timed. Of 64: one. No more to warm up. */
+  assert_true(seen.runs <= 8);
+  report_destroy(&report);
+}
+
+static void the_time_that_is_left_includes_the_peaks(void **state) {
+  (void)state;
+  bench_options options = small_bench_options;
+  const bench bench = {.options = &options};
+  options.machine_seconds = 4;
+  options.repetitions = 0;
+  assert_true(bench_peaks_seconds_left(&bench, 0) == (BENCH_LEAST_REPETITIONS - 1) * 0.5);
+  options.repetitions = 3;
+  assert_true(bench_peaks_seconds_left(&bench, 0) == 1 && bench_peaks_seconds_left(&bench, 2) == 0.5);
+  options.repetitions = 1;
+  assert_true(bench_peaks_seconds_left(&bench, 0) == 0);
+  options.repetitions = 100;
+  assert_true(bench_peaks_seconds_left(&bench, 1) == 3.5 && bench_peaks_seconds_left(&bench, 50) == 0);
 }
 
 /* Without a shorter length to judge by, parts of the problem are run, and no more. */
@@ -391,6 +435,8 @@ int main(void) {
       cmocka_unit_test(every_point_is_verified_timed_and_named),
       cmocka_unit_test(short_runs_are_repeated_within_one_repetition),
       cmocka_unit_test(a_point_over_the_limit_is_skipped_with_its_predicted_cost),
+      cmocka_unit_test(a_point_ends_after_a_verification_run_over_the_limit),
+      cmocka_unit_test(the_time_that_is_left_includes_the_peaks),
       cmocka_unit_test(a_first_point_over_the_limit_is_never_run),
       cmocka_unit_test(a_point_over_the_memory_is_skipped),
       cmocka_unit_test(a_workspace_without_sense_is_a_failure_of_its_variant),
