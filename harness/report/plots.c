@@ -49,6 +49,9 @@ typedef struct picture {
   int family_index[PLOT_MAX_LINES];
   size_t count, machine_count;
   plot_axes axes;
+  double zero;     /* where an error of exactly 0 stands on the logarithmic axis; 0: there is none */
+  double *numbers; /* of all lines */
+  size_t used;
 } picture;
 
 /* ---- what is drawn ---- */
@@ -64,7 +67,7 @@ static double value_of(picture_kind kind, const result *result) {
 
 static bool is_drawn(picture_kind kind, const result *result) {
   double value = result->state == RESULT_MEASURED ? value_of(kind, result) : NAN;
-  return isfinite(value) && value > 0 && result_length(result) > 0;
+  return isfinite(value) && (value > 0 || (kind == ERROR && value == 0)) && result_length(result) > 0;
 }
 
 static void find_families(const report *report, families *families) {
@@ -85,9 +88,16 @@ static void find_families(const report *report, families *families) {
   plot_name_families(families->text, families->count, families->names);
 }
 
+/* Room for so many points more. */
+static void begin_line(picture *picture, plot_line *line, size_t points) {
+  memset(line, 0, sizeof *line);
+  line->x = picture->numbers + picture->used;
+  line->y = line->x + points;
+  picture->used += 2 * points;
+}
+
 /* Points in order of T. */
 static void add_point(plot_line *line, double x, double y) {
-  if (line->count == PLOT_MAX_POINTS) return;
   size_t at = line->count++;
   for (; at > 0 && line->x[at - 1] > x; at--) {
     line->x[at] = line->x[at - 1];
@@ -135,15 +145,20 @@ static void label_line(const picture *picture, plot_line *line, const char *name
   snprintf(line->label, sizeof line->label, "%s%s%s", escaped, *more ? "  " : "", more);
 }
 
+static bool is_of(const picture *picture, size_t family, const result *result) {
+  return result->family_index == picture->families->index[family] && is_drawn(picture->kind, result);
+}
+
 static void find_lines(picture *picture) {
   const report *report = picture->report;
-  picture->count = 0;
   for (size_t f = 0; f < picture->families->count; f++) {
     plot_line *line = &picture->lines[picture->count];
-    memset(line, 0, sizeof *line);
+    size_t points = 0;
+    for (size_t i = 0; i < report->result_count; i++) points += is_of(picture, f, &report->results[i]);
+    begin_line(picture, line, points);
     for (size_t i = 0; i < report->result_count; i++) {
       const result *result = &report->results[i];
-      if (result->family_index == picture->families->index[f] && is_drawn(picture->kind, result))
+      if (is_of(picture, f, result))
         add_point(line, (double)result_length(result), value_of(picture->kind, result));
     }
     if (line->count == 0) continue;
@@ -160,24 +175,38 @@ static void add_machine_line(picture *picture, const machine_rate *rate, const c
   char name[FORMAT_BYTES], median[FORMAT_BYTES];
   escape(name, sizeof name, rate->name);
   format_number(median, rate->median * 1e-9, 3);
-  *line = (plot_line){.style = STYLES + 1, .count = 2, .y = {rate->median, rate->median}};
+  begin_line(picture, line, 2);
+  line->style = STYLES + 1;
+  line->count = 2;
+  line->y[0] = line->y[1] = rate->median;
   snprintf(line->label, sizeof line->label, "%s%s  %s GFLOP/s", name, what, median);
 }
 
 /* ---- axes ---- */
+
+/* Below all others, a decade further down. */
+static void place_zeros(picture *picture) {
+  picture->zero = picture->axes.y_low / 10;
+  picture->axes.y_low = picture->zero / 2.5;
+  for (size_t i = 0; i < picture->count; i++)
+    for (size_t p = 0; p < picture->lines[i].count; p++)
+      if (picture->lines[i].y[p] == 0) picture->lines[i].y[p] = picture->zero;
+}
 
 static void find_axes(picture *picture) {
   plot_axes *axes = &picture->axes;
   size_t all = picture->count + picture->machine_count;
   *axes = (plot_axes){INFINITY, 0, INFINITY, 0, picture->kind != RATE, 0};
   double widest = 0;
+  bool zeros = false;
   for (size_t i = 0; i < all; i++) widest = fmax(widest, plot_label_width(picture->lines[i].label));
   for (size_t i = 0; i < picture->count; i++) {
     const plot_line *line = &picture->lines[i];
     for (size_t p = 0; p < line->count; p++) {
       axes->x_low = fmin(axes->x_low, line->x[p]);
       axes->x_high = fmax(axes->x_high, line->x[p]);
-      axes->y_low = fmin(axes->y_low, line->y[p]);
+      if (line->y[p] > 0) axes->y_low = fmin(axes->y_low, line->y[p]);
+      zeros = zeros || line->y[p] == 0;
       axes->y_high = fmax(axes->y_high, line->y[p]);
     }
   }
@@ -188,7 +217,10 @@ static void find_axes(picture *picture) {
     picture->lines[i].x[0] = axes->x_low;
     picture->lines[i].x[1] = axes->x_high;
   }
-  if (picture->kind == ERROR) axes->y_high = fmax(axes->y_high, 1);
+  if (picture->kind == ERROR) {
+    axes->y_high = fmax(axes->y_high, 1);
+    axes->y_low = fmin(axes->y_low, axes->y_high); /* nothing but zeros */
+  }
   if (picture->kind == RATE) {
     const machine_rate *peak = report_peak(picture->report);
     axes->y_low = 0;
@@ -198,6 +230,7 @@ static void find_axes(picture *picture) {
     double room = fmax(2.5, 10 / sqrt(axes->y_high / axes->y_low));
     axes->y_low /= room;
     axes->y_high *= room;
+    if (zeros) place_zeros(picture);
   }
   /* The labels' column takes what it needs on the right, up to half of the picture. */
   axes->width = fmin(fmax(0.87 - widest, 0.45), 0.86);
@@ -235,10 +268,11 @@ static void put_captions(FILE *out, const picture *picture) {
   snprintf(text, sizeof text, "%s%s%s%s", common, *special ? " (" : "", special, *special ? ")" : "");
   put_string(out, "shapes", text, CAPTION_LETTERS);
   bool says_nothing = picture->kind == TIME && picture->report->growth_count == 0;
-  int used = snprintf(text, sizeof text, "%s", says_nothing ? "" : texts[picture->kind].note);
+  int used = 0;
   if (families->left_out > 0)
-    snprintf(text + used, sizeof text - (size_t)used, " Drawn: the first %zu of %zu families.",
-             families->count, families->count + families->left_out);
+    used = snprintf(text, sizeof text, "Drawn: the first %zu of %zu families. ", families->count,
+                    families->count + families->left_out);
+  snprintf(text + used, sizeof text - (size_t)used, "%s", says_nothing ? "" : texts[picture->kind].note);
   put_string(out, "note", text, CAPTION_LETTERS);
 }
 
@@ -291,6 +325,7 @@ static bool write_settings(const picture *picture, const char *path, const char 
   for (size_t i = 0; i < picture->count; i++) fprintf(out, "%s%d", i ? ", " : "", picture->lines[i].style);
   fprintf(out, "]\nx_low = %.17g\nx_high = %.17g\ny_low = %.17g\ny_high = %.17g\nplot_width = %.5f\n",
           axes->x_low, axes->x_high, axes->y_low, axes->y_high, axes->width);
+  fprintf(out, "zero = %.17g\n", picture->zero);
   put_labels(out, picture);
   put_guides(out, picture);
   put_rate(out, "peak", report_peak(picture->report));
@@ -453,18 +488,24 @@ bool report_plot(const report *report, const char *script_folder, const char *fo
   }
   if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
     return fail(&plotter, "cannot write", folder);
+  enum { MACHINE_NUMBERS = 2 * 4 };
   picture *picture = calloc(1, sizeof *picture);
-  if (!picture || !mkdtemp(plotter.temporary)) {
+  if (picture)
+    picture->numbers = calloc(2 * report->result_count + MACHINE_NUMBERS, sizeof *picture->numbers);
+  if (!picture || !picture->numbers || !mkdtemp(plotter.temporary)) {
     fail(&plotter, "cannot write pictures into", folder);
+    if (picture) free(picture->numbers);
     free(picture);
     return false;
   }
   bool good = true;
   for (int kind = 0; good && kind < PICTURES; kind++) {
-    *picture = (struct picture){.kind = (picture_kind)kind, .report = report, .families = &families};
+    *picture = (struct picture){
+        .kind = (picture_kind)kind, .report = report, .families = &families, .numbers = picture->numbers};
     good = draw_picture(&plotter, picture);
   }
   remove_temporary(&plotter);
+  free(picture->numbers);
   free(picture);
   return good;
 }

@@ -10,7 +10,6 @@
 enum {
   PLOT_LABEL_BYTES = 160,
   PLOT_MAX_LINES = 24,
-  PLOT_MAX_POINTS = 64,
   PLOT_MAX_LABELS = PLOT_MAX_LINES + 2
 };
 
@@ -19,7 +18,7 @@ typedef struct plot_line {
   int style;                    /* colour and shape, counted from 1, the same in every picture */
   char label[PLOT_LABEL_BYTES]; /* gnuplot's enhanced text */
   size_t count;
-  double x[PLOT_MAX_POINTS], y[PLOT_MAX_POINTS];
+  double *x, *y; /* [count], x ascending */
   /* Where the label goes, as shares of the plot's width and height; 0, 0 is the lower left. */
   double end_x, end_y, label_x, label_y;
 } plot_line;

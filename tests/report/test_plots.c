@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "report/plots.h"
+#include "tests/measure/simulated_sweeps.h"
 #include "tests/report/sample_report.h"
 
 #define SCRIPTS ATTN_SOURCE_DIR "/scripts/plots"
@@ -23,7 +24,11 @@ static const char *const pictures[] = {"time.png",  "time.svg",  "workspace.png"
 enum { PICTURE_FILES = sizeof pictures / sizeof pictures[0] };
 
 static plot_line line_between(double x0, double y0, double x1, double y1, const char *label) {
-  plot_line line = {.style = 1, .count = 2, .x = {x0, x1}, .y = {y0, y1}};
+  static double numbers[PLOT_MAX_LINES][4];
+  static size_t next;
+  double *x = numbers[next++ % PLOT_MAX_LINES];
+  plot_line line = {.style = 1, .count = 2, .x = x, .y = x + 2};
+  x[0] = x0, x[1] = x1, x[2] = y0, x[3] = y1;
   snprintf(line.label, sizeof line.label, "%s", label);
   return line;
 }
@@ -145,6 +150,51 @@ static void pictures_without_data_are_left_out(void **state) {
   report_destroy(&report);
 }
 
+/* Points of the picture, each of which gnuplot draws as a use of a shape. */
+static size_t count_points(const report *report, const char *picture) {
+  char folder[32], path[64], why[512] = "", line[4096];
+  size_t points = 0;
+  if (!has_gnuplot()) skip();
+  make_folder(folder);
+  if (!report_plot(report, SCRIPTS, folder, why, sizeof why)) fail_msg("%s", why);
+  snprintf(path, sizeof path, "%s/%s", folder, picture);
+  FILE *file = fopen(path, "r");
+  while (file && fgets(line, sizeof line, file))
+    for (const char *at = line; (at = strstr(at, "' transform='translate(")); at++) points++;
+  if (file) fclose(file);
+  for (size_t i = 0; i < PICTURE_FILES; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, pictures[i]);
+    unlink(path);
+  }
+  assert_int_equal(rmdir(folder), 0);
+  return points;
+}
+
+static void every_point_is_drawn(void **state) {
+  (void)state;
+  enum { LENGTHS = 100 };
+  const simulated_family family = {.name = "dense", .power = 1};
+  int64_t lengths[LENGTHS];
+  report report;
+  uint64_t place = 0;
+  for (int n = 0; n < LENGTHS; n++) lengths[n] = 64 * (n + 1);
+  simulated_create(&report, &family, 1, lengths, LENGTHS, 6);
+  simulated_draw(&report, &family, 6, 0.01, &place);
+  assert_int_equal(count_points(&report, "time.svg"), LENGTHS);
+  report_destroy(&report);
+}
+
+static void an_error_of_nothing_has_a_place(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, &sample_variants[3], 1, 1024);
+  report.results[0].error_bound_fraction = 0;
+  assert_int_equal(count_points(&report, "error.svg"), report.result_count);
+  for (size_t n = 0; n < report.result_count; n++) report.results[n].error_bound_fraction = 0;
+  assert_int_equal(count_points(&report, "error.svg"), report.result_count);
+  report_destroy(&report);
+}
+
 static void odd_characters_reach_the_picture_as_text(void **state) {
   (void)state;
   report report;
@@ -187,6 +237,8 @@ int main(void) {
       cmocka_unit_test(a_sweep_is_drawn),
       cmocka_unit_test(a_single_length_and_a_single_family_are_drawn),
       cmocka_unit_test(pictures_without_data_are_left_out),
+      cmocka_unit_test(every_point_is_drawn),
+      cmocka_unit_test(an_error_of_nothing_has_a_place),
       cmocka_unit_test(odd_characters_reach_the_picture_as_text),
       cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),
   };
