@@ -154,7 +154,11 @@ static void the_help_names_every_option(void **state) {
                                         "--benchmark_dry_run",
                                         "--benchmark_color",
                                         "--benchmark_counters_tabular"};
-  for (size_t i = 0; i < sizeof options / sizeof *options; i++) expect("--help", 0, options[i], NULL);
+  static outcome outcome;
+  run_program("--help", &outcome);
+  assert_int_equal(outcome.status, 0);
+  for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+    if (!strstr(outcome.out, options[i])) fail_msg("%s is missing from:\n%s", options[i], outcome.out);
 }
 
 static void the_help_of_one_command_is_its_own(void **state) {
@@ -175,7 +179,11 @@ static void list_names_every_variant_and_those_of_a_plugin(void **state) {
   (void)state;
   static const char *const names[] = {"naive",          "blocked",     "fused",        "linear",
                                       "sliding_window", "multi_query", "grouped_query"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) expect("list", 0, names[i], NULL);
+  static outcome outcome;
+  run_program("list", &outcome);
+  assert_int_equal(outcome.status, 0);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strstr(outcome.out, names[i])) fail_msg("%s is missing from:\n%s", names[i], outcome.out);
   expect("list --plugin " PLUGINS "ends.so", 0, "crashing", NULL);
 }
 

@@ -94,6 +94,19 @@ static double orthogonalise(double *const *columns, size_t count, size_t points)
   return dot(columns[count - 1], columns[count - 1], points);
 }
 
+/* The variance of a point's mean logarithm, once what slows a whole block is taken away. */
+static double noise_of(const fitted *f) {
+  double squares = 0;
+  if (f->blocks < 2) return 0;
+  for (size_t block = 0; block < f->blocks; block++) {
+    const double *y = f->y + block * f->stride;
+    double mean = 0;
+    for (size_t n = 0; n < f->points; n++) mean += (log(y[n]) - f->means[n]) / (double)f->points;
+    for (size_t n = 0; n < f->points; n++) squares += pow(log(y[n]) - f->means[n] - mean, 2);
+  }
+  return squares / (double)((f->blocks - 1) * (f->points - 1) * f->blocks);
+}
+
 /* squares: of the relative errors of the means; parameters: that was fitted, as many columns are set. */
 static power_fit judge(const fitted *f, power_law law, size_t parameters, double squares,
                        double bend_confidence) {
@@ -105,15 +118,17 @@ static power_fit judge(const fitted *f, power_law law, size_t parameters, double
     for (size_t n = 0; n < f->points; n++)
       f->exponents[block] += weights[n] / information * (log(f->y[block * f->stride + n]) - f->means[n]);
   }
+  double varying = 0;
   if (f->blocks > 1) {
     const interval mean = statistics_mean_interval(f->exponents, f->blocks, confidence);
-    fit.varying = mean.high - mean.estimate;
+    varying = mean.high - mean.estimate;
   }
   const double bends = fmin((double)f->points, MOST_BENDS), points = (double)f->points;
-  const double square = squares / (points - (double)parameters) * points / bends / information;
-  const double bent =
-      statistics_t_quantile(0.5 + 0.5 * bend_confidence, bends - (double)parameters) * sqrt(square);
-  const double half = hypot(fit.varying, bent);
+  const double variance = squares / (points - (double)parameters);
+  const double bent = statistics_t_quantile(0.5 + 0.5 * bend_confidence, bends - (double)parameters) *
+                      sqrt(variance * points / bends / information);
+  const double half = hypot(varying, bent);
+  fit.varying = variance > 0 ? hypot(varying, bent * sqrt(fmin(1, noise_of(f) / variance))) : varying;
   fit.exponent = (interval){law.exponent, law.exponent - half, law.exponent + half};
   return fit;
 }

@@ -14,7 +14,7 @@ typedef struct power_law {
 typedef struct power_fit {
   power_law law;
   interval exponent; /* estimate NaN: fewer than three different x */
-  double varying;    /* half of the interval, as far as it comes from what varies between blocks */
+  double varying;    /* half of the interval, as far as noise explains it */
   size_t first;      /* the points from this one on are those of the fit */
 } power_fit;
 

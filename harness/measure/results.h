@@ -52,7 +52,7 @@ typedef struct growth {
   int time_declared, workspace_declared;
   double from_length, to_length; /* range of T of the fit */
   size_t blocks;                 /* passes over these lengths that the exponent of time is from */
-  double time_varying;           /* half its interval, as far as it comes from what varies between passes */
+  double time_varying;           /* half its interval, as far as noise explains it */
   bool has_instructions;
   interval instructions; /* exponent of the instructions counted on small problems of this kind */
 } growth;

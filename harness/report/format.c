@@ -36,9 +36,9 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth) {
   const double half = format_half_width(growth->time);
   const double room = fabs(tolerance - fabs(growth->time.estimate - growth->time_declared));
   const double passes = ceil((double)growth->blocks * pow(half / room, 2));
-  if (growth->time_varying > 0.7 * half && passes > 0 && passes < 1000)
+  if (growth->time_varying > 0.5 * half && passes > 0 && passes < 1000)
     snprintf(text, ADVICE_BYTES, "a quieter machine or --benchmark_repetitions=%.0f would decide", passes);
-  else if (growth->time_varying > 0.7 * half)
+  else if (growth->time_varying > 0.5 * half)
     snprintf(text, ADVICE_BYTES, "a quieter machine or longer lengths would decide");
   else
     snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve bends at these");

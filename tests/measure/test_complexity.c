@@ -151,6 +151,33 @@ static void overhead_is_said_to_hide_the_work_only_where_it_does(void **state) {
   assert_true(seen.covered >= 0.93 * DRAWS);
 }
 
+/* Of draws without a verdict: how many are advised to take longer lengths. */
+static double share_of_bends(const simulated_family *family, double noise) {
+  report report;
+  uint64_t place = 0;
+  int bends = 0, inconclusive = 0;
+  simulated_create(&report, family, 1, doubling, TO_8192, MOST_PASSES);
+  for (int n = 0; n < DRAWS; n++) {
+    char advice[ADVICE_BYTES];
+    simulated_draw(&report, family, 6, noise, &place);
+    simulated_fit(&report, 1);
+    format_advice(advice, &report.growths[0]);
+    inconclusive += advice[0] != '\0';
+    bends += strncmp(advice, "longer lengths", 14) == 0;
+  }
+  report_destroy(&report);
+  assert_true(inconclusive > 0.1 * DRAWS);
+  return (double)bends / inconclusive;
+}
+
+static void noise_is_not_taken_for_a_bend(void **state) {
+  (void)state;
+  const simulated_family line = {.name = "line", .power = 1};
+  const simulated_family cache = {.name = "cache", .power = 1, .step = 0.5, .step_at = 4096};
+  const double noisy = share_of_bends(&line, 0.15), bent = share_of_bends(&cache, 0.01);
+  if (noisy > 0.2 || bent < 0.9) fail_msg("bends are blamed in %.2f and %.2f", noisy, bent);
+}
+
 /* ---- whole reports ---- */
 
 static void only_the_top_five_octaves_are_fitted(void **state) {
@@ -236,6 +263,7 @@ int main(void) {
       cmocka_unit_test(dense_lengths_keep_their_fit),
       cmocka_unit_test(less_growth_than_declared_is_said),
       cmocka_unit_test(overhead_is_said_to_hide_the_work_only_where_it_does),
+      cmocka_unit_test(noise_is_not_taken_for_a_bend),
       cmocka_unit_test(only_the_top_five_octaves_are_fitted),
       cmocka_unit_test(skipped_lengths_do_not_count),
       cmocka_unit_test(the_growth_of_exact_bytes_is_exact),
