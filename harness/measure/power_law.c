@@ -66,7 +66,8 @@ static double fit_exponent(const fitted *f, double exponent, power_law *law) {
 static double search(const fitted *f, power_law *law) {
   const double golden = 0.5 * (sqrt(5) - 1);
   double best = INFINITY, at = least_exponent;
-  for (double exponent = least_exponent; exponent <= most_exponent; exponent += exponent_step) {
+  for (int n = 0; n * exponent_step <= most_exponent; n++) {
+    const double exponent = least_exponent + n * exponent_step;
     const double squares = fit_exponent(f, exponent, law);
     if (squares < best) best = squares, at = exponent;
   }

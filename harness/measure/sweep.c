@@ -178,7 +178,7 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
     if (!find_refusal(builder, variant, &shape, &reason)) return false;
     solved += !reason;
   }
-  if (solved == 0) {
+  if (solved == 0 && reason) {
     leave_out(builder, variant, &shape, reason);
     return true;
   }

@@ -39,10 +39,10 @@ double bench_expected_seconds(const bench *bench, size_t point) {
 double bench_peak_seconds(const bench *bench) { return bench->options->machine_seconds / 8; }
 
 double bench_peaks_seconds_left(const bench *bench, int pass) {
-  const int made = bench->options->repetitions, least = made > 0 ? made : BENCH_LEAST_REPETITIONS;
-  const int last = least < BENCH_PASSES_WITH_PEAKS ? least : BENCH_PASSES_WITH_PEAKS;
-  const int first = pass > 1 ? pass : 1;
-  return first < last ? (last - first) * bench_peak_seconds(bench) : 0;
+  const double passes =
+      bench->options->repetitions > 0 ? bench->options->repetitions : BENCH_LEAST_REPETITIONS;
+  const double left = fmin(passes, BENCH_PASSES_WITH_PEAKS) - fmax(pass, 1);
+  return fmax(0, left) * bench_peak_seconds(bench);
 }
 
 unsigned char *bench_acquire_workspace(size_t bytes) {

@@ -190,8 +190,9 @@ static void print_head(const char *title, const char *more) {
 }
 
 int main(int count, char **arguments) {
-  const int draws = count > 1 ? atoi(arguments[1]) : 2000;
-  if (draws < 1) {
+  char *end = NULL;
+  const int draws = count > 1 ? (int)strtol(arguments[1], &end, 10) : 2000;
+  if (draws < 1 || (end && *end)) {
     fprintf(stderr, "rates: takes how often to draw, such as 2000, not '%s'\n", arguments[1]);
     return 2;
   }

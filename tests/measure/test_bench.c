@@ -199,17 +199,20 @@ static void a_point_ends_after_a_verification_run_over_the_limit(void **state) {
 
 static void the_time_that_is_left_includes_the_peaks(void **state) {
   (void)state;
-  bench_options options = small_bench_options;
-  const bench bench = {.options = &options};
-  options.machine_seconds = 4;
-  options.repetitions = 0;
-  assert_true(bench_peaks_seconds_left(&bench, 0) == (BENCH_LEAST_REPETITIONS - 1) * 0.5);
-  options.repetitions = 3;
-  assert_true(bench_peaks_seconds_left(&bench, 0) == 1 && bench_peaks_seconds_left(&bench, 2) == 0.5);
-  options.repetitions = 1;
-  assert_true(bench_peaks_seconds_left(&bench, 0) == 0);
-  options.repetitions = 100;
-  assert_true(bench_peaks_seconds_left(&bench, 1) == 3.5 && bench_peaks_seconds_left(&bench, 50) == 0);
+  static const struct {
+    int repetitions, pass;
+    double seconds;
+  } cases[] = {{0, 0, (BENCH_LEAST_REPETITIONS - 1) * 0.5},
+               {3, 0, 1},
+               {3, 2, 0.5},
+               {1, 0, 0},
+               {100, 1, 3.5},
+               {100, 50, 0}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    const bench_options options = {.machine_seconds = 4, .repetitions = cases[n].repetitions};
+    const bench bench = {.options = &options};
+    assert_true(bench_peaks_seconds_left(&bench, cases[n].pass) == cases[n].seconds);
+  }
 }
 
 /* Without a shorter length to judge by, parts of the problem are run, and no more. */

@@ -85,16 +85,16 @@ static void intervals_hold_the_truth_where_all_of_it_comes_together(void **state
   uint64_t place = 0;
   int fitted = 0, covered = 0, narrow = 0;
   simulated_create(&report, &any, 1, doubling, TO_65536, MOST_PASSES);
-  for (int draw = 0; draw < 2 * DRAWS; draw++) {
-    const simulated_family family = {.power = 1 + draw % 2,
+  for (int n = 0; n < 2 * DRAWS; n++) {
+    const simulated_family family = {.power = 1 + n % 2,
                                      .constant = 128 * simulated_uniform(&place, 1) *
                                                  overheads[(int)simulated_uniform(&place, 3)],
                                      .step = simulated_uniform(&place, 0.2),
                                      .step_at = 128 * exp2(simulated_uniform(&place, 9)),
                                      .slow = 0.01,
                                      .drift = 0.03};
-    simulated_draw(&report, &family, draw % 4 < 2 ? 6 : MOST_PASSES, 0.025, &place);
-    simulated_fit(&report, draw % 2 + 1);
+    simulated_draw(&report, &family, n % 4 < 2 ? 6 : MOST_PASSES, 0.025, &place);
+    simulated_fit(&report, n % 2 + 1);
     const growth *growth = &report.growths[0];
     fitted += growth->has_time;
     covered += growth->time.low <= family.power && family.power <= growth->time.high;

@@ -52,8 +52,8 @@ static void a_crossover_lies_between_the_lengths_that_are_said(void **state) {
     simulated_draw(&report, families, PASSES, 0.05, &place);
     const contest found = contest_judge(&report, 0, 1);
     const crossover *one = &found.crossovers[0];
-    held +=
-        found.crossover_count == 1 && one->now == LEAD_AHEAD && one->after <= truth && truth <= one->before;
+    held += found.crossover_count == 1 && one->now == LEAD_AHEAD && (double)one->after <= truth &&
+            truth <= (double)one->before;
     report_destroy(&report);
   }
   if (held < 0.98 * DRAWS) fail_msg("%d of %d crossovers lie where they are said to", held, DRAWS);

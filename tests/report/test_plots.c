@@ -177,7 +177,7 @@ static void every_point_is_drawn(void **state) {
   int64_t lengths[LENGTHS];
   report report;
   uint64_t place = 0;
-  for (int n = 0; n < LENGTHS; n++) lengths[n] = 64 * (n + 1);
+  for (int n = 0; n < LENGTHS; n++) lengths[n] = INT64_C(64) * (n + 1);
   simulated_create(&report, &family, 1, lengths, LENGTHS, 6);
   simulated_draw(&report, &family, 6, 0.01, &place);
   assert_int_equal(count_points(&report, "time.svg"), LENGTHS);
