@@ -84,7 +84,7 @@ static void every_variant_passes_the_verification(void **state) {
   (void)state;
   FILE *said = tmpfile();
   assert_non_null(said);
-  const verify_options options = {.every = is_instrumented() ? 6 : 3,
+  const verify_options options = {.every = is_instrumented() ? 12 : 3,
                                   .isa_in_turn = true,
                                   .random_count = is_instrumented() ? 0 : 40,
                                   .seed = 1,
