@@ -337,7 +337,9 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   const bool undefined = is_undefined(problem, bias, row);
   set_all_bounds(problem, row, undefined ? -0.0 : 0);
   if (undefined) return;
-  if (!isfinite(row->lse) || reference_exact_softmax(problem, tensors, b, h, i, row)) return;
+  if (!isfinite(row->lse)) return;
+  row->exact = reference_exact_softmax(problem, tensors, b, h, i, row);
+  if (row->exact) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i), bias, b,
                          reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
   const softmax_row found = survey(problem, tensors, &view, row);
@@ -452,7 +454,8 @@ static linear_row survey_linear(const attn_problem *problem, const attn_tensors 
 void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
   set_output_bounds(problem, row, 0);
-  if (reference_exact_linear(problem, tensors, b, h, i, row)) return;
+  row->exact = reference_exact_linear(problem, tensors, b, h, i, row);
+  if (row->exact) return;
   const int64_t kv_head = reference_kv_head(problem, h);
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
   const linear_row found = survey_linear(problem, tensors, b, kv_head, row);

@@ -2,7 +2,8 @@
  * formulas in variants/attention.h. Slow and obvious on purpose. Beside each row stands the error that
  * float32 arithmetic may leave in it, computed from the actual input (bound.c).
  *
- * Only float32 tensors are read. All functions are reentrant and allocate nothing. */
+ * Queries, keys, values and bias are given as float32, in the problem's layouts, whatever type the problem says that they
+ * have: whoever calls has widened them, which is exact. All functions are reentrant and allocate nothing. */
 #ifndef ATTN_REFERENCE_H
 #define ATTN_REFERENCE_H
 
@@ -25,6 +26,8 @@ typedef struct reference_row {
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */
   double lse_bound, lse_bound_probabilistic;
+  bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
+  int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */
   double weights_bound, weights_bound_probabilistic; /* relative, of each weight; beside it any weight
                                                         may be off by FLT_MIN, where it underflows */
 } reference_row;
@@ -57,6 +60,7 @@ extern const reference_function reference_softmax, reference_linear;
 const reference_function *reference_function_of(attn_function function);
 
 reference_of_row reference_softmax_bound, reference_linear_bound; /* bound.c */
+reference_of_row reference_narrow_bound; /* narrow.c: adds to these what narrow types round */
 
 /* Solves and bounds a row by the problem's function. */
 void reference_solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,

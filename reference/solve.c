@@ -13,7 +13,9 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
                      int64_t i, reference_row *row) {
   const reference_function *function = reference_function_of(problem->function);
   function->solve(problem, tensors, b, h, i, row);
+  row->exact = false;
   function->bound(problem, tensors, b, h, i, row);
+  reference_narrow_bound(problem, tensors, b, h, i, row);
 }
 
 double reference_error_share(double computed, double truth, double bound) {

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <omp.h>
 
-#include "attention.h"
+#include "widen.h"
 #include "tile/score_rows.h"
 
 /* Rows of a head are shared out in blocks of fixed size: what sgemm rounds may depend on the block, so it
@@ -18,6 +18,11 @@ static bool is_leading_dimension(int64_t stride, int64_t width) {
 
 static const char *unsupported(const attn_call *call) {
   const attn_problem *problem = call->problem;
+  /* Narrow types are packed as they are converted. */
+  if (attn_is_narrow(problem) && (problem->head_dim > INT_MAX || problem->value_dim > INT_MAX))
+    return "sgemm needs rows within int";
+  if (attn_is_narrow(problem))
+    return problem->key_length > INT_MAX - 16 ? "sgemm needs key lengths within int" : NULL;
   if (!is_leading_dimension(problem->query.position, problem->head_dim) ||
       !is_leading_dimension(problem->key.position, problem->head_dim) ||
       !is_leading_dimension(problem->value.position, problem->value_dim) ||
@@ -47,7 +52,7 @@ static void solve_block(score_rows *rows) {
   for (int64_t r = 0; r < rows->count; r++) score_rows_finish(rows, r);
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const int threads = call->threads;
   const int64_t scores = problem->query_length * score_rows_pitch(problem->key_length);
@@ -60,7 +65,7 @@ static int threads_for(const attn_call *call) {
   return openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? 1 : call->threads;
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
@@ -85,13 +90,25 @@ static void run(const attn_call *call) {
   if (library_threads != 1) openblas_set_num_threads(library_threads);
 }
 
+static size_t workspace_size(const attn_call *call) {
+  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
+  return float32_workspace(call);
+}
+
+static void run(const attn_call *call) {
+  if (attn_is_narrow(call->problem))
+    attn_widened_run(call, run_float32);
+  else
+    run_float32(call);
+}
+
 const attn_variant attn_blas = {
     .name = "blas",
     .summary = "sgemm, softmax, sgemm with OpenBLAS; all T x T scores of a head",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 2,

@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "attention.h"
+#include "widen.h"
 #include "tile/score_rows.h"
 
 /* ROWS x COLUMNS sums stay in the 16 registers of 4 floats that SSE2 and NEON have at least; KEYS keys of a
@@ -106,13 +106,13 @@ static size_t thread_floats(const attn_problem *problem) {
                   KEYS * problem->head_dim + problem->key_length * problem->value_dim);
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const int threads = call->threads;
   return (size_t)threads * thread_floats(problem) * sizeof(float);
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
@@ -137,13 +137,25 @@ static void run(const attn_call *call) {
   }
 }
 
+static size_t workspace_size(const attn_call *call) {
+  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
+  return float32_workspace(call);
+}
+
+static void run(const attn_call *call) {
+  if (attn_is_narrow(call->problem))
+    attn_widened_run(call, run_float32);
+  else
+    run_float32(call);
+}
+
 const attn_variant attn_blocked = {
     .name = "blocked",
     .summary = "the same loops tiled for registers and caches in portable C; one panel of scores",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 1,

@@ -17,7 +17,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "attention.h"
+#include "widen.h"
 #include "tile/query_tile.h"
 
 enum {
@@ -432,13 +432,13 @@ static const char *unsupported(const attn_call *call) {
                                                : NULL;
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   const linear_plan plan = make_plan(call);
   const size_t states = plan.slices > 1 ? (size_t)(plan.heads * plan.shares) : 0;
   return (states * plan.state_floats + (size_t)call->threads * plan.thread_floats) * sizeof(float);
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   const int threads = call->threads;
@@ -466,12 +466,24 @@ static void run(const attn_call *call) {
   }
 }
 
+static size_t workspace_size(const attn_call *call) {
+  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
+  return float32_workspace(call);
+}
+
+static void run(const attn_call *call) {
+  if (attn_is_narrow(call->problem))
+    attn_widened_run(call, run_float32);
+  else
+    run_float32(call);
+}
+
 const attn_variant attn_linear = {
     .name = "linear",
     .summary = "elu(x) + 1 feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,
     .workspace_exponent = 0,

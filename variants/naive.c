@@ -3,7 +3,7 @@
  * are kept whole; time and workspace both grow with T squared. */
 #include <math.h>
 
-#include "attention.h"
+#include "widen.h"
 
 static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
@@ -68,11 +68,11 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   }
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
@@ -84,13 +84,25 @@ static void run(const attn_call *call) {
         solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
 }
 
+static size_t workspace_size(const attn_call *call) {
+  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
+  return float32_workspace(call);
+}
+
+static void run(const attn_call *call) {
+  if (attn_is_narrow(call->problem))
+    attn_widened_run(call, run_float32);
+  else
+    run_float32(call);
+}
+
 const attn_variant attn_naive = {
     .name = "naive",
     .summary = "the formula as written: three plain loops, all T x T scores of a head",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 2,

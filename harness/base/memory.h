@@ -42,8 +42,8 @@ void guarded_mend(guarded *buffer);
  * last page, that part counts when a byte in it is not zero. */
 size_t guarded_touched_bytes(const guarded *buffer);
 
-/* Fills the buffer with signalling NaN patterns: the bits of float32. */
-enum { GUARDED_POISON = 0x7fa5a5a5 };
+/* Fills the buffer with NaN patterns: the bits of float32, and either half those of bfloat16 and float16. */
+enum { GUARDED_POISON = 0x7fa57fa5, GUARDED_POISON_HALF = 0x7fa5 };
 void guarded_poison(guarded *buffer);
 
 /* What valgrind's memcheck is told; nothing without it. A forgotten buffer counts as never written, though

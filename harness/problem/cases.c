@@ -31,7 +31,7 @@ typedef struct case_key {
 
 static bool parse_type(const char *text, attn_type *type) {
   for (*type = ATTN_FLOAT32; element_type_of(*type); ++*type)
-    if (strcmp(element_type_of(*type)->name, text) == 0) return element_type_of(*type)->load != NULL;
+    if (strcmp(element_type_of(*type)->name, text) == 0) return element_type_of(*type)->store != NULL;
   return false;
 }
 
@@ -77,7 +77,7 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
       snprintf(why, why_size, "%s: '%s' is given twice", path, name);
     } else if (has_target ? !parse_value(&keys[n], value) : !parse_function(value, function)) {
       const char *right = !has_target      ? "softmax or linear"
-                          : keys[n].type   ? "f32"
+                          : keys[n].type   ? "f32, bf16 or f16"
                           : keys[n].flag   ? "0 or 1"
                           : keys[n].number ? "a finite number"
                                            : "a whole number";

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "reference/reference.h"
+#include "types.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
@@ -38,6 +39,7 @@ static float heavy(uint64_t bits) {
 /* Where an element stands: x counts positions, places and counts that the fills need. */
 typedef struct element {
   const workload *w;
+  const element_type *type;
   uint64_t stream;
   int64_t b, h, x, d;           /* entry, head, position, feature */
   int64_t heads, length, width; /* of the tensor */
@@ -85,13 +87,14 @@ static float cancelling(const element *e, int tensor) {
 }
 
 static float denormal(const element *e, int tensor) {
-  return tensor == VALUE || e->d % 2 ? (float)((double)plain(e) * 0x1p-127) : plain(e);
+  return tensor == VALUE || e->d % 2 ? (float)((double)plain(e) * 0.5 * e->type->smallest_normal) : plain(e);
 }
 
 /* Kernels may sum weight times value before they divide. Sums beyond a quarter of FLT_MAX have no bound, so nothing would be checked. */
 static float huge(const element *e, int tensor) {
   if (tensor != VALUE) return plain(e);
-  return (float)((double)plain(e) * (double)FLT_MAX / (4.0 * (double)e->length * e->largest_weight));
+  const double most = (double)FLT_MAX / (4.0 * (double)e->length * e->largest_weight);
+  return (float)((double)plain(e) * fmin(most, e->type->largest));
 }
 
 static float with_zero_rows(const element *e) {
@@ -115,7 +118,10 @@ static float odd(const element *e, int tensor, const float oddities[3]) {
 }
 
 static const float not_finite[3] = {NAN, INFINITY, -INFINITY};
-static const float largest[3] = {FLT_MAX, -FLT_MAX, FLT_MAX};
+static float largest(const element *e, int tensor) {
+  const float most = (float)e->type->largest, oddities[3] = {most, -most, most};
+  return odd(e, tensor, oddities);
+}
 
 /* Few queries differ, so that few rows of a head do where all see the same keys: each row has one of these patterns. */
 enum { PATTERNS = 8 };
@@ -140,7 +146,8 @@ static float power(const element *e, int tensor) {
   if (!reference_function_of(e->w->function)->has_scores) return sign * ldexpf(1, (int)(bits % 13) - 6);
   if (tensor == KEY) return (float)ldexp(e->score_unit, (int)(bits % 4));
   if (e->d != feature_of(e, pattern_of(e))) return 0;
-  const int most = e->scores_round ? 11 : e->score_unit == 1 ? 121 : 101;
+  const int room = e->scores_round ? 11 : e->score_unit == 1 ? 121 : 101, top = ilogb(e->type->largest);
+  const int most = room < top ? room : top;
   const int below = bits % 4 ? (int)(bits >> 8 & 0xffff) % 24 : (int)(bits >> 8 & 0xffff) % (most + 8);
   return sign * ldexpf(1, most - (e->scores_round ? below % (most + 8) : below));
 }
@@ -184,7 +191,7 @@ static float element_of(const element *e, int tensor) {
     case FILL_ZEROS: return with_zero_rows(e);
     case FILL_EXACT: return exact(e, tensor);
     case FILL_POWERS: return power(e, tensor);
-    case FILL_LARGEST: return odd(e, tensor, largest);
+    case FILL_LARGEST: return largest(e, tensor);
     case FILL_NONFINITE: return odd(e, tensor, not_finite);
     default: return plain(e);
   }
@@ -226,12 +233,23 @@ static int64_t place_of_row(const drawn *to, int64_t row) {
          row % length * to->layout.position;
 }
 
+/* Rounds to the tensor's type. */
+static void put(const drawn *to, int64_t place, float number) {
+  if (to->layout.type == ATTN_FLOAT32) {
+    ((float *)to->data)[place] = number;
+    return;
+  }
+  const element_type *type = element_type_of(to->layout.type);
+  type->store((char *)to->data + place * (int64_t)type->bytes, number);
+}
+
 static void fill_features(const drawn *to, int tensor) {
   const tensor_shape s = to->shape;
   const int64_t rows = rows_of(to);
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
     element e = {.w = to->w,
+                 .type = element_type_of(to->layout.type),
                  .stream = to->stream,
                  .b = row / s.length / s.heads,
                  .h = row / s.length % s.heads,
@@ -242,8 +260,7 @@ static void fill_features(const drawn *to, int tensor) {
                  .score_unit = score_unit(to->problem),
                  .scores_round = scores_round(to->problem),
                  .largest_weight = reference_function_of(to->w->function)->largest_weight(to->problem)};
-    float *out = (float *)to->data + place_of_row(to, row);
-    for (e.d = 0; e.d < s.width; e.d++) out[e.d] = element_of(&e, tensor);
+    for (e.d = 0; e.d < s.width; e.d++) put(to, place_of_row(to, row) + e.d, element_of(&e, tensor));
   }
 }
 
@@ -267,9 +284,11 @@ static void fill_mask(const drawn *to) {
 
 /* Uniform in [-2, 2); one in 32 is -inf, which hides its key, or -FLT_MAX, which many write for that. Where
  * inputs are not finite, one row in eight has a NaN or +inf too; where all is exact, there is nothing but 0 and -inf. */
-static float bias_of(const workload *w, uint64_t bits, bool is_odd) {
+static float bias_of(const drawn *to, uint64_t bits, bool is_odd) {
+  const workload *w = to->w;
   if (is_odd) return bits >> 8 & 1 ? NAN : INFINITY;
-  if (bits % 32 == 0) return w->fill == FILL_LARGEST ? -FLT_MAX : -INFINITY;
+  if (bits % 32 == 0 && w->fill == FILL_LARGEST) return -(float)element_type_of(to->layout.type)->largest;
+  if (bits % 32 == 0) return -INFINITY;
   if (w->fill == FILL_EXACT) return 0;
   return 2 * uniform(bits);
 }
@@ -279,12 +298,12 @@ static void fill_bias(const drawn *to) {
   const int64_t rows = rows_of(to);
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
-    float *out = (float *)to->data + place_of_row(to, row);
     const uint64_t row_bits = random_bits(to->stream + PLACE, (uint64_t)row);
     const bool has_odd = to->w->fill == FILL_NONFINITE && row_bits % 8 == 0;
     for (int64_t j = 0; j < s.width; j++)
-      out[j] = bias_of(to->w, random_bits(to->stream, (uint64_t)(row * s.width + j)),
-                       has_odd && j == (int64_t)((row_bits >> 8) % (uint64_t)s.width));
+      put(to, place_of_row(to, row) + j,
+          bias_of(to, random_bits(to->stream, (uint64_t)(row * s.width + j)),
+                  has_odd && j == (int64_t)((row_bits >> 8) % (uint64_t)s.width)));
   }
 }
 

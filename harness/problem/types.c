@@ -1,6 +1,8 @@
 /* See types.h. */
 #include "types.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,13 +12,62 @@ static double load_float32(const void *element) {
   return number;
 }
 
+static void store_float32(void *element, double number) {
+  const float rounded = (float)number;
+  memcpy(element, &rounded, sizeof rounded);
+}
+
+/* Numbers of so many bits, of which `fraction` are the fraction's, straight from IEEE 754, section 3.4. Variants have code
+ * of their own for this (variants/elements.h): a slip in one shows against the other. */
+static double load_bits(uint16_t bits, int fraction, int bias) {
+  const int exponent = (bits & 0x7fff) >> fraction, most = 0x7fff >> fraction;
+  const double sign = bits & 0x8000 ? -1 : 1, part = bits & ((1 << fraction) - 1);
+  if (exponent == most) return part > 0 ? (double)NAN : sign * (double)INFINITY;
+  if (exponent == 0) return sign * ldexp(part, 1 - bias - fraction);
+  return sign * ldexp(part + (1 << fraction), exponent - bias - fraction);
+}
+
+/* A number is a whole multiple of the spacing where it lies; rint rounds ties to even, as the mode is when inputs are
+ * drawn. */
+static uint16_t store_bits(double number, int fraction, int bias) {
+  const uint16_t sign = signbit(number) ? 0x8000 : 0;
+  const uint16_t infinite = (uint16_t)(0x7fff >> fraction << fraction);
+  if (isnan(number)) return (uint16_t)(sign | infinite | 1 << (fraction - 1));
+  if (isinf(number)) return sign | infinite;
+  int exponent;
+  frexp(number, &exponent); /* 2^(exponent - 1) <= |number| < 2^exponent */
+  exponent = number == 0 || exponent < 2 - bias ? 2 - bias : exponent;
+  const double steps = rint(ldexp(fabs(number), fraction + 1 - exponent));
+  const double place = ldexp(exponent - 2 + bias, fraction) + steps; /* counted from 0 by spacings */
+  return sign | (place < infinite ? (uint16_t)place : infinite);
+}
+
+static uint16_t half_at(const void *element) {
+  uint16_t half;
+  memcpy(&half, element, sizeof half);
+  return half;
+}
+
+static double load_bfloat16(const void *element) { return load_bits(half_at(element), 7, 127); }
+static double load_float16(const void *element) { return load_bits(half_at(element), 10, 15); }
+
+static void store_bfloat16(void *element, double number) {
+  const uint16_t half = store_bits(number, 7, 127);
+  memcpy(element, &half, sizeof half);
+}
+
+static void store_float16(void *element, double number) {
+  const uint16_t half = store_bits(number, 10, 15);
+  memcpy(element, &half, sizeof half);
+}
+
 static double load_uint8(const void *element) { return *(const uint8_t *)element; }
 
 static const element_type table[] = {
-    [ATTN_FLOAT32] = {"f32", "float32", 4, 0x1p-24, 0x1p-126, load_float32},
-    [ATTN_BFLOAT16] = {"bf16", "bfloat16", 2, 0x1p-8, 0x1p-126, NULL},
-    [ATTN_FLOAT16] = {"f16", "float16", 2, 0x1p-11, 0x1p-14, NULL},
-    [ATTN_UINT8] = {"u8", "uint8", 1, 0, 0, load_uint8},
+    [ATTN_FLOAT32] = {"f32", "float32", 4, 0x1p-24, 0x1p-126, FLT_MAX, load_float32, store_float32},
+    [ATTN_BFLOAT16] = {"bf16", "bfloat16", 2, 0x1p-8, 0x1p-126, 0x1.fep127, load_bfloat16, store_bfloat16},
+    [ATTN_FLOAT16] = {"f16", "float16", 2, 0x1p-11, 0x1p-14, 65504, load_float16, store_float16},
+    [ATTN_UINT8] = {"u8", "uint8", 1, 0, 0, 0, load_uint8, NULL},
 };
 
 enum { TYPES = sizeof table / sizeof *table };
@@ -24,6 +75,8 @@ enum { TYPES = sizeof table / sizeof *table };
 const element_type *element_type_of(attn_type type) {
   return (unsigned)type < TYPES && table[type].name ? &table[type] : NULL;
 }
+
+bool element_type_is_narrow(attn_type type) { return type == ATTN_BFLOAT16 || type == ATTN_FLOAT16; }
 
 void element_types_name(uint32_t types, char *text, size_t size) {
   size_t used = 0;

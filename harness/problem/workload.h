@@ -15,6 +15,8 @@
  *                                                b, h, q; broadcast over the others; '1' for none
  *     sink                                       a seeded random attention sink for each query head
  *     lse weights                                optional outputs that are asked for
+ *     bf16 | f16                                 the type of queries, keys, values, bias, output and weights: bfloat16
+ *                                                or float16 instead of float32; out:f32: of the output alone
  *     layout:bhtd | bthd | shifted | padded | mixed   strides: see workload_layout
  *     fill:NAME seed:N                           inputs: see workload_fill */
 #ifndef ATTN_HARNESS_WORKLOAD_H
@@ -68,6 +70,7 @@ typedef struct workload {
   workload_axes mask, bias;
   bool sink;
   bool wants_lse, wants_weights;
+  attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;
   workload_fill fill;
   uint64_t seed;

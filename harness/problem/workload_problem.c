@@ -50,16 +50,23 @@ static workload_layout order_of(const workload *w, tensor_id id) {
   return w->layout == LAYOUT_BTHD && last != 'D' && last != 'V' ? LAYOUT_BHTD : w->layout;
 }
 
+/* Of the tensors that may be of a narrow type all are; what else has one type only. */
+static attn_type type_of(const workload *w, tensor_id id) {
+  const uint32_t types = tensor_table[id].types;
+  const attn_type wanted = id == TENSOR_OUTPUT && w->output_type ? w->output_type : w->type;
+  if (wanted && types >> wanted & 1) return wanted;
+  return types >> ATTN_FLOAT32 & 1 ? ATTN_FLOAT32 : ATTN_UINT8;
+}
+
 /* Axes that a tensor does not vary over have stride 0. */
 static attn_layout layout_of(const workload *w, const attn_problem *p, tensor_id id, workload_axes axes) {
-  const tensor_row *row = &tensor_table[id];
   const tensor_shape shape = tensor_shape_of(p, id);
   attn_layout layout = strides_of(order_of(w, id), id, axes.head ? shape.heads : 1,
                                   axes.query ? shape.length : 1, shape.width);
   if (!axes.batch) layout.batch = 0;
   if (!axes.head) layout.head = 0;
   if (!axes.query) layout.position = 0;
-  layout.type = row->types >> ATTN_FLOAT32 & 1 ? ATTN_FLOAT32 : ATTN_UINT8;
+  layout.type = type_of(w, id);
   return layout;
 }
 

@@ -13,6 +13,7 @@
 
 #include "features.h"
 #include "reference/reference.h"
+#include "types.h"
 #include "words.h"
 
 workload workload_default(void) {
@@ -76,7 +77,15 @@ static bool refuse_part(const workload_reading *r, const char *part) {
   for (int n = 0; n < FEATURES; n++)
     if (feature_table[n].key)
       list_word(all, sizeof all, feature_table[n].key, feature_table[n].flag ? "" : ":");
-  return wrong(r->to, "unknown part '%s': parts are %slayout:, fill:, seed:", part, all);
+  return wrong(r->to, "unknown part '%s': parts are %sf32, bf16, f16, out:, layout:, fill:, seed:", part,
+               all);
+}
+
+/* A type of floating-point numbers by its name; ATTN_ABSENT: there is none. */
+static attn_type type_named(const char *word) {
+  for (attn_type type = ATTN_FLOAT32; element_type_of(type); type++)
+    if (element_type_of(type)->store && strcmp(element_type_of(type)->name, word) == 0) return type;
+  return ATTN_ABSENT;
 }
 
 static bool read_function(workload_reading *r, const char *word) {
@@ -94,6 +103,10 @@ static bool read_word(workload_reading *r, const char *word) {
   const feature_row *feature = feature_find(word, false);
   if (feature) return feature_read(feature, r, "");
   if (read_function(r, word)) return true;
+  if (type_named(word)) {
+    w->type = type_named(word);
+    return true;
+  }
   if (strcmp(word, "full") == 0) {
     w->left = w->right = ATTN_UNLIMITED;
     w->offset = 0;
@@ -150,6 +163,11 @@ static bool read_part(workload_reading *r, char *part) {
   if (strcmp(name, "band") == 0) return read_band(r, text);
   const feature_row *feature = feature_find(name, true);
   if (feature) return feature_read(feature, r, text);
+  if (strcmp(name, "out") == 0) {
+    w->output_type = type_named(text);
+    return w->output_type == ATTN_FLOAT32 ||
+           wrong(r->to, "'out:%s': an output of another type is out:f32", text);
+  }
   if (strcmp(name, "layout") == 0) {
     if (!words_choice(r, name, text, layout_names, LAYOUTS, &chosen)) return false;
     w->layout = (workload_layout)chosen;
@@ -257,6 +275,10 @@ void workload_name(const workload *w, char name[WORKLOAD_NAME_BYTES]) {
     words_add(&to, "/Tq:%" PRId64 "/Tk:%" PRId64, w->query_length, w->key_length);
   for (int n = 0; n < FEATURES; n++) feature_write(&feature_table[n], w, &to);
   const workload usual = workload_default();
+  if (element_type_is_narrow(w->type)) {
+    words_add(&to, "/%s", element_type_of(w->type)->name);
+    if (w->output_type == ATTN_FLOAT32) words_add(&to, "/out:f32");
+  }
   if (w->layout != usual.layout) words_add(&to, "/layout:%s", layout_names[w->layout]);
   if (w->fill != usual.fill) words_add(&to, "/fill:%s", fill_names[w->fill]);
   if (w->seed != usual.seed || w->names_seed) words_add(&to, "/seed:%" PRIu64, w->seed);

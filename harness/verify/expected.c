@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "problem/types.h"
+#include "problem/widened.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
@@ -127,7 +128,7 @@ static bool is_same(const question *a, const question *b, size_t query_bytes) {
 static int64_t *find_twins(const expected *known) {
   enum { REMEMBERED = 16 };
   const inputs *in = known->inputs;
-  const size_t bytes = (size_t)in->problem.head_dim * sizeof(float);
+  const size_t bytes = (size_t)in->problem.head_dim * element_type_of(in->problem.query.type)->bytes;
   question asked[REMEMBERED];
   int64_t of[REMEMBERED], differing = 0;
   int64_t *twins = malloc(((size_t)known->rows + 1) * sizeof *twins);
@@ -147,14 +148,20 @@ static bool solve_rows(expected *known) {
   const inputs *in = known->inputs;
   const attn_problem *p = &in->problem;
   const size_t Tk = (size_t)p->key_length + 1;
+  const bool is_narrow = element_type_is_narrow(p->value.type);
   int64_t *twins = find_twins(known);
+  widened widened;
   bool had_memory = true;
-  if (!twins) return false;
+  if (!twins || !widened_create(&widened, in)) {
+    free(twins);
+    return false;
+  }
 #pragma omp parallel reduction(&& : had_memory)
   {
     double *scores = malloc(Tk * sizeof *scores), *weights = malloc(Tk * sizeof *weights);
     bool *visible = malloc(Tk * sizeof *visible);
-    had_memory = scores && weights && visible;
+    int64_t *order = is_narrow ? malloc(Tk * sizeof *order) : NULL;
+    had_memory = scores && weights && visible && (order || !is_narrow);
     /* Rows differ in cost: causal ones grow. */
 #pragma omp for schedule(dynamic, 1)
     for (int64_t n = 0; n < known->rows; n++) {
@@ -164,16 +171,20 @@ static bool solve_rows(expected *known) {
       const row_place at = row_place_of(p, known->positions[n]);
       row->scores = scores;
       row->visible = visible;
+      row->order = order;
       if (!keeps_weights) row->weights = weights;
-      reference_solve(p, &in->tensors, at.b, at.h, at.i, row);
+      reference_solve(p, &widened.tensors, at.b, at.h, at.i, row);
       row->scores = NULL;
       row->visible = NULL;
+      row->order = NULL;
       if (!keeps_weights) row->weights = NULL;
     }
     free(scores);
     free(weights);
     free(visible);
+    free(order);
   }
+  widened_destroy(&widened);
   for (int64_t n = 0; had_memory && n < known->rows; n++) known->solved[n] = known->solved[twins[n]];
   free(twins);
   return had_memory;
@@ -224,17 +235,12 @@ __attribute__((format(printf, 2, 3))) static void fail(verdict *result, const ch
   va_end(arguments);
 }
 
-static bool is_poison(const float *element) {
-  uint32_t bits;
-  memcpy(&bits, element, sizeof bits);
-  return bits == GUARDED_POISON;
-}
-
 /* One of the outputs: [B, H, Tq, width]. */
 typedef struct output {
   const char *name;
   const guarded *buffer;
-  const float *data;
+  const unsigned char *data;
+  const element_type *type;
   attn_layout layout;
   int64_t width;
 } output;
@@ -242,28 +248,49 @@ typedef struct output {
 /* Width 0: it is not wanted. */
 static output output_of(const inputs *in, tensor_id id) {
   const attn_layout *layout = tensor_layout(&in->problem, id);
-  return (output){tensor_table[id].name, &in->buffers[id], tensor_data(&in->tensors, id), *layout,
+  return (output){tensor_table[id].name,
+                  &in->buffers[id],
+                  tensor_data(&in->tensors, id),
+                  element_type_of(layout->type),
+                  *layout,
                   layout->type ? tensor_shape_of(&in->problem, id).width : 0};
 }
 
-static const float *row_of(const output *o, row_place at) {
-  return o->data + at.b * o->layout.batch + at.h * o->layout.head + at.i * o->layout.position;
+static const unsigned char *row_of(const output *o, row_place at) {
+  const int64_t place = at.b * o->layout.batch + at.h * o->layout.head + at.i * o->layout.position;
+  return o->data + place * (int64_t)o->type->bytes;
+}
+
+static double element_of(const output *o, row_place at, int64_t d) {
+  return o->type->load(row_of(o, at) + d * (int64_t)o->type->bytes);
+}
+
+/* Either half of the poison of 32 bits is that of 16. */
+static bool is_poison(const output *o, const unsigned char *element) {
+  uint32_t word;
+  uint16_t half;
+  if (o->type->bytes == sizeof word) {
+    memcpy(&word, element, sizeof word);
+    return word == GUARDED_POISON;
+  }
+  memcpy(&half, element, sizeof half);
+  return half == GUARDED_POISON_HALF;
 }
 
 /* Every element is written, and nothing between the rows. */
 static void check_written(const attn_problem *p, const output *o, verdict *result) {
-  const int64_t rows = p->batch * p->query_heads * p->query_length;
-  const int64_t words = (int64_t)(o->buffer->bytes / sizeof(float));
+  const int64_t rows = p->batch * p->query_heads * p->query_length, bytes = (int64_t)o->type->bytes;
+  const int64_t words = (int64_t)o->buffer->bytes / bytes;
   int64_t poisoned = 0, poisoned_in_rows = 0, first = rows;
 #pragma omp parallel for schedule(static) reduction(+ : poisoned) if (words > worth_threads)
-  for (int64_t n = 0; n < words; n++) poisoned += is_poison((const float *)(const void *)o->buffer->data + n);
+  for (int64_t n = 0; n < words; n++) poisoned += is_poison(o, o->buffer->data + n * bytes);
   const int64_t between_rows = words - rows * o->width;
   if (poisoned == 0 && between_rows == 0) return;
 #pragma omp parallel for schedule(static) reduction(+ : poisoned_in_rows) \
     reduction(min : first) if (words > worth_threads)
   for (int64_t n = 0; n < rows; n++)
     for (int64_t d = 0; d < o->width; d++)
-      if (is_poison(row_of(o, row_place_of(p, n)) + d)) {
+      if (is_poison(o, row_of(o, row_place_of(p, n)) + d * bytes)) {
         poisoned_in_rows++;
         first = n < first ? n : first;
       }
@@ -286,7 +313,7 @@ typedef struct findings {
 /* One element against its bounds. */
 static void hold(findings *found, int64_t n, const output *o, row_place at, int64_t d, double expected,
                  double bound, double probabilistic_bound) {
-  const double computed = row_of(o, at)[d];
+  const double computed = element_of(o, at, d);
   const double worst = reference_error_share(computed, expected, bound);
   const double probabilistic = reference_error_share(computed, expected, probabilistic_bound);
   found->worst = fmax(found->worst, worst);
@@ -304,11 +331,13 @@ static void hold(findings *found, int64_t n, const output *o, row_place at, int6
        fabs(beyond_worst ? bound : probabilistic_bound), share);
 }
 
-/* Nearly every row: none of it is worse than what is found already. Saves a division or two for each element. */
-static bool is_no_worse(const findings *found, const reference_row *row, const float *computed,
-                        int64_t width) {
+/* Nearly every row of float32: none of it is worse than what is found already. Saves a division or two for each
+ * element. */
+static bool is_no_worse(const findings *found, const reference_row *row, const output *o, row_place at) {
+  const float *computed = (const float *)(const void *)row_of(o, at);
   bool worse = false;
-  for (int64_t d = 0; d < width; d++) {
+  if (o->layout.type != ATTN_FLOAT32) return false;
+  for (int64_t d = 0; d < o->width; d++) {
     const double error = fabs((double)computed[d] - row->output[d]);
     worse |= !(error <= found->worst * row->output_bound[d]);
     worse |= !(error <= found->probabilistic * row->output_bound_probabilistic[d]);
@@ -319,17 +348,19 @@ static bool is_no_worse(const findings *found, const reference_row *row, const f
 static void hold_row(const expected *known, int64_t n, const output outputs[3], findings *found) {
   const reference_row *row = &known->solved[n];
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
-  const bool no_worse = is_no_worse(found, row, row_of(&outputs[0], at), outputs[0].width);
+  const bool no_worse = is_no_worse(found, row, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
     hold(found, n, &outputs[0], at, d, row->output[d], row->output_bound[d],
          row->output_bound_probabilistic[d]);
   if (outputs[1].width)
     hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic);
+  /* float16 ends early, and nobody flushes it. */
+  const double vanishing = outputs[2].layout.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;
   for (int64_t j = 0; j < outputs[2].width; j++) {
     /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
-    const bool flushed = row_of(&outputs[2], at)[j] == 0 && row->weights[j] < (double)FLT_MIN;
-    const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + (double)FLT_MIN
+    const bool flushed = element_of(&outputs[2], at, j) == 0 && row->weights[j] < vanishing;
+    const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + vanishing
                                              : copysign(0, row->weights_bound);
     if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
   }

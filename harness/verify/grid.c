@@ -238,6 +238,20 @@ static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal"
                                     "rising", "falling", "cancellation", "denormal", "huge",
                                     "zeros",  "exact",   "powers",       "largest",  "nonfinite"};
 
+/* With each type and fill. */
+static const char *const with_types[] = {
+    "full/B:1/H:2/D:64/Tq:20/Tk:150/%s/lse",
+    "full/B:1/H:1/D:16/Tq:4/Tk:4097/%s/lse",
+    "causal/B:2/H:4/Hkv:1/D:48/Dv:33/T:90/%s/lse/layout:bthd",
+    "causal_bottom_right/B:2/H:4/Hkv:2/D:64/Tq:40/Tk:140/lengths:140,90/%s/lse/layout:padded",
+    "window:20/B:1/H:2/D:33/T:170/%s/lse/layout:shifted",
+    "full/B:2/H:2/Hkv:1/D:24/Tq:30/Tk:70/%s/mask:bhq/bias:bq/lse/layout:mixed",
+    "causal/B:2/H:3/Hkv:1/D:16/T:70/%s/bias:h/softcap:20/sink/lse/weights",
+    "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/%s/layout:bthd",
+    "linear/causal/B:1/H:2/Hkv:1/D:17/T:140/%s/layout:padded",
+};
+static const char *const types[] = {"bf16", "f16", "bf16/out:f32"};
+
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
 static workload parsed(const char *text) {
@@ -287,6 +301,13 @@ static workload with_fill(int64_t n) {
   return with_part(with_fills[n % COUNT(with_fills)], part);
 }
 
+static workload with_type(int64_t n) {
+  char part[64];
+  const int64_t fill = n / COUNT(types) / COUNT(with_types);
+  snprintf(part, sizeof part, "%s/fill:%s", types[n % COUNT(types)], fills[fill]);
+  return with_part(with_types[n / COUNT(types) % COUNT(with_types)], part);
+}
+
 static workload alone(int64_t n) { return parsed(single[n]); }
 
 static const struct family {
@@ -299,6 +320,7 @@ static const struct family {
     {COUNT(query_edges) * COUNT(key_edges), with_tile, false},
     {COUNT(with_dims) * LARGEST_DIM, with_dim, true},
     {COUNT(with_fills) * COUNT(fills), with_fill, false},
+    {COUNT(with_types) * COUNT(fills) * COUNT(types), with_type, true},
 };
 
 int64_t verify_grid_count(void) {

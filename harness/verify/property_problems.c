@@ -1,6 +1,8 @@
 /* The problems that variants are held to properties on. */
 #include "properties.h"
 
+#include "problem/types.h"
+
 #include <assert.h>
 
 #include "problem/random_problem.h"
@@ -13,7 +15,10 @@ static double work_of(const workload *w) {
          (double)(w->head_dim + w->value_dim);
 }
 
-bool properties_can_be_held(const workload *w) { return work_of(w) <= LARGEST_WORK; }
+/* The altered problems are made of float32. */
+bool properties_can_be_held(const workload *w) {
+  return work_of(w) <= LARGEST_WORK && !element_type_is_narrow(w->type);
+}
 
 /* What chance hardly draws. */
 static const char *const chosen[] = {

@@ -96,7 +96,7 @@ static void pages_with_canaries_count_by_their_bytes(void **state) {
 static void poison_fills_every_byte_with_signalling_nans(void **state) {
   (void)state;
   guarded buffer = create(4 * 10 + 2, 2);
-  const uint32_t pattern = 0x7fa5a5a5;
+  const uint32_t pattern = 0x7fa57fa5;
   guarded_poison(&buffer);
   for (size_t n = 0; n < 10; n++) assert_memory_equal(buffer.data + 4 * n, &pattern, 4);
   assert_memory_equal(buffer.data + 40, &pattern, 2);

@@ -5,11 +5,11 @@ static void run(const attn_call *call) { (void)call; }
 
 static const attn_variant idle = {
     .name = "idle",
-    .summary = "computes in bfloat16 only",
+    .summary = "computes in bytes only",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS,
-    .types = 1u << ATTN_BFLOAT16,
+    .types = 1u << ATTN_UINT8,
     .time_exponent = 2,
     .run = run,
 };

@@ -73,7 +73,7 @@ static bool same(const workload *a, const workload *b) {
          memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0 &&
          memcmp(&a->mask, &b->mask, sizeof a->mask) == 0 && memcmp(&a->bias, &b->bias, sizeof a->bias) == 0 &&
          a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
-         a->fill == b->fill && a->seed == b->seed;
+         a->fill == b->fill && a->seed == b->seed && a->type == b->type && a->output_type == b->output_type;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -97,6 +97,8 @@ static void the_longest_name_fits(void **state) {
   w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
   w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
   w.seed = UINT64_MAX;
+  w.type = ATTN_BFLOAT16;
+  w.output_type = ATTN_FLOAT32;
   for (int b = 0; b < 16; b++) w.offsets[b] = w.lengths[b] = INT64_MIN;
   char name[WORKLOAD_NAME_BYTES];
   workload_name(&w, name);
@@ -112,6 +114,8 @@ static void text_that_is_no_workload_is_refused_in_words(void **state) {
       {"", "unknown part ''"},
       {"casual", "unknown part 'casual': parts are full, causal"},
       {"full/X:3", "unknown part 'X:3': parts are"},
+      {"full/T:3/fp16", "unknown part 'fp16': parts are"},
+      {"full/T:3/bf16/out:f16", "'out:f16': an output of another type is out:f32"},
       {"full/B:two", "'two' is not a whole number"},
       {"full/B:", "'' is not a whole number"},
       {"full/B:99999999999999999999", "is not a whole number"},

@@ -1,0 +1,16 @@
+/* The inputs of a problem as the reference reads them: as float32, which holds every element of 16 bits exactly. */
+#ifndef ATTN_HARNESS_WIDENED_H
+#define ATTN_HARNESS_WIDENED_H
+
+#include "inputs.h"
+
+typedef struct widened {
+  attn_tensors tensors;   /* those of the inputs, but for those of 16 bits */
+  float *copies[TENSORS]; /* of these, in the same layouts; NULL: none */
+} widened;
+
+/* As the inputs are now. False when memory is short. */
+bool widened_create(widened *widened, const inputs *inputs);
+void widened_destroy(widened *widened);
+
+#endif

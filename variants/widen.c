@@ -1,0 +1,113 @@
+/* See widen.h. */
+#include "widen.h"
+
+#include "elements.h"
+
+enum { LINE = 16 };
+
+/* A tensor of narrow elements, and where its copy lies. */
+typedef struct narrow_tensor {
+  attn_layout from, to;
+  int64_t batch, heads, length, width; /* that are stored: 1 for an axis of stride 0 */
+} narrow_tensor;
+
+static narrow_tensor describe(const attn_problem *problem, attn_layout layout, int64_t heads, int64_t length,
+                              int64_t width) {
+  narrow_tensor tensor = {.from = layout, .width = width};
+  tensor.batch = layout.batch == 0 && problem->batch > 1 ? 1 : problem->batch;
+  tensor.heads = layout.head == 0 && heads > 1 ? 1 : heads;
+  tensor.length = layout.position == 0 && length > 1 ? 1 : length;
+  tensor.to = attn_packed(ATTN_FLOAT32, tensor.heads, tensor.length, width);
+  if (tensor.batch < problem->batch) tensor.to.batch = 0;
+  if (tensor.heads < heads) tensor.to.head = 0;
+  if (tensor.length < length) tensor.to.position = 0;
+  return tensor;
+}
+
+enum { QUERY, KEY, VALUE, BIAS, OUTPUT, WEIGHTS, NARROW };
+
+/* The call in float32, but for the data of converted tensors. */
+typedef struct widened {
+  attn_problem problem;
+  attn_call call;
+  narrow_tensor tensors[NARROW];
+  bool converted[NARROW];
+} widened;
+
+static size_t floats_of(const narrow_tensor *t) {
+  const size_t floats = (size_t)(t->batch * t->heads * t->length * t->width);
+  return (floats + LINE - 1) / LINE * LINE;
+}
+
+static void widen(widened *wide, const attn_call *call) {
+  const attn_problem *p = call->problem;
+  wide->problem = *p;
+  wide->call = *call;
+  wide->call.problem = &wide->problem;
+  attn_layout *layouts[NARROW] = {&wide->problem.query, &wide->problem.key,    &wide->problem.value,
+                                  &wide->problem.bias,  &wide->problem.output, &wide->problem.weights};
+  for (int n = 0; n < NARROW; n++) {
+    const bool of_keys = n == KEY || n == VALUE, of_pairs = n == BIAS || n == WEIGHTS;
+    wide->converted[n] = layouts[n]->type == ATTN_BFLOAT16 || layouts[n]->type == ATTN_FLOAT16;
+    if (!wide->converted[n]) continue;
+    wide->tensors[n] = describe(p, *layouts[n], of_keys ? p->kv_heads : p->query_heads,
+                                of_keys ? p->key_length : p->query_length,
+                                of_pairs                    ? p->key_length
+                                : n == VALUE || n == OUTPUT ? p->value_dim
+                                                            : p->head_dim);
+    *layouts[n] = wide->tensors[n].to;
+  }
+}
+
+/* Row n of those that are stored, in elements. */
+static int64_t row_at(const narrow_tensor *t, attn_layout layout, int64_t n) {
+  const int64_t b = n / t->length / t->heads, h = n / t->length % t->heads, i = n % t->length;
+  return b * layout.batch + h * layout.head + i * layout.position;
+}
+
+static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back, int threads) {
+  const int64_t rows = t->width > 0 ? t->batch * t->heads * t->length : 0;
+#pragma omp parallel for num_threads(threads)
+  for (int64_t n = 0; n < rows; n++) {
+    const int64_t from = row_at(t, t->from, n), to = row_at(t, t->to, n);
+    for (int64_t x = 0; x < t->width; x++)
+      if (back)
+        attn_store(narrow, t->from.type, from + x, wide[to + x]);
+      else
+        wide[to + x] = attn_load(narrow, t->from.type, from + x);
+  }
+}
+
+size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *)) {
+  widened wide;
+  widen(&wide, call);
+  size_t floats = 0;
+  for (int n = 0; n < NARROW; n++)
+    if (wide.converted[n]) floats += floats_of(&wide.tensors[n]);
+  return floats * sizeof(float) + workspace_size(&wide.call);
+}
+
+void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
+  widened wide;
+  widen(&wide, call);
+  float *memory = call->workspace, *copies[NARROW] = {NULL};
+  const void *inputs[] = {call->tensors.query, call->tensors.key, call->tensors.value, call->tensors.bias};
+  void *outputs[] = {call->tensors.output, call->tensors.weights};
+  for (int n = 0; n < NARROW; n++) {
+    if (!wide.converted[n]) continue;
+    copies[n] = memory;
+    memory += floats_of(&wide.tensors[n]);
+    if (n < OUTPUT) convert(&wide.tensors[n], (void *)(uintptr_t)inputs[n], copies[n], false, call->threads);
+  }
+  attn_tensors *tensors = &wide.call.tensors;
+  if (copies[QUERY]) tensors->query = copies[QUERY];
+  if (copies[KEY]) tensors->key = copies[KEY];
+  if (copies[VALUE]) tensors->value = copies[VALUE];
+  if (copies[BIAS]) tensors->bias = copies[BIAS];
+  if (copies[OUTPUT]) tensors->output = copies[OUTPUT];
+  if (copies[WEIGHTS]) tensors->weights = copies[WEIGHTS];
+  wide.call.workspace = memory;
+  run(&wide.call);
+  for (int n = OUTPUT; n < NARROW; n++)
+    if (copies[n]) convert(&wide.tensors[n], outputs[n - OUTPUT], copies[n], true, call->threads);
+}
