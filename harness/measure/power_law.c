@@ -114,6 +114,10 @@ static power_fit judge(const fitted *f, power_law law, size_t parameters, double
   power_fit fit = {.law = law};
   const double *weights = f->columns[parameters - 1];
   const double information = orthogonalise(f->columns, parameters, f->points);
+  if (!(information > 0)) { /* what does not grow says nothing of how */
+    fit.exponent = (interval){law.exponent, -INFINITY, INFINITY};
+    return fit;
+  }
   for (size_t block = 0; block < f->blocks; block++) {
     f->exponents[block] = law.exponent;
     for (size_t n = 0; n < f->points; n++)

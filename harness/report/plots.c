@@ -339,7 +339,9 @@ static void put_curve(FILE *out, const picture *picture, size_t i) {
   const report *report = picture->report;
   const growth *growth = report_growth(report, picture->family_index[i]);
   const plot_line *line = &picture->lines[i];
-  if (picture->kind == TIME && growth && growth->has_time && growth->from_length > 0) {
+  /* Reports of before have no law. */
+  const bool has_law = growth && growth->has_time && isfinite(growth->time_law.coefficient);
+  if (picture->kind == TIME && has_law && growth->from_length > 0) {
     enum { STEPS = 64 };
     for (int step = 0; step <= STEPS; step++) {
       const double x =
