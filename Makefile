@@ -271,7 +271,7 @@ cppcheck:
 
 # A run that is ended with Ctrl-C keeps what it measured, so the link is set then too.
 run-bench: $(PROGRAM) $(VARIANTS)
-	@$(PROGRAM) verify --count 20 --every 2
+	@$(PROGRAM) verify --count 20 --every 4
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
 	$(PROGRAM) bench --out $(RESULTS)/$$now $(ARGS); status=$$?; \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \
