@@ -30,8 +30,8 @@ static inputs inputs_of(const char *text) {
 
 static verdict judge(const char *name, inputs *in) {
   const run_setup setup = {.variant = variant_list_find(&list, name), .threads = 1};
-  char why[256];
-  verdict verdict;
+  char why[256] = "there is no such variant";
+  verdict verdict = {0};
   if (!setup.variant || !verify_run(&setup, in, 0, &verdict, why, sizeof why)) fail_msg("%s: %s", name, why);
   return verdict;
 }
