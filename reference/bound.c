@@ -9,15 +9,12 @@
 #include <math.h>
 
 #include "exact.h"
+#include "roundings.h"
 #include "rows.h"
 
-#define UNIT 0x1p-24                  /* u, the unit roundoff of float32 */
-#define EXPONENTIAL (4 * UNIT)        /* relative error of an exponential within 2 ulp */
-#define LAMBDA 10.0                   /* fails with probability 2 exp(-50) = 4e-22 a sum */
-#define FLUSHED 0x1p-125              /* of a weight, where one below the normal range may become 0 */
-#define SUBNORMAL 0x1p-149            /* of a product, where it underflows gradually */
-#define LOG_SMALLEST (-87.4)          /* e to this is below the smallest normal float */
-#define LARGEST ((double)FLT_MAX / 4) /* intermediates beyond this may overflow */
+#define EXPONENTIAL (4 * UNIT) /* relative error of an exponential within 2 ulp */
+#define FLUSHED 0x1p-125       /* of a weight, where one below the normal range may become 0 */
+#define LOG_SMALLEST (-87.4)   /* e to this is below the smallest normal float */
 
 enum { WORST, PROBABLE, FORMS };
 

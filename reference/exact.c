@@ -6,15 +6,13 @@
 #include <float.h>
 #include <math.h>
 
+#include "roundings.h"
 #include "rows.h"
 
-#define UNIT 0x1p-24                  /* u */
-#define SUBNORMAL 0x1p-149            /* of a product, where it underflows gradually */
-#define LARGEST ((double)FLT_MAX / 4) /* intermediates beyond this may overflow */
-#define SECOND_ORDER (1 + 0x1p-8)     /* products of errors */
-#define GROWTH 68                     /* how many times what the weights are off their sum can be, */
-#define BINADES 0x1p17                /* up to this many times the smallest of them */
-#define WHOLE 0x1p24                  /* whole numbers up to here are exact */
+#define SECOND_ORDER (1 + 0x1p-8) /* products of errors */
+#define GROWTH 68                 /* how many times what the weights are off their sum can be, */
+#define BINADES 0x1p17            /* up to this many times the smallest of them */
+#define WHOLE 0x1p24              /* whole numbers up to here are exact */
 
 enum { LEVELS = 8 }; /* weights below the largest, in powers of two */
 

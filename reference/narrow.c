@@ -2,12 +2,12 @@
  * are given. A kernel sums in float32, and may round the weights to the type of the values before they meet these, as
  * FlashAttention does; the output rounds once. */
 #define _GNU_SOURCE
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
+#include "roundings.h"
 #include "rows.h"
-
-#define LAMBDA 10.0 /* as in bound.c */
 
 enum { FEATURES = 64 }; /* that are summed at a time */
 
@@ -114,6 +114,8 @@ void reference_narrow_bound(const attn_problem *problem, const attn_tensors *ten
     row->output_bound[e] = rounded(row->output_bound[e], row->output[e], output);
     row->output_bound_probabilistic[e] = rounded(row->output_bound_probabilistic[e], row->output[e], output);
   }
+  /* Nobody flushes float16, which ends early. */
+  row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;
   if (shown.unit > 0) {
     row->weights_bound =
         copysign(fabs(row->weights_bound) * (1 + shown.unit) + shown.unit, row->weights_bound);

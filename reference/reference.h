@@ -28,8 +28,8 @@ typedef struct reference_row {
   double lse_bound, lse_bound_probabilistic;
   bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
   int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */
-  double weights_bound, weights_bound_probabilistic; /* relative, of each weight; beside it any weight
-                                                        may be off by FLT_MIN, where it underflows */
+  double weights_bound, weights_bound_probabilistic; /* relative, of each weight */
+  double weights_vanish; /* beside that any weight may be off by this, where it underflows */
 } reference_row;
 
 /* Solves or bounds one row. */

@@ -12,21 +12,18 @@
  * must not depend on the thread count. */
 enum { BLOCK_ROWS = SCORE_MAX_ROWS };
 
-static bool is_leading_dimension(int64_t stride, int64_t width) {
+/* Narrow rows are packed as they are converted. */
+static bool is_leading_dimension(attn_layout layout, int64_t width) {
+  const int64_t stride = layout.type == ATTN_FLOAT32 ? layout.position : width;
   return stride >= width && stride <= INT_MAX;
 }
 
 static const char *unsupported(const attn_call *call) {
   const attn_problem *problem = call->problem;
-  /* Narrow types are packed as they are converted. */
-  if (attn_is_narrow(problem) && (problem->head_dim > INT_MAX || problem->value_dim > INT_MAX))
-    return "sgemm needs rows within int";
-  if (attn_is_narrow(problem))
-    return problem->key_length > INT_MAX - 16 ? "sgemm needs key lengths within int" : NULL;
-  if (!is_leading_dimension(problem->query.position, problem->head_dim) ||
-      !is_leading_dimension(problem->key.position, problem->head_dim) ||
-      !is_leading_dimension(problem->value.position, problem->value_dim) ||
-      !is_leading_dimension(problem->output.position, problem->value_dim))
+  if (!is_leading_dimension(problem->query, problem->head_dim) ||
+      !is_leading_dimension(problem->key, problem->head_dim) ||
+      !is_leading_dimension(problem->value, problem->value_dim) ||
+      !is_leading_dimension(problem->output, problem->value_dim))
     return "sgemm needs position strides from the row's width to INT_MAX";
   if (problem->key_length > INT_MAX - 16) return "sgemm needs key lengths within int";
   return NULL;
@@ -91,16 +88,10 @@ static void run_float32(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
-  return float32_workspace(call);
+  return attn_widened_workspace(call, float32_workspace);
 }
 
-static void run(const attn_call *call) {
-  if (attn_is_narrow(call->problem))
-    attn_widened_run(call, run_float32);
-  else
-    run_float32(call);
-}
+static void run(const attn_call *call) { attn_widened_run(call, run_float32); }
 
 const attn_variant attn_blas = {
     .name = "blas",

@@ -138,16 +138,10 @@ static void run_float32(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  if (attn_is_narrow(call->problem)) return attn_widened_workspace(call, float32_workspace);
-  return float32_workspace(call);
+  return attn_widened_workspace(call, float32_workspace);
 }
 
-static void run(const attn_call *call) {
-  if (attn_is_narrow(call->problem))
-    attn_widened_run(call, run_float32);
-  else
-    run_float32(call);
-}
+static void run(const attn_call *call) { attn_widened_run(call, run_float32); }
 
 const attn_variant attn_blocked = {
     .name = "blocked",

@@ -26,6 +26,15 @@ static narrow_tensor describe(const attn_problem *problem, attn_layout layout, i
 
 enum { QUERY, KEY, VALUE, BIAS, OUTPUT, WEIGHTS, NARROW };
 
+/* Whether any tensor has elements of 16 bits. */
+static bool is_narrow(const attn_problem *problem) {
+  const attn_type types[] = {problem->query.type, problem->key.type,    problem->value.type,
+                             problem->bias.type,  problem->output.type, problem->weights.type};
+  for (size_t n = 0; n < sizeof types / sizeof *types; n++)
+    if (types[n] == ATTN_BFLOAT16 || types[n] == ATTN_FLOAT16) return true;
+  return false;
+}
+
 /* The call in float32, but for the data of converted tensors. */
 typedef struct widened {
   attn_problem problem;
@@ -79,6 +88,7 @@ static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back
 }
 
 size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *)) {
+  if (!is_narrow(call->problem)) return workspace_size(call);
   widened wide;
   widen(&wide, call);
   size_t floats = 0;
@@ -88,6 +98,10 @@ size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(co
 }
 
 void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
+  if (!is_narrow(call->problem)) {
+    run(call);
+    return;
+  }
   widened wide;
   widen(&wide, call);
   float *memory = call->workspace, *copies[NARROW] = {NULL};

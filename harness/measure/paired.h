@@ -13,4 +13,9 @@ interval paired_lag(const result *one, const result *other, double confidence);
  * stay below 5 % (Bonferroni). */
 lead paired_lead(const result *one, const result *other, size_t questions);
 
+/* Of so many points on one problem, the fastest: puts the one with the smallest median first, behind it those that are not
+ * surely slower, and returns how many these are together, one where it is the fastest alone. Any two may be the ones that look
+ * fastest and second, so that all pairs are asked about. */
+size_t paired_fastest(const result **rivals, size_t count);
+
 #endif

@@ -164,15 +164,14 @@ static double fit_slope(const fitted *f, double constant, double *intercept) {
 /* most: that the constant can be, less than any y. */
 static power_fit fit_without_constant(const fitted *f, double most, double bend_confidence) {
   double intercept, squares = 0;
-  const double more = fit_slope(f, most, &intercept) - fit_slope(f, 0, &intercept);
-  const double slope = fit_slope(f, 0, &intercept);
+  const double steepest = fit_slope(f, most, &intercept), slope = fit_slope(f, 0, &intercept);
   for (size_t n = 0; n < f->points; n++) {
     squares += pow(f->means[n] - intercept - slope * f->columns[1][n], 2);
     f->columns[0][n] = 1;
   }
   power_fit fit = judge(f, (power_law){0, exp(intercept), slope}, 2, squares, bend_confidence);
-  fit.exponent.estimate += 0.5 * more;
-  fit.exponent.high += more;
+  fit.exponent.estimate += 0.5 * (steepest - slope);
+  fit.exponent.high += steepest - slope;
   return fit;
 }
 
@@ -184,13 +183,18 @@ static size_t count_distinct(const double *x, size_t points) {
   return distinct;
 }
 
-/* The points from 1 / span of the largest x on. */
+/* The first point from 1 / span of the largest x on. */
+static size_t first_within(const double *x, size_t points, double span) {
+  size_t first = 0;
+  while (first < points && x[first] * span < x[points - 1] * (1 - 1e-9)) first++;
+  return first;
+}
+
 static fitted within(const fitted *all, double span) {
+  const size_t first = first_within(all->x, all->points, span);
   fitted part = *all;
-  while (part.x[0] * span < all->x[all->points - 1] * (1 - 1e-9)) {
-    part.x++, part.means++, part.level++, part.y++;
-    part.points--;
-  }
+  part.x += first, part.means += first, part.level += first, part.y += first;
+  part.points -= first;
   return part;
 }
 
@@ -265,8 +269,9 @@ static double interpolate(const double *x, const double *y, const size_t *places
 
 int power_law_degree(const double *x, const double *y, size_t points) {
   enum { MOST_DEGREE = 3 };
-  const double tolerance = 1e-3, longest = points ? x[points - 1] : 0;
-  for (; points > 0 && *x * long_span < longest; points--) x++, y++;
+  const double tolerance = 1e-3;
+  const size_t first = first_within(x, points, long_span);
+  x += first, y += first, points -= first;
   for (int degree = 0; degree <= MOST_DEGREE && (size_t)degree + 2 <= count_distinct(x, points); degree++) {
     size_t places[MOST_DEGREE + 1] = {points - 1};
     for (int k = 0; k < degree; k++) places[k + 1] = (size_t)k * (points - 1) / (size_t)degree;

@@ -490,7 +490,7 @@ bool report_plot(const report *report, const char *script_folder, const char *fo
   }
   if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
     return fail(&plotter, "cannot write", folder);
-  enum { MACHINE_NUMBERS = 2 * 4 };
+  enum { MACHINE_NUMBERS = 2 * 2 * 2 }; /* two lines of two points */
   picture *picture = calloc(1, sizeof *picture);
   if (picture)
     picture->numbers = calloc(2 * report->result_count + MACHINE_NUMBERS, sizeof *picture->numbers);

@@ -1,8 +1,8 @@
 /* What a run found, in a dozen lines for someone who will read no table. Only what was measured is said:
  * crossovers lie between measured lengths. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -54,11 +54,6 @@ static const result *common_problem(const report *report) {
   return best;
 }
 
-/* On the same problem, so that it can be the fastest. */
-static bool competes(const result *result, const struct result *with) {
-  return is_full_softmax(result) && strcmp(problem_of(result->name), problem_of(with->name)) == 0;
-}
-
 static void print_rate(const result *result, FILE *out) {
   const double spread = format_half_width(result->seconds_median) / result->seconds_median.estimate;
   char rate[FORMAT_BYTES];
@@ -67,40 +62,19 @@ static void print_rate(const result *result, FILE *out) {
   fprintf(out, "%s, %s GFLOP/s", result->variant, rate);
 }
 
-/* Whether it is not surely slower than the fastest. Any two may be the ones that look fastest and second, so that all
- * pairs are asked about. */
-static bool ties_with(const result *other, const result *fastest, size_t rivals) {
-  if (other == fastest || !competes(other, fastest)) return false;
-  return paired_lead(fastest, other, rivals * (rivals - 1) / 2) != LEAD_AHEAD;
-}
-
-static void print_fastest(const report *report, FILE *out) {
-  const result *problem = common_problem(report), *fastest = problem, *first = NULL;
-  if (!problem) {
-    fprintf(out, "No variant was measured on full softmax attention.\n");
-    return;
-  }
-  for (size_t i = 0; i < report->result_count; i++) {
-    const result *result = &report->results[i];
-    if (!competes(result, problem)) continue;
-    if (result->seconds_median.estimate < fastest->seconds_median.estimate) fastest = result;
-    if (!first || result->family_index < first->family_index) first = result;
-  }
-  assert(first); /* `problem` itself is one of them */
-  const size_t rivals = competitors(report, fastest);
-  size_t ties = 0;
-  for (size_t i = 0; i < report->result_count; i++) ties += ties_with(&report->results[i], fastest, rivals);
-  fprintf(out, "Fastest exact variant%s on %s: ", ties ? "s" : "", problem_of(fastest->name));
+/* The fastest in front, and those that cannot be told from it; first: of all, in the table's order. */
+static void print_rivals(const result **rivals, size_t tied, const result *first, FILE *out) {
+  const result *fastest = rivals[0];
+  fprintf(out, "Fastest exact variant%s on %s: ", tied > 1 ? "s" : "", problem_of(fastest->name));
   print_rate(fastest, out);
   if (isfinite(fastest->peak_fraction) && fastest->peak_fraction > 0)
     fprintf(out, ", %.0f%% of the peak", 100 * fastest->peak_fraction);
-  for (size_t i = 0; i < report->result_count; i++)
-    if (ties_with(&report->results[i], fastest, rivals)) {
-      fputs("; ", out);
-      print_rate(&report->results[i], out);
-    }
-  if (ties) fputs("; not distinguishable", out);
-  if (first != fastest && ties == 0) {
+  for (size_t n = 1; n < tied; n++) {
+    fputs("; ", out);
+    print_rate(rivals[n], out);
+  }
+  if (tied > 1) fputs("; not distinguishable", out);
+  if (first != fastest && tied == 1) {
     char times[FORMAT_BYTES];
     format_number(times, first->seconds_median.estimate / fastest->seconds_median.estimate, 2);
     fprintf(out, ", %s times as fast as %s", times, first->variant);
@@ -109,6 +83,23 @@ static void print_fastest(const report *report, FILE *out) {
   if (fastest->peak_fraction > 1)
     fprintf(out, ".\n  More than 100%% cannot be: the peak or this rate was mismeasured");
   fputc('\n', out);
+}
+
+static void print_fastest(const report *report, FILE *out) {
+  const result *problem = common_problem(report), *first = NULL;
+  const result **rivals = calloc(report->result_count + 1, sizeof *rivals);
+  size_t count = 0;
+  for (size_t i = 0; rivals && problem && i < report->result_count; i++) {
+    const result *result = &report->results[i];
+    if (!is_full_softmax(result) || strcmp(problem_of(result->name), problem_of(problem->name)) != 0)
+      continue;
+    rivals[count++] = result;
+    if (!first || result->family_index < first->family_index) first = result;
+  }
+  const size_t tied = paired_fastest(rivals, count);
+  if (!first) fprintf(out, "No variant was measured on full softmax attention.\n");
+  if (first) print_rivals(rivals, tied, first, out);
+  free(rivals);
 }
 
 /* ---- crossovers ---- */

@@ -354,13 +354,11 @@ static void hold_row(const expected *known, int64_t n, const output outputs[3], 
          row->output_bound_probabilistic[d]);
   if (outputs[1].width)
     hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic);
-  /* float16 ends early, and nobody flushes it. */
-  const double vanishing = outputs[2].layout.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;
   for (int64_t j = 0; j < outputs[2].width; j++) {
-    /* A weight below the smallest normal float may be flushed, which says nothing of how near the others are to
+    /* A weight that underflows may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
-    const bool flushed = element_of(&outputs[2], at, j) == 0 && row->weights[j] < vanishing;
-    const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + vanishing
+    const bool flushed = element_of(&outputs[2], at, j) == 0 && row->weights[j] < row->weights_vanish;
+    const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + row->weights_vanish
                                              : copysign(0, row->weights_bound);
     if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
   }

@@ -144,20 +144,6 @@ static const struct {
                  {"2, one 10 % faster", 2, 0.1},
                  {"8, one 10 % faster", 8, 0.1}};
 
-/* The fastest as the summary finds it: by the median; named alone where it surely leads all. */
-static const result *sole_fastest(const report *report) {
-  const result *fastest = &report->results[0];
-  const size_t count = report->result_count;
-  for (size_t n = 1; n < count; n++)
-    if (report->results[n].seconds_median.estimate < fastest->seconds_median.estimate)
-      fastest = &report->results[n];
-  for (size_t n = 0; n < count; n++)
-    if (&report->results[n] != fastest &&
-        paired_lead(fastest, &report->results[n], count * (count - 1) / 2) != LEAD_AHEAD)
-      return NULL;
-  return fastest;
-}
-
 static void print_tie(const char *what, size_t count, double faster, int draws) {
   enum { MOST = 8 };
   simulated_family families[MOST] = {{.power = 2}};
@@ -172,9 +158,11 @@ static void print_tie(const char *what, size_t count, double faster, int draws) 
     int named = 0, wrong = 0;
     for (int draw = 0; draw < draws; draw++) {
       simulated_draw(&report, families, passes[n / NOISES], noises[n % NOISES], &place);
-      const result *fastest = sole_fastest(&report);
-      named += fastest != NULL;
-      wrong += fastest && (faster == 0 || fastest != &report.results[0]);
+      const result *rivals[MOST];
+      for (size_t r = 0; r < count; r++) rivals[r] = &report.results[r];
+      const bool is_alone = paired_fastest(rivals, count) == 1;
+      named += is_alone;
+      wrong += is_alone && (faster == 0 || rivals[0] != &report.results[0]);
     }
     printf(" %.3f, %.3f |", (double)named / draws, (double)wrong / draws);
   }

@@ -39,6 +39,29 @@ static void equal_variants_overtake_nobody(void **state) {
   report_destroy(&report);
 }
 
+static void one_of_equals_is_rarely_named_the_fastest(void **state) {
+  (void)state;
+  enum { RIVALS = 3 };
+  const simulated_family families[RIVALS] = {
+      {.power = 2, .drift = 0.05}, {.power = 2, .drift = 0.05}, {.power = 2, .drift = 0.05}};
+  const simulated_family ahead[RIVALS] = {{.power = 2}, {.power = 2, .factor = 0.8}, {.power = 2}};
+  const result *rivals[RIVALS];
+  report report;
+  uint64_t place = 0;
+  int alone = 0, found = 0;
+  simulated_create(&report, families, RIVALS, &lengths[5], 1, PASSES);
+  for (int n = 0; n < 2 * DRAWS; n++) {
+    simulated_draw(&report, n % 2 ? ahead : families, PASSES, 0.03, &place);
+    for (int r = 0; r < RIVALS; r++) rivals[r] = &report.results[r];
+    const bool is_alone = paired_fastest(rivals, RIVALS) == 1;
+    alone += n % 2 == 0 && is_alone;
+    found += n % 2 == 1 && is_alone && rivals[0] == &report.results[1];
+  }
+  if (alone > 0.05 * DRAWS || found < 0.9 * DRAWS)
+    fail_msg("of %d times one of equals is named %d times, and the one ahead %d times", DRAWS, alone, found);
+  report_destroy(&report);
+}
+
 static void a_crossover_lies_between_the_lengths_that_are_said(void **state) {
   (void)state;
   int held = 0;
@@ -154,6 +177,7 @@ static void what_was_not_measured_twice_does_not_count(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(equal_variants_overtake_nobody),
+      cmocka_unit_test(one_of_equals_is_rarely_named_the_fastest),
       cmocka_unit_test(a_crossover_lies_between_the_lengths_that_are_said),
       cmocka_unit_test(a_sharp_change_is_not_said_to_be_elsewhere),
       cmocka_unit_test(every_change_is_found_in_order),

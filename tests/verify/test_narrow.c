@@ -23,7 +23,6 @@ static inputs inputs_of(const char *text) {
   workload w;
   inputs in;
   if (!workload_parse_sound(text, &w, why, sizeof why)) fail_msg("%s", why);
-  w.names_seed = true;
   if (!inputs_create(&in, &w, false, why, sizeof why)) fail_msg("%s: %s", text, why);
   return in;
 }
@@ -44,11 +43,7 @@ static double share_of(const char *name, const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  inputs in;
-  char why[256];
-  workload w;
-  if (!workload_parse_sound(text, &w, why, sizeof why) || !inputs_create(&in, &w, false, why, sizeof why))
-    fail_msg("%s: %s", text, why);
+  inputs in = inputs_of(text);
   const verdict verdict = judge(name, &in);
   inputs_destroy(&in);
   return fmax(verdict.bound_share, verdict.probabilistic_share);

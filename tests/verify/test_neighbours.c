@@ -15,6 +15,7 @@
 
 #include "measure/bench.h"
 #include "run/plugins.h"
+#include "tests/measure/small_bench.h"
 #include "verify/golden.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
@@ -117,15 +118,10 @@ static void under_properties(void **state) {
 }
 
 static void measured(const char *changing, int runs_before) {
-  static const bench_options options = {.threads = 2,
-                                        .min_time = 1e-4,
-                                        .repetitions = 8,
-                                        .precision = 0.01,
-                                        .point_limit = 10,
-                                        .point_budget = 0.05,
-                                        .random_interleaving = true,
-                                        .seed = 1,
-                                        .quiet = true};
+  bench_options options = small_bench_options;
+  options.threads = 2;
+  options.isa = NULL;
+  options.repetitions = 8;
   bench_point points[2] = {{.variant = find(changing)}, {.variant = find("nothing")}};
   report report;
   char why[256] = "";
