@@ -80,8 +80,8 @@ ifneq ($(filter x86_64-%,$(TARGET)),)
   DEFINES += -DATTN_X86_64
   QUADMATH := -lquadmath
 else
-  HARNESS_SOURCES := $(filter-out %avx2.c %avx512.c,$(HARNESS_SOURCES))
-  VARIANT_SOURCES := $(filter-out %avx2.c %avx512.c,$(VARIANT_SOURCES))
+  HARNESS_SOURCES := $(filter-out %avx2.c %avx512.c %avx512_bf16.c,$(HARNESS_SOURCES))
+  VARIANT_SOURCES := $(filter-out %avx2.c %avx512.c %avx512_bf16.c,$(VARIANT_SOURCES))
 endif
 
 ifneq ($(call has_header,valgrind/memcheck.h),)
@@ -134,7 +134,7 @@ ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS
 INSTRUMENT_FLAGS := -O2 -ffp-contract=off
 # Instrumented at -O3, one file of kernels takes gcc minutes; at -O1 20 s.
 KERNEL_FLAGS := $(if $(SANITIZE),-O1,-O3) -fPIC -fvisibility=hidden -falign-functions=64
-AVX2_FLAGS := -mavx2 -mfma
+AVX2_FLAGS := -mavx2 -mfma -mf16c
 AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
 
 ISA_FLAGS :=
@@ -146,6 +146,7 @@ $(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $
 $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=all)
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
+$(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
@@ -271,7 +272,7 @@ cppcheck:
 
 # A run that is ended with Ctrl-C keeps what it measured, so the link is set then too.
 run-bench: $(PROGRAM) $(VARIANTS)
-	@$(PROGRAM) verify --count 20 --every 4
+	@$(PROGRAM) verify --count 20 --every 6
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
 	$(PROGRAM) bench --out $(RESULTS)/$$now $(ARGS); status=$$?; \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \

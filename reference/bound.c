@@ -133,7 +133,7 @@ static bool is_power_of_two(double product) {
 
 static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
                                   const float *bias, double score) {
-  double products = 0, queries = 0, keys = 0;
+  double products = 0, queries = 0, keys = 0, flushed = 0;
   int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
     const double q = fabs((double)query[d]), k = fabs((double)key[d]);
@@ -141,6 +141,7 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
     queries += q;
     keys += k;
     terms += q * k > 0;
+    if (q < FLT_MIN || k < FLT_MIN) flushed += q * k;
   }
   const double cap = problem->softcap;
   /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
@@ -159,6 +160,9 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
   error.fixed = 5 * UNIT * scaled; /* the factor, made in float32, and its use; one for u squared */
   error.fixed +=
       4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
+  /* Units that multiply bfloat16 take denormal numbers for 0, and leave none. */
+  if (problem->key.type == ATTN_BFLOAT16)
+    error.fixed += fabs(problem->scale) * (flushed + (double)problem->head_dim * FLT_MIN);
   if (cap > 0) error.fixed += 2 * UNIT * scaled + 12 * UNIT * cap;
   if (bias) error.fixed += 3 * UNIT * fabs((double)*bias) + UNIT * fabs(score);
   return error;

@@ -14,14 +14,15 @@ enum { FEATURES = 64 }; /* that are summed at a time */
 /* A type's unit roundoff, the error of what lies below its normal range, and its largest number. */
 typedef struct rounding {
   double unit, absolute, largest;
+  double flushed; /* what is smaller counts as 0, and so do sums that are */
 } rounding;
 
 /* The units that multiply bfloat16 flush what is below the normal range; those of float16 do not. */
 static rounding rounding_of(attn_type type) {
   switch (type) {
-    case ATTN_BFLOAT16: return (rounding){0x1p-8, 0x1p-126, 0x1.fep127};
-    case ATTN_FLOAT16: return (rounding){0x1p-11, 0x1p-25, 65504};
-    default: return (rounding){0, 0, INFINITY};
+    case ATTN_BFLOAT16: return (rounding){0x1p-8, 0x1p-126, 0x1.fep127, 0x1p-126};
+    case ATTN_FLOAT16: return (rounding){0x1p-11, 0x1p-25, 65504, 0};
+    default: return (rounding){0, 0, INFINITY, 0};
   }
 }
 
@@ -42,7 +43,7 @@ static int64_t sort_keys(const attn_problem *problem, reference_row *row) {
 
 /* What rounding the weights adds to features [first, first + count). */
 typedef struct rounded_weights {
-  double worst[FEATURES], absolute[FEATURES], squares[FEATURES], group[FEATURES];
+  double worst[FEATURES], absolute[FEATURES], flushed[FEATURES], squares[FEATURES], group[FEATURES];
 } rounded_weights;
 
 static void add_group(rounded_weights *sums, int64_t count) {
@@ -55,15 +56,15 @@ static void add_group(rounded_weights *sums, int64_t count) {
 /* Those that are equal round alike wherever they stand, and so do those that lie closer to each other than an eighth of
  * u: their values add up before the squares do. */
 static void sum_values(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
-                       const reference_row *row, int64_t keys, double unit, int64_t first, int64_t count,
+                       const reference_row *row, int64_t keys, rounding to, int64_t first, int64_t count,
                        rounded_weights *sums) {
   double smallest = 0;
-  *sums = (rounded_weights){{0}, {0}, {0}, {0}};
+  *sums = (rounded_weights){{0}, {0}, {0}, {0}, {0}};
   for (int64_t n = 0; n < keys; n++) {
     const int64_t j = row->order[n];
     const double weight = row->weights[j];
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j) + first;
-    if (weight > smallest * (1 + unit / 8)) {
+    if (weight > smallest * (1 + to.unit / 8)) {
       add_group(sums, count);
       smallest = weight;
     }
@@ -72,6 +73,7 @@ static void sum_values(const attn_problem *problem, const attn_tensors *tensors,
       sums->worst[e] += weight * size;
       sums->group[e] += weight * size;
       sums->absolute[e] += size;
+      if (size < to.flushed) sums->flushed[e] += weight * size;
     }
   }
   add_group(sums, count);
@@ -85,10 +87,11 @@ static void add_rounded_weights(const attn_problem *problem, const attn_tensors 
   rounded_weights sums;
   for (int64_t first = 0; first < problem->value_dim; first += FEATURES) {
     const int64_t left = problem->value_dim - first, count = left < FEATURES ? left : FEATURES;
-    sum_values(problem, tensors, b, kv_head, row, keys, to.unit, first, count, &sums);
+    sum_values(problem, tensors, b, kv_head, row, keys, to, first, count, &sums);
     for (int64_t e = 0; e < count; e++) {
       double *worst = &row->output_bound[first + e], *probable = &row->output_bound_probabilistic[first + e];
-      const double below = to.absolute * largest * sums.absolute[e];
+      const double below =
+          to.absolute * largest * sums.absolute[e] + sums.flushed[e] + to.flushed * largest * (double)keys;
       const double likely = fmin(sums.worst[e], LAMBDA * sqrt(sums.squares[e]));
       *worst = copysign(fabs(*worst) + to.unit * sums.worst[e] + below, *worst);
       *probable = copysign(fabs(*probable) + to.unit * likely + below, *probable);

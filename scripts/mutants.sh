@@ -10,6 +10,7 @@
 # two processors is not testable on a machine with one: its row says so, and it counts as neither.
 #
 #   NAME...     only these faults
+#   --each      a fault of several instruction sets is verified under each of them, and not the first alone
 #   --check     only see that every fault still fits the sources; builds nothing
 #   --readme    of all faults: also write the table to tests/mutants/README.md
 #
@@ -18,12 +19,13 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
-build= check= readme= wanted=
+build= check= readme= each= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
   --readme) readme=yes ;;
-  -*) echo "mutants: there is no option $argument; there are --check and --readme" >&2; exit 2 ;;
+  --each) each=yes ;;
+  -*) echo "mutants: there is no option $argument; there are --each, --check and --readme" >&2; exit 2 ;;
   *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
   esac
 done
@@ -67,6 +69,13 @@ read_table() {
   done <"$table"
 }
 
+all_sets="emulated_bf16 portable avx2 avx512 avx512_bf16"
+
+# The source file, without .c, that has the kernels of an instruction set.
+file_of() { # set
+  if [ "$1" = emulated_bf16 ]; then echo portable; else echo "$1"; fi
+}
+
 # Replaces the text OLD, which must stand in the input exactly once, by NEW; else says why not, status 1.
 replace_once() {
   awk '
@@ -107,10 +116,12 @@ check_table() {
     'two processors') ;;
     *) complain "$name needs something unknown: ${needs[$name]}; there is: two processors"; bad=1 ;;
     esac
-    case ${isa[$name]-portable} in
-    portable | avx2 | avx512) ;;
-    *) complain "$name is for no instruction set: ${isa[$name]}"; bad=1 ;;
-    esac
+    for set in ${isa[$name]-portable}; do
+      case " $all_sets " in
+      *" $set "*) ;;
+      *) complain "$name is for no instruction set: $set"; bad=1 ;;
+      esac
+    done
     edited "$name" >"$work/check" || bad=1
   done
   [ "$(printf '%s\n' "${names[@]}" | sort -u | wc -l)" -eq ${#names[@]} ] ||
@@ -128,9 +139,13 @@ same_code() { # two objects, debugging information left out
 # A tree of its own, in which make finds all objects up to date but those of the fault. The kernels of instruction
 # sets that the fault is not for stay as they are: they take longest to build.
 plant() { # name
-  local name=$1 tree=$work/$1 object different= set kept=()
-  for set in portable avx2 avx512; do
-    [ -z "${isa[$name]-}" ] || [ "${isa[$name]}" = $set ] || kept+=(-o "build/variants/tile/$set.o")
+  local name=$1 tree=$work/$1 object different= set wanted= kept=()
+  for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set") "; done
+  for set in portable avx2 avx512 avx512_bf16; do
+    case $wanted in
+    *" $set "*) ;;
+    *) kept+=(-o "build/variants/tile/$set.o") ;;
+    esac
   done
   rm -rf "$tree"
   mkdir -p "$tree/build" &&
@@ -158,13 +173,16 @@ plant() { # name
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
 # caught, survived or broken (could not be planted or run); of "none": passed or failed.
 try() { # name
-  local name=$1 tree=$work/$1 outcome=broken check= problem= words status started=${EPOCHREALTIME/[.,]/}
+  local name=$1 tree=$work/$1 outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
   if plant "$name"; then
-    (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-      ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "${isa[$name]}"} >verify.log 2>&1)
-    status=$?
+    for set in ${isa[$name]-any}; do
+      (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
+        ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} >verify.log 2>&1)
+      status=$?
+      [ $status -eq 1 ] || break # it has to be seen in each
+    done
     words=$(grep -m 1 -E '^ *FAILED: |crashed \(' "$tree/verify.log" | sed 's/^ *FAILED: //')
-    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9]*\)\)\{0,1\}.*/\1 \3/p" "$tree/verify.log" |
+    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9_]*\)\)\{0,1\}.*/\1 \3/p" "$tree/verify.log" |
       head -n 1)
     if [ $status -eq 0 ]; then
       outcome=survived
@@ -220,7 +238,18 @@ TEXT
 # Whether this processor has the instruction set: verify refuses one that it has not.
 runs_here() { # instruction set
   [ "$1" = portable ] ||
-    "$build/attnbench" verify --variant fused --isa "$1" --problem full/B:1/H:1/D:1/T:1 >"$work/isa.log" 2>&1
+    "$build/attnbench" verify --variant fused --isa "$1" --problem full/B:1/H:1/D:1/T:1/bf16 >"$work/isa.log" 2>&1
+}
+
+# Keeps of a fault's instruction sets those that this build and this machine have; status 1: none.
+sets_here() { # name
+  local set kept=
+  [ -n "${isa[$1]-}" ] || return 0
+  for set in ${isa[$1]}; do
+    if [ -f "$build/variants/tile/$(file_of "$set").o" ] && runs_here "$set"; then kept+="${kept:+ }$set"; fi
+    if [ -n "$kept" ] && [ -z "$each" ]; then break; fi
+  done
+  [ -n "$kept" ] && isa[$1]=$kept
 }
 
 read_table && check_table || exit 1
@@ -233,7 +262,7 @@ list=(none) untestable=0
 for name in ${wanted:-"${names[@]}"}; do
   if ! "$build/attnbench" list | grep -q "^${variant[$name]} "; then
     complain "$name is left out: this build has no variant ${variant[$name]}"
-  elif [ ! -f "$build/variants/tile/${isa[$name]-portable}.o" ] || ! runs_here "${isa[$name]-portable}"; then
+  elif ! sets_here "$name"; then
     complain "$name is left out: this machine has no ${isa[$name]}"
   elif [ -n "${needs[$name]-}" ] && [ "$(nproc)" -lt 2 ]; then
     printf '%-32s not testable here: one processor  %s\n' "$name" "${what[$name]}"

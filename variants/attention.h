@@ -172,7 +172,8 @@ typedef struct attn_variant {
   int time_exponent;
   int workspace_exponent;
 
-  /* What shows it best where nothing else is asked for, as parts of a problem line: "window:512". NULL: nothing. */
+  /* What shows it best where nothing else is asked for, as parts of a problem line: "window:512". With blanks between,
+   * several lines: "full bf16". NULL: nothing. */
   const char *showcase;
 
   /* NULL where the variant can solve the problem, else the reason in words. Called only with sound

@@ -26,7 +26,7 @@ static const char *unsupported(const attn_call *call) {
       !is_leading_dimension(problem->output, problem->value_dim))
     return "sgemm needs position strides from the row's width to INT_MAX";
   if (problem->key_length > INT_MAX - 16) return "sgemm needs key lengths within int";
-  return NULL;
+  return tile_refusal(call->isa, ATTN_FLOAT32);
 }
 
 static void solve_block(score_rows *rows) {
@@ -67,7 +67,7 @@ static void run_float32(const attn_call *call) {
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
   const int64_t pitch = score_rows_pitch(problem->key_length);
-  const tile_kernels *kernels = tile_select(call->isa);
+  const tile_kernels *kernels = tile_select_floats(call->isa, ATTN_FLOAT32);
   /* The library must not start threads of its own inside ours; its setting is put back afterwards. */
   const int library_threads = openblas_get_num_threads();
   if (library_threads != 1) openblas_set_num_threads(1);

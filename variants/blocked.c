@@ -118,13 +118,14 @@ static void run_float32(const attn_call *call) {
   void *workspace = call->workspace;
   const int64_t blocks = (problem->query_length + BLOCK_ROWS - 1) / BLOCK_ROWS;
   const int64_t heads = problem->batch * problem->query_heads;
+  const tile_kernels *kernels = tile_select("portable", ATTN_FLOAT32);
 #pragma omp parallel for num_threads(call->threads) schedule(dynamic, 1)
   for (int64_t item = 0; item < heads * blocks; item++) {
     float *queries = (float *)workspace + (size_t)omp_get_thread_num() * thread_floats(problem);
     float *transposed = queries + BLOCK_ROWS * problem->head_dim;
     const int64_t head = item / blocks, first = item % blocks * BLOCK_ROWS;
     const int64_t left = problem->query_length - first;
-    score_rows rows = {&tile_portable, problem, tensors, .first_row = first};
+    score_rows rows = {kernels, problem, tensors, .first_row = first};
     rows.batch = head / problem->query_heads;
     rows.head = head % problem->query_heads;
     rows.count = left < BLOCK_ROWS ? left : BLOCK_ROWS;
@@ -153,6 +154,7 @@ const attn_variant attn_blocked = {
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 1,
+    .unsupported = attn_portable_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

@@ -11,7 +11,11 @@
  * and output / sum after the last key is the answer (tile/online_softmax.c). Scores never leave the L1 cache; the
  * workspace does not grow with T (where few rows meet many keys, up to 64 parts of those keep a state each). Key
  * tiles that no row of a query tile sees are not visited. A few query tiles go past the keys together, so that keys
- * and values that come from afar serve them all (tile/schedule.c). */
+ * and values that come from afar serve them all (tile/schedule.c).
+ *
+ * Of 16 bits, keys and values of a key tile become floats once for all query tiles that pass them; or, where the processor
+ * multiplies pairs of bfloat16, are multiplied as they are, weights being rounded after they were summed, as in
+ * FlashAttention (tile/products.h). */
 #include "attention.h"
 #include "tile/schedule.h"
 
@@ -29,10 +33,12 @@ const attn_variant attn_fused = {
     .summary = "online softmax over register tiles; scores never leave the caches",
     .function = ATTN_SOFTMAX,
     .features = SCHEDULE_FEATURES,
-    .types = 1u << ATTN_FLOAT32,
+    .types = SCHEDULE_TYPES,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 0,
+    .showcase = "full bf16",
+    .unsupported = schedule_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

@@ -19,11 +19,12 @@ const attn_variant attn_grouped_query = {
     .summary = "fused, with the query heads of a group stacked on their shared keys and values",
     .function = ATTN_SOFTMAX,
     .features = SCHEDULE_FEATURES,
-    .types = 1u << ATTN_FLOAT32,
+    .types = SCHEDULE_TYPES,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 0,
     .showcase = "Hkv:2",
+    .unsupported = schedule_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

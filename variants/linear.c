@@ -17,7 +17,6 @@
 #include <omp.h>
 #include <string.h>
 
-#include "widen.h"
 #include "tile/query_tile.h"
 
 enum {
@@ -26,7 +25,8 @@ enum {
 };
 
 typedef struct linear_plan {
-  const tile_kernels *kernels;
+  const tile_kernels *kernels, *floats,
+      *outputs;           /* of the inputs' type, of float32, and of the output's type */
   int64_t group, heads;   /* query heads to a key/value head; key/value heads of all batch entries */
   int64_t rows;           /* query rows of the largest tile */
   int64_t slices, shares; /* of each head, where it is shared out; else 1 */
@@ -87,7 +87,11 @@ static int64_t wanted_slices(const attn_problem *problem, int64_t heads, int64_t
 
 static linear_plan make_plan(const attn_call *call) {
   const attn_problem *problem = call->problem;
-  linear_plan plan = {.kernels = tile_select(call->isa), .slices = 1, .shares = 1};
+  linear_plan plan = {.kernels = tile_select_floats(call->isa, problem->query.type),
+                      .floats = tile_select_floats(call->isa, ATTN_FLOAT32),
+                      .outputs = tile_select_floats(call->isa, problem->output.type),
+                      .slices = 1,
+                      .shares = 1};
   const int64_t lanes = plan.kernels->lanes;
   bool causal = false;
   if (problem->query_heads == 0) return plan;
@@ -175,10 +179,11 @@ static void add_to_state(const query_tile *tile, const linear_plan *plan, linear
   const int64_t features = scratch->features, pitch = scratch->pitch;
   const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
   const tile_rows next_key = tile_rows_from(kernels, tile->key, end);
-  const tile_ahead next = {
-      .of = {{tile_element(kernels, next_key.x, scratch->first_feature), next_key.stride},
-             tile_rows_from(kernels, tile->value, end)},
-      .width = {features, problem->value_dim}};
+  const int64_t bytes = kernels->element_bytes;
+  const tile_ahead next = {.of = {{tile_element(kernels, next_key.x, scratch->first_feature),
+                                   next_key.stride * bytes, features * bytes},
+                                  {tile_rows_from(kernels, tile->value, end).x, tile->value.stride * bytes,
+                                   problem->value_dim * bytes}}};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
@@ -241,7 +246,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
   for (int64_t r = 0, j = 0, seen; r < tile->count; r += lanes, j = seen) {
     seen = last_seen(to, tile->count, r, lanes);
     kernels->scores((tile_size){rows - r, seen - j, depth}, (tile_matrix){scratch->columns + r, rows},
-                    (tile_rows){scratch->keys + j * plan->depth, plan->depth}, NULL,
+                    (tile_rows){scratch->keys + j * plan->depth, plan->depth}, 1, NULL,
                     (tile_target){scratch->weights + j * rows + r, rows});
   }
   kernels->hide(rows, end - first, from, to, 0, scratch->weights);
@@ -261,7 +266,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
 
 static void *output_row(const query_tile *tile, int64_t r) {
   return (char *)tile->tensors->output +
-         query_tile_offset(tile, &tile->problem->output, r) * tile->kernels->element_bytes;
+         query_tile_offset(tile, &tile->problem->output, r) * tile->output_kernels->element_bytes;
 }
 
 /* Query row r, and those behind it that are evenly apart. */
@@ -281,7 +286,7 @@ static void load_queries(const query_tile *tile, const linear_plan *plan, linear
                         (tile_target){scratch->queries + r * plan->depth, plan->depth});
   if (!pairs) return;
   for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
-  plan->kernels->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
+  plan->floats->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
 }
 
 /* Output and sums from the state. */
@@ -290,14 +295,17 @@ static void apply_state(const query_tile *tile, const linear_plan *plan, linear_
   const tile_kernels *kernels = plan->kernels;
   const int64_t depth = problem->head_dim;
   const int64_t positions = tile_rows_of(problem, plan, tile->batch) / tile->heads;
+  const tile_rows queries = tile_rows_from(kernels, query_rows(tile, 0), positions),
+                  outputs = tile_rows_from(
+                      plan->outputs, (tile_rows){output_row(tile, 0), problem->output.position}, positions);
   const tile_ahead next = {
-      .of = {tile_rows_from(kernels, query_rows(tile, 0), positions),
-             tile_rows_from(kernels, (tile_rows){output_row(tile, 0), problem->output.position}, positions)},
-      .width = {depth, problem->value_dim}};
+      .of = {{queries.x, queries.stride * kernels->element_bytes, depth * kernels->element_bytes},
+             {outputs.x, outputs.stride * plan->outputs->element_bytes,
+              problem->value_dim * plan->outputs->element_bytes}}};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     kernels->scores((tile_size){wide, tile->count, depth}, (tile_matrix){scratch->state + depth * e, wide},
-                    (tile_rows){scratch->queries, plan->depth}, e == 0 ? &next : NULL,
+                    (tile_rows){scratch->queries, plan->depth}, 1, e == 0 ? &next : NULL,
                     (tile_target){scratch->output + e, plan->width});
   }
   kernels->dot_rows(tile->layout.rows, plan->depth, (tile_matrix){scratch->queries, plan->depth},
@@ -343,11 +351,11 @@ static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_s
   float factor[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
   for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, r);
-  plan->kernels->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
+  plan->outputs->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
                             factor, row);
   /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
   for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0; r++)
-    memset(row[r], 0, (size_t)(problem->value_dim * plan->kernels->element_bytes));
+    memset(row[r], 0, (size_t)(problem->value_dim * plan->outputs->element_bytes));
 }
 
 /* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
@@ -357,6 +365,7 @@ static void place(const attn_problem *problem, const attn_tensors *tensors, cons
   const int64_t rows = tile_rows_of(problem, plan, tile->batch);
   const int64_t left = problem->query_length * plan->group - index * rows;
   tile->kernels = plan->kernels;
+  tile->output_kernels = plan->outputs;
   tile->problem = problem;
   tile->tensors = tensors;
   tile->first_head = head % problem->kv_heads * plan->group;
@@ -428,17 +437,20 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
 }
 
 static const char *unsupported(const attn_call *call) {
-  return call->problem->left != ATTN_UNLIMITED ? "a running sum cannot forget keys: needs an unlimited left"
-                                               : NULL;
+  const attn_problem *p = call->problem;
+  if (p->left != ATTN_UNLIMITED) return "a running sum cannot forget keys: needs an unlimited left";
+  if (p->key.type != p->query.type || p->value.type != p->query.type)
+    return "takes queries, keys and values of one type";
+  return tile_refusal(call->isa, ATTN_FLOAT32);
 }
 
-static size_t float32_workspace(const attn_call *call) {
+static size_t workspace_size(const attn_call *call) {
   const linear_plan plan = make_plan(call);
   const size_t states = plan.slices > 1 ? (size_t)(plan.heads * plan.shares) : 0;
   return (states * plan.state_floats + (size_t)call->threads * plan.thread_floats) * sizeof(float);
 }
 
-static void run_float32(const attn_call *call) {
+static void run(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
   const int threads = call->threads;
@@ -466,18 +478,12 @@ static void run_float32(const attn_call *call) {
   }
 }
 
-static size_t workspace_size(const attn_call *call) {
-  return attn_widened_workspace(call, float32_workspace);
-}
-
-static void run(const attn_call *call) { attn_widened_run(call, run_float32); }
-
 const attn_variant attn_linear = {
     .name = "linear",
     .summary = "elu(x) + 1 feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
-    .types = ATTN_ALL_FLOATS,
+    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,
     .workspace_exponent = 0,

@@ -10,7 +10,7 @@ static schedule_shape choose(const attn_problem *problem, const tile_kernels *ke
 }
 
 static const char *unsupported(const attn_call *call) {
-  return call->problem->kv_heads == 1 ? NULL : "needs a single key/value head";
+  return call->problem->kv_heads == 1 ? schedule_unsupported(call) : "needs a single key/value head";
 }
 
 static size_t workspace_size(const attn_call *call) { return schedule_workspace_size(call, choose); }
@@ -22,7 +22,7 @@ const attn_variant attn_multi_query = {
     .summary = "fused, with all query heads stacked on the one key/value head",
     .function = ATTN_SOFTMAX,
     .features = SCHEDULE_FEATURES,
-    .types = 1u << ATTN_FLOAT32,
+    .types = SCHEDULE_TYPES,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 0,

@@ -100,6 +100,7 @@ const attn_variant attn_naive = {
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 2,
     .workspace_exponent = 2,
+    .unsupported = attn_portable_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

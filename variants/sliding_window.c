@@ -36,11 +36,12 @@ const attn_variant attn_sliding_window = {
     .summary = "softmax over a band, with tiles cut to the window: O(T W)",
     .function = ATTN_SOFTMAX,
     .features = SCHEDULE_FEATURES,
-    .types = 1u << ATTN_FLOAT32,
+    .types = SCHEDULE_TYPES,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,
     .workspace_exponent = 0,
     .showcase = "window:512",
+    .unsupported = schedule_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

@@ -87,6 +87,10 @@ static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back
   }
 }
 
+const char *attn_portable_unsupported(const attn_call *call) {
+  return call->isa ? "is the same code under every instruction set" : NULL;
+}
+
 size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *)) {
   if (!is_narrow(call->problem)) return workspace_size(call);
   widened wide;

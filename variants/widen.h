@@ -8,6 +8,9 @@
 /* Bits of attn_variant.types. */
 #define ATTN_ALL_FLOATS (1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16)
 
+/* Why there is nothing to hold a variant to that looks at no instruction set. */
+const char *attn_portable_unsupported(const attn_call *call);
+
 /* The workspace of the same problem in float32, and room for the tensors that are converted. */
 size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *));
 

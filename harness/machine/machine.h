@@ -6,12 +6,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "variants/attention.h"
+
 /* A rate over interleaved repetitions: the median and its 95 % interval. */
 typedef struct machine_rate {
   char name[32];            /* "avx512", "sgemm", "read L1", "read memory" */
   double median, low, high; /* FLOP/s or bytes/s */
   size_t working_set_bytes; /* of a bandwidth; else 0 */
   double fastest;           /* of all repetitions that were ever made */
+  attn_type type;           /* of what is multiplied; else ATTN_ABSENT */
 } machine_rate;
 
 /* More than this was no rate of the machine's. Other load only lowers what is measured, so a true rate lies above the
@@ -49,9 +52,10 @@ void machine_measure(machine *machine, int threads, double seconds);
  * shares are taken of. */
 void machine_measure_again(machine *machine, int threads, double seconds);
 
-/* FLOP/s that shares are taken of: the multiply-add peak of that instruction set; NULL, or one that was
- * not measured: of the fastest. 0 when none was measured. */
-double machine_peak(const machine *machine, const char *isa);
+/* What shares are taken of: the multiply-add peak of that instruction set for elements of the type, or of float32, to
+ * which others are converted. isa NULL, or one that has neither: the fastest of the type, or else of float32. NULL when
+ * none was measured. */
+const machine_rate *machine_peak(const machine *machine, const char *isa, attn_type type);
 
 void machine_print(const machine *machine, FILE *out);
 

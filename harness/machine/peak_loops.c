@@ -59,6 +59,20 @@ static void multiply_add_avx512(int64_t rounds) {
                    : "+r"(rounds) : "m"(half) : CLOBBERS);
 }
 
+/* Pairs of bfloat16, each 1/2: every round adds 1/2 to a chain, until that no longer counts. */
+static void multiply_add_avx512_bf16(int64_t rounds) {
+  static const uint32_t halves = 0x3f003f00;
+  __asm__ volatile("vpbroadcastd %1, %%zmm12\n"
+                   EACH(CHAINS, "vmovaps %%zmm12, %%zmm\\each")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(CHAINS, "vdpbf16ps %%zmm12, %%zmm12, %%zmm\\each")
+                   "dec %0\n"
+                   "jnz 1b\n"
+                   "vzeroupper\n"
+                   : "+r"(rounds) : "m"(halves) : CLOBBERS);
+}
+
 /* 128 bytes from an address on, so many bytes with each load. */
 #define LOADS(load, width, address)                                                                          \
   ".set offset, 0\n"                                                                                         \
@@ -95,11 +109,15 @@ READ_LOOP(read_avx512, LOAD_64, 64, "vzeroupper\n")
 
 size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
   size_t count = 0;
-  loops[count++] = (peak_loops){"portable", 2 * 4 * CHAIN_COUNT, multiply_add_sse2, read_sse2};
+  loops[count++] = (peak_loops){"portable", ATTN_FLOAT32, 2 * 4 * CHAIN_COUNT, multiply_add_sse2, read_sse2};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    loops[count++] = (peak_loops){"avx2", 2 * 8 * CHAIN_COUNT, multiply_add_avx2, read_avx2};
+    loops[count++] = (peak_loops){"avx2", ATTN_FLOAT32, 2 * 8 * CHAIN_COUNT, multiply_add_avx2, read_avx2};
   if (__builtin_cpu_supports("avx512f"))
-    loops[count++] = (peak_loops){"avx512", 2 * 16 * CHAIN_COUNT, multiply_add_avx512, read_avx512};
+    loops[count++] =
+        (peak_loops){"avx512", ATTN_FLOAT32, 2 * 16 * CHAIN_COUNT, multiply_add_avx512, read_avx512};
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16"))
+    loops[count++] = (peak_loops){"avx512_bf16", ATTN_BFLOAT16, 2 * 32 * CHAIN_COUNT,
+                                  multiply_add_avx512_bf16, read_avx512};
   return count;
 }
 
@@ -157,7 +175,7 @@ static void read_neon(const void *data, size_t rounds, size_t pitch, size_t adva
 /* clang-format on */
 
 size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
-  loops[0] = (peak_loops){"portable", 2 * 4 * 2 * CHAIN_COUNT, multiply_add_neon, read_neon};
+  loops[0] = (peak_loops){"portable", ATTN_FLOAT32, 2 * 4 * 2 * CHAIN_COUNT, multiply_add_neon, read_neon};
   return 1;
 }
 

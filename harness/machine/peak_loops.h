@@ -5,9 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "variants/attention.h"
+
 typedef struct peak_loops {
   const char *isa;        /* "portable": what every processor of this architecture has */
-  double flops_per_round; /* two for each multiply-add of a lane */
+  attn_type type;         /* of what is multiplied */
+  double flops_per_round; /* two for each multiply-add of a lane, or of each of a pair in it */
 
   /* At least one round of multiply-adds in registers. */
   void (*multiply_add)(int64_t rounds);
@@ -17,7 +20,7 @@ typedef struct peak_loops {
   void (*read)(const void *data, size_t rounds, size_t pitch, size_t advance);
 } peak_loops;
 
-enum { PEAK_MAX_LOOPS = 3, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
+enum { PEAK_MAX_LOOPS = 4, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
 
 /* Those that this processor can run, slowest first; their number. */
 size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]);

@@ -148,7 +148,7 @@ static size_t plan(machine *machine, probe *probes, const peak_loops *loops, siz
   size_t count = 0;
   for (size_t n = 0; n < loop_count; n++) {
     machine_rate *rate = &machine->peaks[machine->peak_count++];
-    *rate = (machine_rate){0};
+    *rate = (machine_rate){.type = loops[n].type};
     snprintf(rate->name, sizeof rate->name, "%s", loops[n].isa);
     probes[count++] = (probe){.rate = rate, .loops = &loops[n], .units = loops[n].flops_per_round};
   }
@@ -221,13 +221,21 @@ void machine_measure(machine *machine, int threads, double seconds) {
   free(probes);
 }
 
-double machine_peak(const machine *machine, const char *isa) {
-  double fastest = 0;
-  for (size_t n = 0; n < machine->peak_count; n++) {
-    if (isa && strcmp(machine->peaks[n].name, isa) == 0) return machine->peaks[n].median;
-    fastest = fmax(fastest, machine->peaks[n].median);
-  }
+static const machine_rate *fastest_of(const machine *machine, attn_type type) {
+  const machine_rate *fastest = NULL;
+  for (size_t n = 0; n < machine->peak_count; n++)
+    if (machine->peaks[n].type == type && (!fastest || machine->peaks[n].median > fastest->median))
+      fastest = &machine->peaks[n];
   return fastest;
+}
+
+const machine_rate *machine_peak(const machine *machine, const char *isa, attn_type type) {
+  for (size_t n = 0; isa && n < machine->peak_count; n++) {
+    const machine_rate *rate = &machine->peaks[n];
+    if (strcmp(rate->name, isa) == 0 && (rate->type == type || rate->type == ATTN_FLOAT32)) return rate;
+  }
+  const machine_rate *of_type = fastest_of(machine, type);
+  return of_type ? of_type : fastest_of(machine, ATTN_FLOAT32);
 }
 
 double machine_most(const machine_rate *rate) {

@@ -83,10 +83,15 @@ static void measure_machine(machine *now, const bench_options *options) {
   *known = kept;
 }
 
-static void fill_peak_fractions(report *report, const char *isa) {
-  const double peak = machine_peak(&report->machine, isa);
-  for (size_t n = 0; n < report->result_count; n++)
-    report->results[n].peak_fraction = peak > 0 ? report->results[n].flops_per_second / peak : NAN;
+/* Each of its own type's peak. */
+static void fill_peak_fractions(const bench *bench) {
+  report *report = bench->report;
+  for (size_t n = 0; n < report->result_count; n++) {
+    const workload *w = &bench->points[n].workload;
+    const machine_rate *peak = machine_peak(&report->machine, report->isa, w->type ? w->type : ATTN_FLOAT32);
+    report->results[n].peak_fraction =
+        peak && peak->median > 0 ? report->results[n].flops_per_second / peak->median : NAN;
+  }
 }
 
 /* At the end, when the peaks are known as well as they will be. */
@@ -191,7 +196,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   footprint_end(&bench.footprints);
   *supervisor_root() = NULL;
   if (good) {
-    fill_peak_fractions(report, options->isa);
+    fill_peak_fractions(&bench);
     fail_impossible(report);
     complexity_fit(report, find_declared, &bench);
     progress_show(&bench.progress, count, count, 0, "counting instructions");

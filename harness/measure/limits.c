@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "problem/types.h"
 #include "reference/rows.h"
 
 /* ---- what has to be done ---- */
@@ -55,7 +56,9 @@ static double needed_bytes(const inputs *in) {
     }
     if (first < end) keys += (double)(end - first);
   }
-  return keys * (double)p->kv_heads * (double)(p->head_dim + p->value_dim) * (double)sizeof(float);
+  return keys * (double)p->kv_heads *
+         ((double)p->head_dim * (double)element_type_of(p->key.type)->bytes +
+          (double)p->value_dim * (double)element_type_of(p->value.type)->bytes);
 }
 
 static const machine_rate *memory_rate(const machine *machine) {
@@ -77,11 +80,13 @@ void limits_find(result *result, const inputs *in, const machine *machine) {
 
 /* ---- what can be done ---- */
 
-/* Of all instruction sets: a plugin need not keep to the one that ours are held to. */
-static const machine_rate *most_flops(const machine *machine) {
+/* Of all instruction sets: a plugin need not keep to the one that ours are held to. Products of 16 bits are faster, but
+ * of no use to float32. */
+static const machine_rate *most_flops(const machine *machine, bool narrow) {
   const machine_rate *most = NULL;
   for (size_t n = 0; n < machine->peak_count; n++)
-    if (machine->peaks[n].median > 0 && (!most || machine_most(&machine->peaks[n]) > machine_most(most)))
+    if ((narrow || machine->peaks[n].type == ATTN_FLOAT32) && machine->peaks[n].median > 0 &&
+        (!most || machine_most(&machine->peaks[n]) > machine_most(most)))
       most = &machine->peaks[n];
   return most;
 }
@@ -95,7 +100,8 @@ static double surely_taken(const result *result, const report *report) {
 bool limits_hold(const result *result, const report *report, char *sentence, size_t sentence_size) {
   if (result->repetitions == 0 || result->iterations == 0) return true;
   const double seconds = surely_taken(result, report);
-  const machine_rate *peak = most_flops(&report->machine), *memory = memory_rate(&report->machine);
+  const machine_rate *peak = most_flops(&report->machine, element_type_is_narrow(result->workload.type)),
+                     *memory = memory_rate(&report->machine);
   const struct {
     double needed;
     const machine_rate *rate;

@@ -148,8 +148,6 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
   const bool sound = check_problem(&problem, why, sizeof why);
   if (left_out(bench, n)) return false;
   const char *reason = sound ? runner_refusal(point->variant, &problem) : why;
-  if (!reason && element_type_is_narrow(problem.query.type))
-    reason = "problems of 16 bits are verified, and not measured yet";
   if (reason) {
     bench_skip(bench, result, "%s", reason);
     return false;

@@ -19,13 +19,6 @@ int report_family_count(const report *report) {
   return count;
 }
 
-const machine_rate *report_peak(const report *report) {
-  const machine *machine = &report->machine;
-  if (machine->peak_count == 0) return NULL;
-  for (size_t i = 0; i < machine->peak_count; i++)
-    if (strcmp(machine->peaks[i].name, report->isa) == 0) return &machine->peaks[i];
-  const machine_rate *fastest = &machine->peaks[0];
-  for (size_t i = 1; i < machine->peak_count; i++)
-    if (machine->peaks[i].median > fastest->median) fastest = &machine->peaks[i];
-  return fastest;
+const machine_rate *report_peak(const report *report, attn_type type) {
+  return machine_peak(&report->machine, report->isa, type);
 }

@@ -89,6 +89,6 @@ const growth *report_growth(const report *report, int family_index);
 int report_family_count(const report *report);
 
 /* The peak that shares are taken of, as in machine_peak; NULL when none was measured. */
-const machine_rate *report_peak(const report *report);
+const machine_rate *report_peak(const report *report, attn_type type);
 
 #endif

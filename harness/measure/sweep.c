@@ -67,26 +67,37 @@ void sweep_point_name(const bench_point *point, char name[WORKLOAD_NAME_BYTES]) 
 
 /* ---- shapes ---- */
 
-/* A workload in the variant's own words. */
-static workload showcase_of(const attn_variant *variant, int64_t query_heads) {
-  char why[8];
+/* Line n of a variant's own words, from 0 on; false: there are fewer. */
+static bool showcase_line(const attn_variant *variant, int n, char line[WORKLOAD_NAME_BYTES]) {
+  const char *at = variant->showcase ? variant->showcase : "";
+  for (; n > 0 && *at; n--) at += strcspn(at, " "), at += strspn(at, " ");
+  snprintf(line, WORKLOAD_NAME_BYTES, "%.*s", (int)strcspn(at, " "), at);
+  return *line != '\0';
+}
+
+/* A workload in that line's words. */
+static workload showcase_of(const attn_variant *variant, int n, int64_t query_heads) {
+  char why[8], line[WORKLOAD_NAME_BYTES];
   workload shown = workload_default();
   shown.query_heads = shown.kv_heads = query_heads;
   workload said = shown;
-  return variant->showcase && workload_say(&said, variant->showcase, why, sizeof why) ? said : shown;
+  return showcase_line(variant, n, line) && workload_say(&said, line, why, sizeof why) ? said : shown;
 }
 
 int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
-  const int64_t kv_heads = showcase_of(variant, query_heads).kv_heads;
+  const int64_t kv_heads = showcase_of(variant, 0, query_heads).kv_heads;
   return kv_heads > 0 && query_heads % kv_heads == 0 ? kv_heads : query_heads;
 }
 
-int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 1).left; }
+int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 0, 1).left; }
 
 /* The shape of the command line for one variant, without its length; what is not said is what shows the
  * variant best. */
-static workload shape_for(const sweep_request *request, const attn_variant *variant) {
+static workload shape_for(const sweep_request *request, const attn_variant *variant, int line) {
   workload shape = workload_default();
+  const workload shown = showcase_of(variant, line, 1);
+  shape.type = shown.type;
+  shape.output_type = shown.output_type;
   shape.function = variant->function;
   shape.seed = request->seed;
   if (request->batch > 0) shape.batch = request->batch;
@@ -189,9 +200,9 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
   return true;
 }
 
-static bool add_sweep_of(builder *builder, const attn_variant *variant) {
+static bool add_sweep_of(builder *builder, const attn_variant *variant, int line) {
   const sweep_request *request = builder->request;
-  workload shape = shape_for(request, variant);
+  workload shape = shape_for(request, variant, line);
   if (request->length_count)
     return add_lengths(builder, variant, shape, request->lengths, request->length_count);
   int64_t lengths[16];
@@ -219,7 +230,12 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
     if (!add_shape(builder, variant, &workload)) return false;
   }
   if (request->problems->count || request->presets->count) return true;
-  return add_sweep_of(builder, variant);
+  if (!add_sweep_of(builder, variant, 0)) return false;
+  /* Who names a variant asks for one thing; a sweep of all shows what else there is. */
+  char more[WORKLOAD_NAME_BYTES];
+  for (int line = 1; request->variants->count == 0 && showcase_line(variant, line, more); line++)
+    if (!add_sweep_of(builder, variant, line)) return false;
+  return true;
 }
 
 /* Keeps the points whose names match, or with a '-' in front those that do not. */

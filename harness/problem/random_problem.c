@@ -116,6 +116,12 @@ static void draw_band(draws *from, workload *w) {
   }
 }
 
+static void draw_type(draws *from, workload *w) {
+  if (!draw_one_in(from, 3)) return;
+  w->type = draw_one_in(from, 2) ? ATTN_BFLOAT16 : ATTN_FLOAT16;
+  if (draw_one_in(from, 3)) w->output_type = ATTN_FLOAT32;
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -128,5 +134,6 @@ workload random_problem(uint64_t seed, int64_t n) {
   w.seed = draw(&from) >> 32;
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
     if (row->functions >> w.function & 1) feature_draw(row, &from, &w);
+  draw_type(&from, &w);
   return w;
 }

@@ -78,6 +78,12 @@ const element_type *element_type_of(attn_type type) {
 
 bool element_type_is_narrow(attn_type type) { return type == ATTN_BFLOAT16 || type == ATTN_FLOAT16; }
 
+attn_type element_type_named(const char *name) {
+  for (int n = 0; n < TYPES; n++)
+    if (table[n].store && strcmp(table[n].name, name) == 0) return (attn_type)n;
+  return ATTN_ABSENT;
+}
+
 void element_types_name(uint32_t types, char *text, size_t size) {
   size_t used = 0;
   if (size > 0) *text = '\0';

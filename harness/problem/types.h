@@ -22,6 +22,9 @@ bool element_type_is_narrow(attn_type type);
 /* NULL for a number that is no type, and for ATTN_ABSENT. */
 const element_type *element_type_of(attn_type type);
 
+/* A type of floating-point numbers by its name; ATTN_ABSENT: there is none. */
+attn_type element_type_named(const char *name);
+
 /* "float32 or uint8": the types whose bits 1 << type are set. */
 void element_types_name(uint32_t types, char *text, size_t size);
 

@@ -20,10 +20,12 @@ static float *copy(const inputs *in, tensor_id id) {
   return copied;
 }
 
-bool widened_create(widened *widened, const inputs *in) {
+bool widened_create(widened *widened, const inputs *in, bool outputs) {
   *widened = (struct widened){.tensors = in->tensors};
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (tensor_table[id].written || !element_type_is_narrow(tensor_layout(&in->problem, id)->type)) continue;
+    if ((tensor_table[id].written && !outputs) ||
+        !element_type_is_narrow(tensor_layout(&in->problem, id)->type))
+      continue;
     widened->copies[id] = copy(in, id);
     if (!widened->copies[id]) {
       widened_destroy(widened);

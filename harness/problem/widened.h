@@ -5,12 +5,12 @@
 #include "inputs.h"
 
 typedef struct widened {
-  attn_tensors tensors;   /* those of the inputs, but for those of 16 bits */
+  attn_tensors tensors;   /* those of the problem, but for those of 16 bits */
   float *copies[TENSORS]; /* of these, in the same layouts; NULL: none */
 } widened;
 
-/* As the inputs are now. False when memory is short. */
-bool widened_create(widened *widened, const inputs *inputs);
+/* As the inputs are now, and the outputs too where they are asked for. False when memory is short. */
+bool widened_create(widened *widened, const inputs *inputs, bool outputs);
 void widened_destroy(widened *widened);
 
 #endif

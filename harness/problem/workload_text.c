@@ -81,13 +81,6 @@ static bool refuse_part(const workload_reading *r, const char *part) {
                all);
 }
 
-/* A type of floating-point numbers by its name; ATTN_ABSENT: there is none. */
-static attn_type type_named(const char *word) {
-  for (attn_type type = ATTN_FLOAT32; element_type_of(type); type++)
-    if (element_type_of(type)->store && strcmp(element_type_of(type)->name, word) == 0) return type;
-  return ATTN_ABSENT;
-}
-
 static bool read_function(workload_reading *r, const char *word) {
   for (int n = 0; reference_function_of((attn_function)n); n++) {
     if (strcmp(reference_function_of((attn_function)n)->name, word) != 0) continue;
@@ -103,8 +96,8 @@ static bool read_word(workload_reading *r, const char *word) {
   const feature_row *feature = feature_find(word, false);
   if (feature) return feature_read(feature, r, "");
   if (read_function(r, word)) return true;
-  if (type_named(word)) {
-    w->type = type_named(word);
+  if (element_type_named(word)) {
+    w->type = element_type_named(word);
     return true;
   }
   if (strcmp(word, "full") == 0) {
@@ -164,7 +157,7 @@ static bool read_part(workload_reading *r, char *part) {
   const feature_row *feature = feature_find(name, true);
   if (feature) return feature_read(feature, r, text);
   if (strcmp(name, "out") == 0) {
-    w->output_type = type_named(text);
+    w->output_type = element_type_named(text);
     return w->output_type == ATTN_FLOAT32 ||
            wrong(r->to, "'out:%s': an output of another type is out:f32", text);
   }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "problem/types.h"
 #include "base/version.h"
 #include "format.h"
 #include "json.h"
@@ -58,7 +59,8 @@ static json_t *rate_value(const machine_rate *rate) {
   if (put_text(value, "name", rate->name) && put_number(value, "median", rate->median) &&
       put_number(value, "low", rate->low) && put_number(value, "high", rate->high) &&
       put_number(value, "fastest", rate->fastest) &&
-      put_integer(value, "working_set_bytes", (int64_t)rate->working_set_bytes))
+      put_integer(value, "working_set_bytes", (int64_t)rate->working_set_bytes) &&
+      (rate->type == ATTN_ABSENT || put_text(value, "type", element_type_of(rate->type)->name)))
     return value;
   json_decref(value);
   return NULL;

@@ -70,6 +70,15 @@ static bool is_drawn(picture_kind kind, const result *result) {
   return isfinite(value) && (value > 0 || (kind == ERROR && value == 0)) && result_length(result) > 0;
 }
 
+/* The peak of bfloat16 where it has one of its own and something in bfloat16 was measured. */
+static const machine_rate *narrow_peak(const report *report) {
+  const machine_rate *peak = report_peak(report, ATTN_BFLOAT16);
+  if (!peak || peak->type != ATTN_BFLOAT16) return NULL;
+  for (size_t i = 0; i < report->result_count; i++)
+    if (report->results[i].workload.type == ATTN_BFLOAT16 && is_drawn(RATE, &report->results[i])) return peak;
+  return NULL;
+}
+
 static void find_families(const report *report, families *families) {
   families->count = families->left_out = 0;
   for (int family = 0; family < report_family_count(report); family++) {
@@ -130,6 +139,18 @@ static void exponent_label(char *text, size_t size, interval exponent) {
     snprintf(text, size, "T^{%.*f±%.*f}", decimals, estimate, decimals, half);
 }
 
+/* Of its own type's peak. */
+static double share_at_longest(const report *report, int family) {
+  const result *longest = NULL;
+  for (size_t i = 0; i < report->result_count; i++) {
+    const result *result = &report->results[i];
+    if (result->family_index == family && is_drawn(RATE, result) &&
+        (!longest || result_length(result) > result_length(longest)))
+      longest = result;
+  }
+  return longest ? longest->peak_fraction : NAN;
+}
+
 static void label_line(const picture *picture, plot_line *line, const char *name, int family) {
   const growth *growth = report_growth(picture->report, family);
   char escaped[PLOT_LABEL_BYTES - 48], more[40] = "";
@@ -137,11 +158,8 @@ static void label_line(const picture *picture, plot_line *line, const char *name
   if (picture->kind == TIME && growth && growth->has_time) exponent_label(more, sizeof more, growth->time);
   if (picture->kind == WORKSPACE && growth && growth->has_workspace)
     exponent_label(more, sizeof more, growth->workspace);
-  const machine_rate *peak = report_peak(picture->report);
-  if (picture->kind == RATE && peak) {
-    double share = 100 * line->y[line->count - 1] / peak->median;
-    snprintf(more, sizeof more, "%.*f%%", share < 9.95, share);
-  }
+  const double share = picture->kind == RATE ? 100 * share_at_longest(picture->report, family) : NAN;
+  if (isfinite(share)) snprintf(more, sizeof more, "%.*f%%", share < 9.95, share);
   snprintf(line->label, sizeof line->label, "%s%s%s", escaped, *more ? "  " : "", more);
 }
 
@@ -222,9 +240,10 @@ static void find_axes(picture *picture) {
     axes->y_low = fmin(axes->y_low, axes->y_high); /* nothing but zeros */
   }
   if (picture->kind == RATE) {
-    const machine_rate *peak = report_peak(picture->report);
+    const machine_rate *peak = report_peak(picture->report, ATTN_FLOAT32);
     axes->y_low = 0;
-    axes->y_high = 1.1 * fmax(axes->y_high, peak ? peak->high : 0);
+    const machine_rate *narrow = narrow_peak(picture->report);
+    axes->y_high = 1.1 * fmax(axes->y_high, fmax(peak ? peak->high : 0, narrow ? narrow->high : 0));
   } else {
     /* Two decades at least, so that noise does not fill the picture. */
     double room = fmax(2.5, 10 / sqrt(axes->y_high / axes->y_low));
@@ -328,7 +347,8 @@ static bool write_settings(const picture *picture, const char *path, const char 
   fprintf(out, "zero = %.17g\n", picture->zero);
   put_labels(out, picture);
   put_guides(out, picture);
-  put_rate(out, "peak", report_peak(picture->report));
+  put_rate(out, "peak", report_peak(picture->report, ATTN_FLOAT32));
+  put_rate(out, "narrow", narrow_peak(picture->report));
   put_rate(out, "sgemm", &picture->report->machine.sgemm);
   bool good = !ferror(out);
   return fclose(out) == 0 && good;
@@ -459,7 +479,8 @@ static bool draw_picture(const plotter *plotter, picture *picture) {
   find_lines(picture);
   if (picture->count == 0) return true;
   if (picture->kind == RATE) {
-    add_machine_line(picture, report_peak(picture->report), " peak");
+    add_machine_line(picture, report_peak(picture->report, ATTN_FLOAT32), " peak");
+    add_machine_line(picture, narrow_peak(picture->report), " peak");
     add_machine_line(picture, &picture->report->machine.sgemm, "");
   }
   find_axes(picture);
@@ -490,7 +511,7 @@ bool report_plot(const report *report, const char *script_folder, const char *fo
   }
   if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
     return fail(&plotter, "cannot write", folder);
-  enum { MACHINE_NUMBERS = 2 * 2 * 2 }; /* two lines of two points */
+  enum { MACHINE_NUMBERS = 3 * 2 * 2 }; /* three lines of two points */
   picture *picture = calloc(1, sizeof *picture);
   if (picture)
     picture->numbers = calloc(2 * report->result_count + MACHINE_NUMBERS, sizeof *picture->numbers);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLOT_LABEL_BYTES = 160, PLOT_MAX_LINES = 24, PLOT_MAX_LABELS = PLOT_MAX_LINES + 2 };
+enum { PLOT_LABEL_BYTES = 160, PLOT_MAX_LINES = 24, PLOT_MAX_LABELS = PLOT_MAX_LINES + 3 };
 
 /* One line of a picture. */
 typedef struct plot_line {

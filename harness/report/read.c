@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "problem/types.h"
 #include "format.h"
 #include "json.h"
 #include "base/text.h"
@@ -102,6 +103,8 @@ static bool get_rates(const reader *reader, const json_t *context, const char *k
         !get_number(reader, entry, "median", &rate->median) ||
         !get_bytes(reader, entry, "working_set_bytes", &rate->working_set_bytes))
       return false;
+    const char *type = json_string_value(json_object_get(entry, "type"));
+    rate->type = type ? element_type_named(type) : ATTN_FLOAT32; /* reports of before knew no other */
     rate->low = optional_number(entry, "low");
     rate->high = optional_number(entry, "high");
     rate->fastest = optional_number(entry, "fastest");

@@ -264,7 +264,7 @@ static void print_skipped(const report *report, FILE *out) {
 
 void report_summary(const report *report, const char *pictures, FILE *out) {
   const machine *machine = &report->machine;
-  const machine_rate *peak = report_peak(report);
+  const machine_rate *peak = report_peak(report, ATTN_FLOAT32);
   fprintf(out, "%s, %d thread%s", machine->cpu, machine->threads, machine->threads == 1 ? "" : "s");
   if (peak) {
     char rate[FORMAT_BYTES];

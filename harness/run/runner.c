@@ -48,12 +48,16 @@ static void enter_question(const attn_variant *variant, const char *problem, con
 }
 
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem) {
+  return runner_refusal_with(variant, problem, NULL);
+}
+
+const char *runner_refusal_with(const attn_variant *variant, const attn_problem *problem, const char *isa) {
   if (variant->function != problem->function) return reference_function_of(variant->function)->computes;
   const char *reason = features_refusal(variant->features, problem->features);
   if (!reason) reason = refused_type(variant, problem);
   if (reason || !variant->unsupported) return reason;
   if (supervisor_ended(variant->name)) return "ended its process";
-  const run_setup setup = {.variant = variant, .threads = 1};
+  const run_setup setup = {.variant = variant, .threads = 1, .isa = isa};
   const attn_call call = runner_call(&setup, problem, NULL, NULL);
   const float_mode mode = float_mode_now();
   enter_question(variant, NULL, "unsupported");
@@ -239,13 +243,17 @@ static int64_t drawn_below(uint64_t seed, uint64_t n, int64_t count) {
   return (int64_t)(random_bits(seed, n) % (uint64_t)count);
 }
 
-static float *element_of(const attn_tensors *tensors, tensor_id id, int64_t at) {
-  return (float *)(uintptr_t)tensor_data(tensors, id) + at;
+static char *element_of(const attn_tensors *tensors, tensor_id id, attn_type type, int64_t at) {
+  return (char *)(uintptr_t)tensor_data(tensors, id) + at * (int64_t)element_type_of(type)->bytes;
 }
 
 static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t count) {
-  run_change change = {.tensor = id, .at = at, .count = count < RUN_MOST_CHANGED ? count : RUN_MOST_CHANGED};
-  memcpy(change.unchanged, element_of(&in->tensors, id, at), (size_t)change.count * sizeof(float));
+  run_change change = {.tensor = id,
+                       .type = tensor_layout(&in->problem, id)->type,
+                       .at = at,
+                       .count = count < RUN_MOST_CHANGED ? count : RUN_MOST_CHANGED};
+  memcpy(change.unchanged, element_of(&in->tensors, id, change.type, at),
+         (size_t)change.count * element_type_of(change.type)->bytes);
   return change;
 }
 
@@ -280,31 +288,56 @@ static int64_t find_changes(run_batch *batch) {
   return -1;
 }
 
+/* A number of the size that is usual, from random bits. */
+static void write_value(char *to, attn_type type, uint64_t bits) {
+  if (type == ATTN_FLOAT32) {
+    const float number = (float)(bits >> 40) * 0x1p-24f - 0.5f;
+    memcpy(to, &number, sizeof number);
+  } else { /* a sign and a fraction for 2^-2 */
+    const uint16_t half =
+        type == ATTN_BFLOAT16 ? 125 << 7 | (bits >> 40 & 0x807f) : 13 << 10 | (bits >> 40 & 0x83ff);
+    memcpy(to, &half, sizeof half);
+  }
+}
+
+static void flip_signs(char *to, const run_change *change, uint64_t bits) {
+  if (change->type == ATTN_FLOAT32)
+    for (int64_t d = 0; d < change->count; d++) {
+      uint32_t word;
+      memcpy(&word, change->unchanged + d * (int64_t)sizeof word, sizeof word);
+      word ^= (uint32_t)(bits >> d) << 31;
+      memcpy(to + d * (int64_t)sizeof word, &word, sizeof word);
+    }
+  else
+    for (int64_t d = 0; d < change->count; d++) {
+      uint16_t half;
+      memcpy(&half, change->unchanged + d * (int64_t)sizeof half, sizeof half);
+      half ^= (uint16_t)((bits >> d & 1) << 15);
+      memcpy(to + d * (int64_t)sizeof half, &half, sizeof half);
+    }
+}
+
 /* Into these tensors, what run n of the batch gets: queries and keys keep their size, whatever they were filled with, and
  * the value is of the size that is usual. This is timed, so the bits of one random number have to do for all. */
 static void make_changes(const run_batch *batch, const attn_tensors *tensors, int64_t n) {
   uint64_t bits = random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n);
-  *element_of(tensors, TENSOR_VALUE, batch->changes[2].at) = (float)(bits >> 40) * 0x1p-24f - 0.5f;
+  const run_change *value = &batch->changes[2];
+  write_value(element_of(tensors, TENSOR_VALUE, value->type, value->at), value->type, bits);
   for (const run_change *change = batch->changes; change < batch->changes + 2; change++) {
-    float *to = element_of(tensors, change->tensor, change->at);
-    for (int64_t d = 0; d < change->count; d++) {
-      uint32_t word;
-      memcpy(&word, &change->unchanged[d], sizeof word);
-      word ^= (uint32_t)(bits >> d) << 31; /* its sign */
-      memcpy(to + d, &word, sizeof word);
-    }
+    flip_signs(element_of(tensors, change->tensor, change->type, change->at), change, bits);
     bits >>= RUN_MOST_CHANGED;
   }
 }
 
-static void poison_element(void *element) {
+/* Of 16 bits or 32: either half of the pattern is no number. */
+static void poison_element(void *element, size_t bytes) {
   const uint32_t poison = GUARDED_POISON;
-  memcpy(element, &poison, sizeof poison);
+  memcpy(element, &poison, bytes);
 }
 
-static bool is_poison(const void *element) {
+static bool is_poison(const void *element, size_t bytes) {
   const uint32_t poison = GUARDED_POISON;
-  return memcmp(element, &poison, sizeof poison) == 0;
+  return memcmp(element, &poison, bytes) == 0;
 }
 
 /* The outputs that a copy holds, into the buffers of the inputs. */
@@ -322,6 +355,8 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   const attn_tensors *tensors = batch->copy_count ? batch->copies : &in->tensors;
   const size_t copies = batch->copy_count ? batch->copy_count : 1;
   void (*const run)(const attn_call *) = setup->variant->run;
+  const attn_type type = in->problem.output.type;
+  const size_t bytes = element_type_of(type)->bytes;
   int64_t made = 0;
   held held = held_before();
   held_begin(&held, setup, in);
@@ -331,7 +366,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
     call.tensors = tensors[(size_t)made % copies];
     if (poisoned >= 0) {
       make_changes(batch, &call.tensors, made);
-      poison_element((float *)call.tensors.output + poisoned);
+      poison_element(element_of(&call.tensors, TENSOR_OUTPUT, type, poisoned), bytes);
     }
     run(&call);
     supervisor_step();
@@ -342,7 +377,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   elapsed->cpu = cpu_seconds() - cpu_start;
   run_outcome outcome = {0};
   held_end(&held, &outcome);
-  if (poisoned >= 0 && made > 0 && is_poison((const float *)call.tensors.output + poisoned))
+  if (poisoned >= 0 && made > 0 && is_poison(element_of(&call.tensors, TENSOR_OUTPUT, type, poisoned), bytes))
     run_violate(&outcome, "leaves a part of the output %s", "unwritten");
   memcpy(batch->violation, outcome.violation, sizeof batch->violation);
   if (batch->copy_count && made > 0) {
@@ -356,8 +391,8 @@ bool runner_restore(run_batch *batch, uint64_t checksum) {
   inputs *in = batch->inputs;
   for (int n = 0; n < 3 && batch->changed_row >= 0; n++) {
     const run_change *change = &batch->changes[n];
-    memcpy(element_of(&in->tensors, change->tensor, change->at), change->unchanged,
-           (size_t)change->count * sizeof(float));
+    memcpy(element_of(&in->tensors, change->tensor, change->type, change->at), change->unchanged,
+           (size_t)change->count * element_type_of(change->type)->bytes);
   }
   if (checksum == 0) return true;
   run_outcome outcome = {0};

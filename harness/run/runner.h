@@ -10,6 +10,9 @@
  * element types than it supports, or what the variant itself says. */
 const char *runner_refusal(const attn_variant *variant, const attn_problem *problem);
 
+/* The same where it is held to an instruction set: it may have nothing of its own for it. */
+const char *runner_refusal_with(const attn_variant *variant, const attn_problem *problem, const char *isa);
+
 size_t runner_workspace_bytes(const run_setup *setup, const attn_problem *problem);
 
 /* False, with the reason in words, for more than a problem can be worth: more than the machine has memory, and more
@@ -47,8 +50,9 @@ bool runner_run(const run_setup *setup, inputs *inputs, const run_watch *watch, 
 enum { RUN_MOST_CHANGED = 8 };
 typedef struct run_change {
   tensor_id tensor;
+  attn_type type;
   int64_t at, count; /* elements */
-  float unchanged[RUN_MOST_CHANGED];
+  unsigned char unchanged[RUN_MOST_CHANGED * sizeof(float)];
 } run_change;
 
 /* Runs of one variant in a row. Before each, the signs of a query and of a key that it sees change, and a value of that

@@ -152,7 +152,7 @@ static bool solve_rows(expected *known) {
   int64_t *twins = find_twins(known);
   widened widened;
   bool had_memory = true;
-  if (!twins || !widened_create(&widened, in)) {
+  if (!twins || !widened_create(&widened, in, false)) {
     free(twins);
     return false;
   }

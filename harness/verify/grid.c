@@ -186,6 +186,13 @@ static const char *const single[] = {
     "causal/B:1/H:4/Hkv:1/D:64/T:100/weights",
     "window:9/B:1/H:2/D:32/T:100/mask:q/weights",
     "causal/B:3/H:2/D:32/Tq:40/Tk:60/lengths:0,33,60/bias:hq/weights",
+    /* Query tiles that pass the same pairs of keys, and see other ones of them; of scores that the softmax scales, and that
+     * it must not; more features than a slice has. */
+    "band:inf,0,-16/B:1/H:32/D:8/T:390/bf16/fill:nonfinite",
+    "band:141,5,0/B:1/H:32/D:8/T:390/bf16",
+    "band:141,5,0/B:1/H:32/D:8/Dv:2/T:390/bf16/fill:nonfinite/seed:2",
+    "causal/B:1/H:1/D:16/T:33/scale:0/bf16",
+    "full/B:1/H:1/D:1601/Dv:3/Tq:17/Tk:9/bias:h/bf16",
 };
 
 /* Each with every length below. %s is replaced by sizes, by a fill. */
@@ -238,7 +245,7 @@ static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal"
                                     "rising", "falling", "cancellation", "denormal", "huge",
                                     "zeros",  "exact",   "powers",       "largest",  "nonfinite"};
 
-/* With each type and fill. */
+/* With each fill, and the types in turn. */
 static const char *const with_types[] = {
     "full/B:1/H:2/D:64/Tq:20/Tk:150/%s/lse",
     "full/B:1/H:1/D:16/Tq:4/Tk:4097/%s/lse",
@@ -247,6 +254,7 @@ static const char *const with_types[] = {
     "window:20/B:1/H:2/D:33/T:170/%s/lse/layout:shifted",
     "full/B:2/H:2/Hkv:1/D:24/Tq:30/Tk:70/%s/mask:bhq/bias:bq/lse/layout:mixed",
     "causal/B:2/H:3/Hkv:1/D:16/T:70/%s/bias:h/softcap:20/sink/lse/weights",
+    "window:20/B:4/H:16/D:8/T:130/%s/lse", /* blocks of tiles that pass the keys together */
     "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/%s/layout:bthd",
     "linear/causal/B:1/H:2/Hkv:1/D:17/T:140/%s/layout:padded",
 };
@@ -303,9 +311,9 @@ static workload with_fill(int64_t n) {
 
 static workload with_type(int64_t n) {
   char part[64];
-  const int64_t fill = n / COUNT(types) / COUNT(with_types);
-  snprintf(part, sizeof part, "%s/fill:%s", types[n % COUNT(types)], fills[fill]);
-  return with_part(with_types[n / COUNT(types) % COUNT(with_types)], part);
+  const int64_t text = n % COUNT(with_types), fill = n / COUNT(with_types);
+  snprintf(part, sizeof part, "%s/fill:%s", types[(text + fill) % COUNT(types)], fills[fill]);
+  return with_part(with_types[text], part);
 }
 
 static workload alone(int64_t n) { return parsed(single[n]); }
@@ -320,7 +328,7 @@ static const struct family {
     {COUNT(query_edges) * COUNT(key_edges), with_tile, false},
     {COUNT(with_dims) * LARGEST_DIM, with_dim, true},
     {COUNT(with_fills) * COUNT(fills), with_fill, false},
-    {COUNT(with_types) * COUNT(fills) * COUNT(types), with_type, true},
+    {COUNT(with_types) * COUNT(fills), with_type, true},
 };
 
 int64_t verify_grid_count(void) {

@@ -36,8 +36,13 @@ enum {
   SINK,
   LSE,
   WEIGHTS,
+  TYPE,
   FACTORS
 };
+
+/* Three arrays. Of 16 bits there is one for softmax, of fewer sizes: what its kernels share with those of float32 is not
+ * posed once more, and float32 loses nothing. */
+typedef enum kind { SOFTMAX, LINEAR, NARROW, KINDS } kind;
 
 static const int keys[] = {1,  2,   5,   7,   9,   15,  17,   31,   33,   63,    64,   65,
                            97, 127, 128, 129, 257, 513, 1021, 2049, 4097, 16385, 65537};
@@ -48,9 +53,14 @@ static const int value_dims[] = {1, 4, 7, 9, 15, 16, 17, 31, 33, 63, 64, 65, 127
 static const int linear_keys[] = {1, 2, 7, 9, 17, 31, 64, 65, 129, 257, 1021, 4097, 65537};
 static const int linear_queries[] = {1, 3, 9, 15, 33, 64, 65, 127, 513, 4099};
 static const int linear_dims[] = {1, 7, 9, 16, 17, 33, 63, 65, 129, 513, 1025};
+static const int narrow_keys[] = {1, 2, 7, 33, 64, 97, 129, 1021};
+static const int narrow_queries[] = {1, 3, 9, 17, 65, 129};
+static const int narrow_dims[] = {1, 2, 7, 16, 33, 65, 128, 257};
+static const int narrow_threads[] = {1, 2, 3};
 static const int threads[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 static const int turns[] = {0, 1, 2, 3, 4, 5};
 static const int batches[] = {1, 2, 3, 7, 17, 65};
+static const int few[] = {1, 2, 3};
 static const int kv_heads[] = {1, 2, 3, 8, 43, 129};
 static const int groups[] = {1, 2, 3, 4, 7, 43, 129};
 
@@ -68,6 +78,7 @@ static const char *const lengths[] = {"", "lengths of all sizes", "short lengths
 static const char *const layouts[] = {"layout:bhtd", "layout:bthd", "layout:shifted", "layout:padded",
                                       "layout:mixed"};
 static const char *const scales[] = {"", "scale:-0.25", "scale:1"};
+static const char *const narrow_scales[] = {"", "scale:-0.25", "scale:0"};
 static const char *const epsilons[] = {"", "epsilon:0", "epsilon:0.5"};
 static const char *const masks[] = {"", "mask:bhq", "mask:q", "mask:1"};
 static const char *const biases[] = {"", "bias:bhq", "bias:h", "bias:bq"};
@@ -75,52 +86,53 @@ static const char *const softcaps[] = {"", "softcap:3"};
 static const char *const sinks[] = {"", "sink"};
 static const char *const lses[] = {"", "lse"};
 static const char *const weights[] = {"", "weights"};
+static const char *const types[] = {"bf16", "f16", "bf16/out:f32", "f16/out:f32"};
 
-/* Of softmax, of linear attention. */
 typedef struct factor {
-  int count[2];          /* 1: nothing to choose */
-  const int *numbers[2]; /* or */
-  const char *const *texts[2];
+  int count[KINDS];          /* 1: nothing to choose */
+  const int *numbers[KINDS]; /* or */
+  const char *const *texts[KINDS];
 } factor;
 
-#define NUMBERS_OF(array, linear)                                                                            \
+#define NUMBERS_OF(softmax, linear, narrow)                                                                  \
   {                                                                                                          \
-    {COUNT(array), COUNT(linear)}, {array, linear}, { NULL, NULL }                                           \
+    .count = {COUNT(softmax), COUNT(linear), COUNT(narrow)}, .numbers = { softmax, linear, narrow }          \
   }
-#define TEXTS_OF(array, linear)                                                                              \
+#define TEXTS_OF(softmax, linear, narrow)                                                                    \
   {                                                                                                          \
-    {COUNT(array), COUNT(linear)}, {NULL, NULL}, { array, linear }                                           \
+    .count = {COUNT(softmax), COUNT(linear), COUNT(narrow)}, .texts = { softmax, linear, narrow }            \
   }
 
 static const factor factors[FACTORS] = {
-    [KEYS] = NUMBERS_OF(keys, linear_keys),
-    [QUERIES] = NUMBERS_OF(queries, linear_queries),
-    [HEAD_DIM] = NUMBERS_OF(dims, linear_dims),
-    [VALUE_DIM] = NUMBERS_OF(value_dims, linear_dims),
-    [THREADS] = NUMBERS_OF(threads, threads),
-    [TURN] = NUMBERS_OF(turns, turns),
-    [BATCH] = NUMBERS_OF(batches, batches),
-    [KV_HEADS] = NUMBERS_OF(kv_heads, kv_heads),
-    [GROUP] = NUMBERS_OF(groups, groups),
-    [FILL] = TEXTS_OF(fills, fills),
-    [BAND] = TEXTS_OF(bands, linear_bands),
-    [LENGTHS] = TEXTS_OF(lengths, lengths),
-    [LAYOUT] = TEXTS_OF(layouts, layouts),
-    [SCALE] = TEXTS_OF(scales, none),
-    [EPSILON] = TEXTS_OF(none, epsilons),
-    [MASK] = TEXTS_OF(masks, none),
-    [BIAS] = TEXTS_OF(biases, none),
-    [SOFTCAP] = TEXTS_OF(softcaps, none),
-    [SINK] = TEXTS_OF(sinks, none),
-    [LSE] = TEXTS_OF(lses, none),
-    [WEIGHTS] = TEXTS_OF(weights, none),
+    [KEYS] = NUMBERS_OF(keys, linear_keys, narrow_keys),
+    [QUERIES] = NUMBERS_OF(queries, linear_queries, narrow_queries),
+    [HEAD_DIM] = NUMBERS_OF(dims, linear_dims, narrow_dims),
+    [VALUE_DIM] = NUMBERS_OF(value_dims, linear_dims, narrow_dims),
+    [THREADS] = NUMBERS_OF(threads, threads, narrow_threads),
+    [TURN] = NUMBERS_OF(turns, turns, turns),
+    [BATCH] = NUMBERS_OF(batches, batches, few),
+    [KV_HEADS] = NUMBERS_OF(kv_heads, kv_heads, few),
+    [GROUP] = NUMBERS_OF(groups, groups, few),
+    [FILL] = TEXTS_OF(fills, fills, fills),
+    [BAND] = TEXTS_OF(bands, linear_bands, bands),
+    [LENGTHS] = TEXTS_OF(lengths, lengths, lengths),
+    [LAYOUT] = TEXTS_OF(layouts, layouts, layouts),
+    [SCALE] = TEXTS_OF(scales, none, narrow_scales),
+    [EPSILON] = TEXTS_OF(none, epsilons, none),
+    [MASK] = TEXTS_OF(masks, none, masks),
+    [BIAS] = TEXTS_OF(biases, none, biases),
+    [SOFTCAP] = TEXTS_OF(softcaps, none, softcaps),
+    [SINK] = TEXTS_OF(sinks, none, sinks),
+    [LSE] = TEXTS_OF(lses, none, lses),
+    [WEIGHTS] = TEXTS_OF(weights, none, weights),
+    [TYPE] = TEXTS_OF(none, none, types),
 };
 
-static int64_t number(attn_function of, const int *levels, int factor) {
+static int64_t number(kind of, const int *levels, int factor) {
   return factors[factor].numbers[of][levels[factor] == COVERING_OPEN ? 0 : levels[factor]];
 }
 
-static bool is_said(attn_function of, const int *levels, int factor, const char *text) {
+static bool is_said(kind of, const int *levels, int factor, const char *text) {
   return levels[factor] != COVERING_OPEN && strcmp(factors[factor].texts[of][levels[factor]], text) == 0;
 }
 
@@ -131,15 +143,15 @@ static bool is_plain(const int *levels, int factor) { return levels[factor] <= 0
 /* What a problem costs, in multiply-adds of the reference. Each head may be a parallel region, where threads that share a
  * processor wait for each other; and threads may have workspaces of their own, which are poisoned: a state of linear
  * attention for each head, or some rows of scores. */
-static double cost_of(attn_function of, const int *levels) {
+static double cost_of(kind of, const int *levels) {
   const double heads = (double)(number(of, levels, BATCH) * number(of, levels, KV_HEADS));
   const double query_heads = heads * (double)number(of, levels, GROUP),
                rows = query_heads * (double)number(of, levels, QUERIES);
   const double width = (double)(number(of, levels, HEAD_DIM) + number(of, levels, VALUE_DIM));
   const double pairs = rows * (double)number(of, levels, KEYS);
   const double workspace =
-      of == ATTN_LINEAR ? heads * (double)(number(of, levels, HEAD_DIM) * number(of, levels, VALUE_DIM))
-                        : (double)number(of, levels, KEYS);
+      of == LINEAR ? heads * (double)(number(of, levels, HEAD_DIM) * number(of, levels, VALUE_DIM))
+                   : (double)number(of, levels, KEYS);
   return pairs * (width + 8) + 3 * (rows + heads * (double)number(of, levels, KEYS)) * width +
          (1500 * query_heads + workspace) * (double)number(of, levels, THREADS);
 }
@@ -166,7 +178,7 @@ static bool is_of_phase(const int *levels, int phase) {
   }
 }
 
-static bool can_be(attn_function of, const int *levels, int phase) {
+static bool can_be(kind of, const int *levels, int phase) {
   const bool is_listed = is_said(of, levels, BAND, "offsets") || !is_plain(levels, LENGTHS);
   const bool is_exact = is_said(of, levels, FILL, "fill:exact"),
              has_powers = is_said(of, levels, FILL, "fill:powers");
@@ -179,35 +191,42 @@ static bool can_be(attn_function of, const int *levels, int phase) {
   return cost_of(of, levels) <= MOST_COST;
 }
 
-static bool can_be_softmax(const int *levels, int phase) { return can_be(ATTN_SOFTMAX, levels, phase); }
+static bool can_be_softmax(const int *levels, int phase) { return can_be(SOFTMAX, levels, phase); }
 
-static bool can_be_linear(const int *levels, int phase) { return can_be(ATTN_LINEAR, levels, phase); }
+static bool can_be_linear(const int *levels, int phase) { return can_be(LINEAR, levels, phase); }
+
+static bool can_be_narrow(const int *levels, int phase) { return can_be(NARROW, levels, phase); }
 
 /* ---- as problems ---- */
 
-static void say(workload *w, const char *part) {
-  char why[256] = "";
-  const bool sound = !*part || workload_say(w, part, why, sizeof why);
-  assert(sound && "these are written in workload's own words");
-  (void)sound;
+/* A part of a line, or two. */
+static void say(workload *w, const char *text) {
+  char why[256] = "", part[32];
+  while (*text) {
+    const size_t length = strcspn(text, "/");
+    snprintf(part, sizeof part, "%.*s", (int)length, text);
+    const bool sound = workload_say(w, part, why, sizeof why);
+    assert(sound && "these are written in workload's own words");
+    (void)sound;
+    text += length + (text[length] == '/');
+  }
 }
 
-static void set_lists(workload *w, const int *levels) {
-  const attn_function of = w->function;
+static void set_lists(workload *w, kind of, const int *levels) {
   const int64_t most = w->key_length, offsets[] = {0, most - w->query_length, -3, 5};
-  const int64_t of_all_sizes[] = {most, (most + 1) / 2, 0, most - 1}, few[] = {1, 9, 2, 17};
+  const int64_t of_all_sizes[] = {most, (most + 1) / 2, 0, most - 1}, short_ones[] = {1, 9, 2, 17};
   w->has_offsets = is_said(of, levels, BAND, "offsets");
   w->has_lengths = !is_plain(levels, LENGTHS);
   for (int64_t b = 0; b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++) {
     if (w->has_offsets) w->offsets[b] = offsets[b % 4];
-    const int64_t length = levels[LENGTHS] == 1 ? of_all_sizes[b % 4] : few[b % 4];
+    const int64_t length = levels[LENGTHS] == 1 ? of_all_sizes[b % 4] : short_ones[b % 4];
     if (w->has_lengths) w->lengths[b] = length < most ? length : most;
   }
 }
 
-static workload problem_of(attn_function of, const int *levels) {
+static workload problem_of(kind of, const int *levels) {
   workload w = workload_default();
-  w.function = of;
+  w.function = of == LINEAR ? ATTN_LINEAR : ATTN_SOFTMAX;
   w.batch = number(of, levels, BATCH);
   w.kv_heads = number(of, levels, KV_HEADS);
   w.query_heads = w.kv_heads * number(of, levels, GROUP);
@@ -219,33 +238,38 @@ static workload problem_of(attn_function of, const int *levels) {
     const char *text = factors[f].texts[of][levels[f]];
     if (f != LENGTHS) say(&w, strcmp(text, "offsets") == 0 ? "causal" : text);
   }
-  set_lists(&w, levels);
+  set_lists(&w, of, levels);
   return w;
 }
 
 /* ---- all of them ---- */
 
-static covering made[2]; /* by function */
+static covering made[KINDS];
 
 static void make(void) {
-  if (made[ATTN_SOFTMAX].count > 0) return;
-  for (int of = 0; of < 2; of++) {
-    covering_design design = {
-        .factors = FACTORS, .phases = PHASES, .can_be = of == ATTN_SOFTMAX ? can_be_softmax : can_be_linear};
+  static bool (*const can_be[KINDS])(const int *levels, int phase) = {can_be_softmax, can_be_linear,
+                                                                      can_be_narrow};
+  if (made[SOFTMAX].count > 0) return;
+  for (kind of = SOFTMAX; of < KINDS; of++) {
+    covering_design design = {.factors = FACTORS, .phases = PHASES, .can_be = can_be[of]};
     for (int f = 0; f < FACTORS; f++) design.levels[f] = factors[f].count[of];
     covering_make(&design, &made[of]);
   }
 }
 
 int64_t pair_problems_count(void) {
+  int64_t count = 0;
   make();
-  return made[ATTN_SOFTMAX].count + made[ATTN_LINEAR].count;
+  for (kind of = SOFTMAX; of < KINDS; of++) count += made[of].count;
+  return count;
 }
 
 posed_problem pair_problem(int64_t n) {
+  kind of = SOFTMAX;
   make();
-  const attn_function of = n < made[ATTN_SOFTMAX].count ? ATTN_SOFTMAX : ATTN_LINEAR;
-  const int *levels = made[of].rows[of == ATTN_SOFTMAX ? n : n - made[ATTN_SOFTMAX].count];
+  int64_t row = n;
+  while (row >= made[of].count) row -= made[of++].count;
+  const int *levels = made[of].rows[row];
   workload problem = problem_of(of, levels);
   problem.seed = (uint64_t)n % 64 + 1; /* mixed layouts differ by it */
   return (posed_problem){.workload = problem,
@@ -255,6 +279,9 @@ posed_problem pair_problem(int64_t n) {
 
 void pair_problems_pairs(int64_t *pairs, int64_t *possible) {
   make();
-  *pairs = made[ATTN_SOFTMAX].pairs + made[ATTN_LINEAR].pairs;
-  *possible = made[ATTN_SOFTMAX].possible + made[ATTN_LINEAR].possible;
+  *pairs = *possible = 0;
+  for (kind of = SOFTMAX; of < KINDS; of++) {
+    *pairs += made[of].pairs;
+    *possible += made[of].possible;
+  }
 }

@@ -7,6 +7,8 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
+#include "problem/types.h"
+#include "problem/widened.h"
 #include "projection_sums.h"
 #include "reference/rows.h"
 
@@ -42,7 +44,12 @@ bool projection_create(projection *projection, const inputs *in) {
   for (size_t n = 0; good && n < numbers; n++)
     projection->directions[n] =
         direction(random_mixed(in->workload.seed + UINT64_C(0xd12ec)), n, p->value_dim);
-  good = good && solve(projection, in);
+  widened widened = {0};
+  good = good && widened_create(&widened, in, false);
+  inputs wide = *in;
+  wide.tensors = widened.tensors;
+  good = good && solve(projection, &wide);
+  widened_destroy(&widened);
   if (!good) projection_destroy(projection);
   return good;
 }
@@ -76,6 +83,11 @@ static int64_t changed_position(const changed_key *changed, const attn_problem *
   return is_of_head ? from / p->key.position : -1;
 }
 
+static float unchanged(const run_change *change, int64_t n) {
+  const element_type *type = element_type_of(change->type);
+  return (float)type->load(change->unchanged + n * (int64_t)type->bytes);
+}
+
 /* False when memory is short. */
 static bool find_changed_key(changed_key *changed, const projection *projection, const inputs *in,
                              const run_batch *batch) {
@@ -92,10 +104,10 @@ static bool find_changed_key(changed_key *changed, const projection *projection,
   if (!changed->before) return false;
   changed->now = reference_vector(in->tensors.key, p->key, b, kv_head, j);
   memcpy(changed->before, changed->now, D * sizeof(float));
-  memcpy(changed->before, key->unchanged, (size_t)key->count * sizeof(float));
+  for (int64_t d = 0; d < key->count; d++) changed->before[d] = unchanged(key, d);
   const float *now = reference_vector(in->tensors.value, p->value, b, kv_head, j);
   memcpy(changed->before + D, now, Dv * sizeof(float));
-  changed->before[D + (size_t)(value->at - (now - (const float *)in->tensors.value))] = value->unchanged[0];
+  changed->before[D + (size_t)(value->at - (now - (const float *)in->tensors.value))] = unchanged(value, 0);
   changed->value_before = projection_of(projection, changed->before + D, p->value_dim);
   changed->value_now = projection_of(projection, now, p->value_dim);
   return true;
@@ -224,9 +236,9 @@ static void find_deviations(const projection *projection, const inputs *in, cons
   }
 }
 
-int64_t projection_worst(const projection *projection, const inputs *in, const run_batch *batch, int64_t most,
-                         int64_t *positions) {
-  if (!projection->of) return 0;
+/* As projection_worst, of inputs and outputs that are all float32. */
+static int64_t worst_rows(const projection *projection, const inputs *in, const run_batch *batch,
+                          int64_t most, int64_t *positions) {
   changed_key changed;
   double *deviations = malloc(((size_t)projection->rows + (size_t)most + 1) * sizeof *deviations);
   double *values = values_along(projection, in);
@@ -242,4 +254,15 @@ int64_t projection_worst(const projection *projection, const inputs *in, const r
   free(deviations);
   free(values);
   return worst.count;
+}
+
+int64_t projection_worst(const projection *projection, const inputs *in, const run_batch *batch, int64_t most,
+                         int64_t *positions) {
+  widened widened;
+  if (!projection->of || !widened_create(&widened, in, true)) return 0;
+  inputs wide = *in;
+  wide.tensors = widened.tensors;
+  const int64_t count = worst_rows(projection, &wide, batch, most, positions);
+  widened_destroy(&widened);
+  return count;
 }

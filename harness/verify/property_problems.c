@@ -49,6 +49,7 @@ workload properties_problem(uint64_t seed, int64_t n) {
     return w;
   }
   w = random_problem(seed ^ UINT64_C(0x9a17), n);
+  w.type = w.output_type = ATTN_ABSENT; /* float32 */
   while (work_of(&w) > RANDOM_WORK) {
     int64_t *length = w.query_length >= w.key_length ? &w.query_length : &w.key_length;
     *length = *length * 2 / 3;

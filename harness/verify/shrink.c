@@ -43,7 +43,18 @@ static bool take(shrinking *s, const failing *candidate) {
 
 /* ---- parts that can be left out ---- */
 
-enum { LEFT_LIMIT, RIGHT_LIMIT, THE_OFFSET, THE_GROUPS, THE_LAYOUT, THE_SEED, THE_THREADS, PARTS };
+enum {
+  LEFT_LIMIT,
+  RIGHT_LIMIT,
+  THE_OFFSET,
+  THE_GROUPS,
+  THE_LAYOUT,
+  THE_TYPE,
+  THE_OUTPUT_TYPE,
+  THE_SEED,
+  THE_THREADS,
+  PARTS
+};
 
 static void leave_out(int part, failing *from) {
   workload *w = &from->workload;
@@ -54,6 +65,8 @@ static void leave_out(int part, failing *from) {
     case THE_OFFSET: w->offset = 0; break;
     case THE_GROUPS: w->query_heads = w->kv_heads; break;
     case THE_LAYOUT: w->layout = usual.layout; break;
+    case THE_TYPE: w->type = w->output_type = usual.type; break;
+    case THE_OUTPUT_TYPE: w->output_type = usual.output_type; break;
     case THE_SEED: w->seed = usual.seed, w->names_seed = false; break;
     default: assert(part == THE_THREADS); from->threads = 1;
   }

@@ -127,19 +127,29 @@ static bool is_its_turn(const verification *all, int64_t turn, size_t set, size_
   return turn < 0 || all->options->isa || (size_t)turn % set_count == set;
 }
 
+enum { MOST_SETS = 32 };
+
+/* The instruction sets of a variant under which it does something of its own with the problem; their number. */
+static size_t sets_for(const variant_verdicts *to, const attn_problem *problem, const char *sets[MOST_SETS]) {
+  size_t count = 0;
+  for (size_t n = 0; to->instruction_sets[n] && count < MOST_SETS; n++)
+    if (!runner_refusal_with(to->variant, problem, to->instruction_sets[n]))
+      sets[count++] = to->instruction_sets[n];
+  return count;
+}
+
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
-  const char *const *sets = to->instruction_sets;
+  const char *sets[MOST_SETS];
   const char *reason = runner_refusal(to->variant, &at->inputs->problem);
   const int64_t turn = at->turn < 0 && all->options->isa_in_turn ? all->progress->begun : at->turn;
   bool ran = true, held = false;
-  size_t set_count = 0;
-  while (sets[set_count]) set_count++;
   if (reason) {
     count_skip(to, reason);
     return true;
   }
-  for (size_t n = 0; ran && sets[n] && !(all->stops && to->failed); n++) {
+  const size_t set_count = sets_for(to, &at->inputs->problem, sets);
+  for (size_t n = 0; ran && n < set_count && !(all->stops && to->failed); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
     held = true;
     if (!is_its_turn(all, turn, n, set_count)) continue;
@@ -149,6 +159,10 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;
+  if (all->options->isa && set_count > 0) {
+    count_skip(to, "has nothing of its own there for the instruction set");
+    return true;
+  }
   /* Nothing to hold it to: as it chooses itself. */
   at->isa = NULL;
   return run_case(to, at, at->properties != NULL, why, why_size);

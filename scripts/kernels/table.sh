@@ -1,7 +1,7 @@
 #!/bin/bash
 # How close the fast kernels come to what this machine can do: `scripts/kernels/table.sh BUILD`, or `make
 # kernels`. Rows that belong together are points of one run of attnbench, whose repetitions take turns, so that a
-# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some six minutes.
+# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some nine minutes.
 set -u
 build=${1:-build}
 program=$build/attnbench
@@ -122,6 +122,38 @@ grouped=$(
       fused/full/B:1/H:32/Hkv:32/D:128/T:2048 "$variant/full/B:1/H:32/Hkv:$heads/D:128/T:2048"
   done
 )
+narrow=
+if "$program" list | grep -q avx512_bf16; then
+  shares 1 best \
+    "" fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
+    "" fused/full/B:1/H:4/Hkv:4/D:128/T:4096 \
+    0.80 fused/full/B:1/H:4/Hkv:4/D:64/T:4096/bf16 \
+    0.85 fused/full/B:1/H:4/Hkv:4/D:128/T:4096/bf16 \
+    0.75 fused/causal/B:1/H:4/Hkv:4/D:64/T:4096/bf16 \
+    0.80 fused/causal/B:1/H:4/Hkv:4/D:128/T:4096/bf16
+  narrow=$(for D in 64 128; do
+    paired "fused float32 over bfloat16, D $D, T 4096, 1 thread" 1.8 \
+      fused/full/B:1/H:4/Hkv:4/D:$D/T:4096 fused/full/B:1/H:4/Hkv:4/D:$D/T:4096/bf16
+  done)
+fi
+converted=$(for set in avx2 avx512; do
+  "$program" list | grep -q $set || continue
+  for D in 64 128; do
+    run=(fused/full/B:1/H:4/Hkv:4/D:$D/T:4096 fused/full/B:1/H:4/Hkv:4/D:$D/T:4096/{f16,bf16})
+    measure 1 $set 4 "${run[@]}" || continue
+    for type in f16 bf16; do
+      paired "fused float32 over $type by conversion, $set, D $D, 1 thread" 0.97 "${run[0]}" "${run[0]}/$type"
+    done
+  done
+done)
+decoding=$(for set in avx2 avx512; do
+  "$program" list | grep -q $set || continue
+  run=(fused/full/B:1/H:8/Hkv:8/D:128/Tq:1/Tk:32768{,/f16,/bf16})
+  measure "$threads" $set 2 "${run[@]}" || continue
+  for type in f16 bf16; do
+    paired "decoding, float32 over $type, $set, D 128, Tk 32768, $threads threads" 1.8 "${run[0]}" "${run[0]}/$type"
+  done
+done)
 if "$program" list | grep -q avx2; then
   shares 1 avx2 \
     0.75 fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
@@ -137,6 +169,7 @@ if [ "$threads" = 2 ]; then
     2 fused/full/B:1/H:4/Hkv:4/D:64/T:4096
 fi
 echo "$grouped"
+printf '%s\n' ${narrow:+"$narrow"} ${converted:+"$converted"} ${decoding:+"$decoding"}
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
   make --no-print-directory -s "-j$(nproc)" all CC=$compiler BUILD="$build/$compiler" >/dev/null || continue

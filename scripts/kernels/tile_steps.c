@@ -17,26 +17,29 @@ enum { LARGEST_DIM = 128, KEY_TILES = 4, PASSES = 16, ROUNDS = 301, PEAK_ROUNDS 
 
 typedef enum step { CLOCK, SCORES, SOFTMAX, ACCUMULATE, STEPS } step;
 
+/* Room for floats; keys of pairs take half of it. What is in it does not matter to the time. */
 typedef struct tile_buffers {
   float queries[LARGEST_DIM * TILE_MAX_ROWS], output[LARGEST_DIM * TILE_MAX_ROWS];
-  float keys[KEY_TILES][TILE_KEYS * LARGEST_DIM], values[KEY_TILES][TILE_KEYS * LARGEST_DIM];
-  float scores[TILE_KEYS * TILE_MAX_ROWS], max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS];
+  float keys[KEY_TILES][TILE_MOST_KEYS * LARGEST_DIM], values[KEY_TILES][TILE_MOST_KEYS * LARGEST_DIM];
+  float scores[TILE_MOST_KEYS * TILE_MAX_ROWS], max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS],
+      rescale[TILE_MAX_ROWS];
 } tile_buffers;
 
 /* Seconds of each step, of all tiles and passes. Reading the clock is a step too, for the others contain it. */
 static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of, double seconds[STEPS]) {
   const int64_t rows = kernels->max_rows;
-  const tile_size size = {rows, TILE_KEYS, D};
+  const tile_size size = {rows, kernels->keys, D};
+  const int64_t values = kernels->step * D; /* from a row of values to the next, in operands */
   const tile_state state = {of->max, of->sum, of->rescale};
   memset(seconds, 0, STEPS * sizeof *seconds);
   for (int n = 0; n < PASSES * KEY_TILES; n++) {
     double at[STEPS + 1] = {wall_seconds(), wall_seconds()};
-    kernels->scores(size, (tile_matrix){of->queries, rows}, (tile_rows){of->keys[n % KEY_TILES], D}, NULL,
+    kernels->scores(size, (tile_matrix){of->queries, rows}, (tile_rows){of->keys[n % KEY_TILES], D}, 1, NULL,
                     (tile_target){of->scores, rows});
     at[2] = wall_seconds();
-    kernels->softmax(rows, TILE_KEYS, of->scores, state);
+    kernels->softmax(rows, kernels->keys, of->scores, 1, state);
     at[3] = wall_seconds();
-    kernels->accumulate(size, (tile_matrix){of->scores, rows}, (tile_rows){of->values[n % KEY_TILES], D},
+    kernels->accumulate(size, (tile_matrix){of->scores, rows}, (tile_rows){of->values[n % KEY_TILES], values},
                         of->rescale, NULL, (tile_target){of->output, rows});
     at[4] = wall_seconds();
     for (int s = 0; s < STEPS; s++) seconds[s] += at[s + 1] - at[s];
@@ -52,8 +55,8 @@ static double multiply_adds_per_second(const peak_loops *loops) {
 
 static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
   static double figures[STEPS][ROUNDS]; /* all steps together in the place of the clock */
-  const tile_kernels *kernels = tile_select(loops->isa);
-  const double scores = (double)PASSES * KEY_TILES * TILE_KEYS * (double)kernels->max_rows,
+  const tile_kernels *kernels = tile_select(loops->isa, loops->type);
+  const double scores = (double)PASSES * KEY_TILES * (double)kernels->keys * (double)kernels->max_rows,
                products = scores * (double)D;
   for (int r = 0; r < ROUNDS; r++) {
     double seconds[STEPS];
@@ -64,7 +67,7 @@ static void measure(const peak_loops *loops, int64_t D, tile_buffers *buffers) {
     figures[ACCUMULATE][r] = products / seconds[ACCUMULATE] / peak;
     figures[CLOCK][r] = 2 * products / (seconds[SCORES] + seconds[SOFTMAX] + seconds[ACCUMULATE]) / peak;
   }
-  printf("%-10s %4d %7d %9.3f %9.1f %12.3f %10.3f\n", loops->isa, (int)D, (int)kernels->max_rows,
+  printf("%-11s %4d %7d %9.3f %9.1f %12.3f %10.3f\n", loops->isa, (int)D, (int)kernels->max_rows,
          statistics_median(figures[SCORES], ROUNDS), statistics_median(figures[SOFTMAX], ROUNDS),
          statistics_median(figures[ACCUMULATE], ROUNDS), statistics_median(figures[CLOCK], ROUNDS));
 }
@@ -73,7 +76,7 @@ int main(void) {
   peak_loops loops[PEAK_MAX_LOOPS];
   const size_t count = peak_loops_available(loops);
   tile_buffers *buffers = (tile_buffers *)(void *)numbers(sizeof *buffers / sizeof(float));
-  printf("%-10s %4s %7s %9s %9s %12s %10s\n", "steps", "D", "rows", "scores", "softmax", "accumulate", "all");
+  printf("%-11s %4s %7s %9s %9s %12s %10s\n", "steps", "D", "rows", "scores", "softmax", "accumulate", "all");
   for (size_t n = 0; n < count; n++)
     for (int64_t D = 64; D <= LARGEST_DIM; D *= 2) measure(&loops[n], D, buffers);
   free(buffers);

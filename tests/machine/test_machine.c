@@ -49,16 +49,29 @@ static void every_rate_lies_within_its_interval(void **state) {
 /* On rates that are made up, as real ones of a busy machine may come in any order. */
 static void shares_are_taken_of_the_named_peak_or_the_fastest(void **state) {
   (void)state;
-  machine machine = {.peak_count = 3,
-                     .peaks = {{.name = "portable", .median = 10},
-                               {.name = "avx2", .median = 90},
-                               {.name = "avx512", .median = 80}}};
-  assert_true(machine_peak(&machine, "avx512") == 80);
-  assert_true(machine_peak(&machine, "portable") == 10);
-  assert_true(machine_peak(&machine, "sve") == 90);
-  assert_true(machine_peak(&machine, NULL) == 90);
+  const attn_type wide = ATTN_FLOAT32, narrow = ATTN_BFLOAT16;
+  machine machine = {.peak_count = 4,
+                     .peaks = {{.name = "portable", .median = 10, .type = wide},
+                               {.name = "avx2", .median = 90, .type = wide},
+                               {.name = "avx512", .median = 80, .type = wide},
+                               {.name = "avx512_bf16", .median = 170, .type = narrow}}};
+  const struct {
+    const char *isa;
+    attn_type type;
+    double peak;
+  } cases[] = {{"avx512", wide, 80},
+               {"portable", wide, 10},
+               {"sve", wide, 90},
+               {NULL, wide, 90},
+               {"avx512_bf16", wide, 90}, /* nobody multiplies float32 so */
+               {"avx512_bf16", narrow, 170},
+               {NULL, narrow, 170},
+               {"avx512", narrow, 80}, /* converted */
+               {"avx512_bf16", ATTN_FLOAT16, 90}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+    assert_true(machine_peak(&machine, cases[n].isa, cases[n].type)->median == cases[n].peak);
   machine.peak_count = 0;
-  assert_true(machine_peak(&machine, "avx2") == 0);
+  assert_null(machine_peak(&machine, "avx2", wide));
 }
 
 static void the_description_prints_every_rate(void **state) {

@@ -10,26 +10,31 @@
 #include <string.h>
 
 #include "small_bench.h"
+#include "variants/elements.h"
 
 void small_bench_solve(const attn_call *call) {
   const attn_problem *p = call->problem;
   const attn_tensors *t = &call->tensors;
-  const float *q = t->query, *k = t->key, *v = t->value;
-  float *o = t->output;
+  const attn_type type = p->query.type;
+  float output[64];
+  assert_true(p->value_dim <= 64);
   for (int64_t row = 0; row < p->query_heads * p->query_length; row++) {
     const int64_t head = row / p->query_length;
     float sum = 0;
-    memset(o + row * p->value_dim, 0, (size_t)p->value_dim * sizeof *o);
+    memset(output, 0, sizeof output);
     for (int64_t j = 0; j < p->key_length; j++) {
+      const int64_t key = head * p->key_length + j;
       float score = 0;
       for (int64_t d = 0; d < p->head_dim; d++)
-        score += q[row * p->head_dim + d] * k[(head * p->key_length + j) * p->head_dim + d];
+        score +=
+            attn_load(t->query, type, row * p->head_dim + d) * attn_load(t->key, type, key * p->head_dim + d);
       const float weight = expf(score * (float)p->scale);
       sum += weight;
       for (int64_t d = 0; d < p->value_dim; d++)
-        o[row * p->value_dim + d] += weight * v[(head * p->key_length + j) * p->value_dim + d];
+        output[d] += weight * attn_load(t->value, type, key * p->value_dim + d);
     }
-    for (int64_t d = 0; d < p->value_dim; d++) o[row * p->value_dim + d] /= sum;
+    for (int64_t d = 0; d < p->value_dim; d++)
+      attn_store(t->output, p->output.type, row * p->value_dim + d, output[d] / sum);
   }
 }
 

@@ -10,7 +10,8 @@ void small_bench_solve(const attn_call *call);
 #define SMALL_BENCH_VARIANT(called, with, ...)                                                               \
   static const attn_variant called = {.name = #called,                                                       \
                                       .summary = "of a test",                                                \
-                                      .types = 1u << ATTN_FLOAT32,                                           \
+                                      .types =                                                               \
+                                          1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,     \
                                       .time_exponent = 2,                                                    \
                                       .run = with,                                                           \
                                       __VA_ARGS__}

@@ -67,6 +67,30 @@ static void lengths_that_are_refused_are_skipped_and_counted(void **state) {
   sweep_destroy(&sweep);
 }
 
+/* A sweep of all variants shows every line of a showcase; who names the variant asks for the first. */
+static void a_showcase_may_have_several_lines(void **state) {
+  (void)state;
+  static const attn_variant shown = {.name = "some",
+                                     .summary = "",
+                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16,
+                                     .showcase = "full bf16",
+                                     .run = small_bench_solve};
+  static const attn_variant *one[] = {&shown};
+  static const variant_list of_one = {.variants = one, .origins = origins, .count = 1};
+  static const int64_t lengths[] = {32, 64};
+  const text_list *wanted[] = {&nothing, &only_some};
+  for (int named = 0; named < 2; named++) {
+    const sweep_request request = request_for(wanted[named], &nothing, lengths, 2);
+    sweep sweep;
+    char why[512], name[WORKLOAD_NAME_BYTES];
+    if (!sweep_create(&sweep, &request, &of_one, why, sizeof why)) fail_msg("%s", why);
+    assert_int_equal(sweep.count, named ? 2 : 4);
+    sweep_point_name(&sweep.points[sweep.count - 1], name);
+    assert_int_equal(strstr(name, "/bf16") != NULL, !named);
+    sweep_destroy(&sweep);
+  }
+}
+
 static void a_variant_that_refuses_all_lengths_is_left_out(void **state) {
   (void)state;
   static const int64_t lengths[] = {16, 32};
@@ -100,6 +124,7 @@ static void a_problem_that_is_asked_for_twice_is_one_row(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_showcase_may_have_several_lines),
       cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
       cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
       cmocka_unit_test(a_problem_that_is_asked_for_twice_is_one_row),

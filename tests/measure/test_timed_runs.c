@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "problem/types.h"
 #include "small_bench.h"
 
 /* ---- kernels that are right when they are verified, and then save themselves the work ---- */
@@ -20,23 +21,26 @@ static void run_unless_written(const attn_call *call) {
   if (first == GUARDED_POISON) small_bench_solve(call);
 }
 
+static attn_tensors last;
+
 static void run_where_the_pointers_are_new(const attn_call *call) {
-  static attn_tensors last;
   const attn_tensors *now = &call->tensors;
   if (now->query == last.query && now->key == last.key && now->value == last.value) return;
   last = *now;
   small_bench_solve(call);
 }
 
+static bool forgotten;
+
 static void run_from_memory(const attn_call *call) {
   static float remembered[32 * 4];
-  static bool verified;
-  const size_t bytes = (size_t)(call->problem->query_length * call->problem->value_dim) * sizeof(float);
+  const size_t bytes = (size_t)(call->problem->query_length * call->problem->value_dim) *
+                       element_type_of(call->problem->output.type)->bytes;
   assert_true(bytes <= sizeof remembered);
-  if (!verified) {
+  if (forgotten) {
     small_bench_solve(call);
     memcpy(remembered, call->tensors.output, bytes);
-    verified = true;
+    forgotten = false;
   } else {
     memcpy(call->tensors.output, remembered, bytes);
   }
@@ -48,9 +52,10 @@ SMALL_BENCH_VARIANT(new_pointers, run_where_the_pointers_are_new, .unsupported =
 SMALL_BENCH_VARIANT(from_memory, run_from_memory, .unsupported = NULL);
 
 /* Right each time for what the inputs then are. */
+static int calls_that_change;
+
 static void run_and_change(const attn_call *call) {
-  static int calls;
-  if (calls++ > 3) ((float *)(uintptr_t)call->tensors.query)[1] = 0;
+  if (calls_that_change++ > 3) ((float *)(uintptr_t)call->tensors.query)[1] = 0;
   small_bench_solve(call);
 }
 SMALL_BENCH_VARIANT(changing, run_and_change, .unsupported = NULL);
@@ -60,17 +65,31 @@ static void assert_caught(const result *cheat) {
     fail_msg("%s: state %d, '%s'", cheat->name, (int)cheat->state, cheat->reason);
 }
 
-static void what_is_timed_is_verified(void **state) {
-  (void)state;
+static void hold_timed_runs(attn_type type) {
   const attn_variant *const variants[] = {&unless_written, &new_pointers, &from_memory, &changing, &right};
   bench_point points[5];
   report report;
   size_t count = 0;
+  forgotten = true;
+  calls_that_change = 0;
+  last = (attn_tensors){0};
   for (size_t n = 0; n < 5; n++) count = small_bench_add(points, count, variants[n], 1);
+  for (size_t n = 0; n < 5; n++) points[n].workload.type = type;
   small_bench_run(points, count, &small_bench_options, &report);
   for (size_t n = 0; n < 4; n++) assert_caught(&report.results[n]);
   assert_int_equal(report.results[4].state, RESULT_MEASURED);
   report_destroy(&report);
+}
+
+static void what_is_timed_is_verified(void **state) {
+  (void)state;
+  hold_timed_runs(ATTN_ABSENT); /* float32 */
+}
+
+static void what_is_timed_in_16_bits_is_verified(void **state) {
+  (void)state;
+  hold_timed_runs(ATTN_BFLOAT16);
+  hold_timed_runs(ATTN_FLOAT16);
 }
 
 /* Of repetitions of one run, few are held to the reference: those before which all of the output is poisoned. */
@@ -199,6 +218,7 @@ static void a_rate_above_what_the_machine_can_do_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_timed_is_verified),
+      cmocka_unit_test(what_is_timed_in_16_bits_is_verified),
       cmocka_unit_test(a_single_run_that_leaves_early_is_seen_too),
       cmocka_unit_test(one_wrong_row_of_thousands_fails_the_point),
       cmocka_unit_test(a_rate_above_what_the_machine_can_do_fails),

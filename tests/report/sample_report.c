@@ -18,11 +18,11 @@ const sample_variant sample_variants[SAMPLE_VARIANTS] = {
 };
 
 static void sample_machine(machine *machine) {
-  static const machine_rate peaks[] = {{"portable", 26e9, 25e9, 27e9, 0, 27e9},
-                                       {"avx2", 54e9, 53e9, 55e9, 0, 55e9},
-                                       {"avx512", 105e9, 102e9, 107e9, 0, 107e9}};
-  static const machine_rate reads[] = {{"read L1", 310e9, 300e9, 315e9, 32 << 10, 316e9},
-                                       {"read memory", 11e9, 9e9, 12e9, 512 << 20, 12e9}};
+  static const machine_rate peaks[] = {{"portable", 26e9, 25e9, 27e9, 0, 27e9, ATTN_FLOAT32},
+                                       {"avx2", 54e9, 53e9, 55e9, 0, 55e9, ATTN_FLOAT32},
+                                       {"avx512", 105e9, 102e9, 107e9, 0, 107e9, ATTN_FLOAT32}};
+  static const machine_rate reads[] = {{"read L1", 310e9, 300e9, 315e9, 32 << 10, 316e9, ATTN_ABSENT},
+                                       {"read memory", 11e9, 9e9, 12e9, 512 << 20, 12e9, ATTN_ABSENT}};
   memset(machine, 0, sizeof *machine);
   snprintf(machine->cpu, sizeof machine->cpu, "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz");
   snprintf(machine->compiler, sizeof machine->compiler, "gcc 12.2.0");
@@ -40,7 +40,7 @@ static void sample_machine(machine *machine) {
   machine->threads = 1;
   memcpy(machine->peaks, peaks, sizeof peaks);
   machine->peak_count = 3;
-  machine->sgemm = (machine_rate){"sgemm", 79e9, 77e9, 80e9, 0, 80e9};
+  machine->sgemm = (machine_rate){"sgemm", 79e9, 77e9, 80e9, 0, 80e9, ATTN_FLOAT32};
   memcpy(machine->reads, reads, sizeof reads);
   machine->read_count = 2;
 }

@@ -46,7 +46,7 @@ static attn_variant built_with(attn_function function, uint64_t features) {
                         .summary = "of a test",
                         .function = function,
                         .features = features,
-                        .types = 1u << ATTN_FLOAT32,
+                        .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                         .unsupported = take_note,
                         .workspace_size = ten_bytes_a_thread,
                         .run = note_call};
@@ -103,7 +103,8 @@ static void another_function_or_type_is_refused(void **state) {
   const workload w = parse("full/T:9/mask:q/lse");
   attn_problem problem = workload_problem(&w);
   const attn_variant linear = built_with(ATTN_LINEAR, all_features());
-  const attn_variant softmax = built_with(ATTN_SOFTMAX, all_features());
+  attn_variant softmax = built_with(ATTN_SOFTMAX, all_features());
+  softmax.types = 1u << ATTN_FLOAT32;
   assert_string_equal(runner_refusal(&linear, &problem), "computes linear attention");
   assert_null(runner_refusal(&softmax, &problem)); /* mask and log-sum-exp have one type for all */
   attn_layout *const layouts[] = {&problem.query, &problem.key, &problem.value, &problem.output};

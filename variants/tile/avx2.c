@@ -2,6 +2,7 @@
  * 3 row vectors and a broadcast, 7 loads for 12 multiply-adds. With 2 by 6 it is 8 loads, and instructions
  * are what a core runs out of here: 7% slower. */
 #include <immintrin.h>
+#include <stdint.h>
 
 typedef __m256 vec;
 enum { LANES = 8 };
@@ -87,8 +88,38 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 #define EXP_VECTORS 6
 
-#include "float32.h"
+/* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */
+OP vec load_bfloat16(const uint16_t *x) {
+  return _mm256_castsi256_ps(
+      _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16));
+}
+OP void store_bfloat16(uint16_t *x, vec a) {
+  const __m256i bits = _mm256_castps_si256(a),
+                last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  const __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(bits, last), _mm256_set1_epi32(0x7fff));
+  const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+  const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  const __m256i halves = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+  _mm_storeu_si128((__m128i *)x,
+                   _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1)));
+}
+OP vec load_float16(const uint16_t *x) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)); }
+OP void store_float16(uint16_t *x, vec a) {
+  _mm_storeu_si128((__m128i *)x, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+/* The first n < 8 elements, and zeros. */
+OP vec load_bfloat16_part(const uint16_t *x, int n) {
+  uint16_t some[8] = {0};
+  for (int l = 0; l < n; l++) some[l] = x[l];
+  return load_bfloat16(some);
+}
+OP vec load_float16_part(const uint16_t *x, int n) {
+  uint16_t some[8] = {0};
+  for (int l = 0; l < n; l++) some[l] = x[l];
+  return load_float16(some);
+}
 
-#include "kernels.h"
+#include "arithmetic.h"
+#include "kinds.h"
 
-const tile_kernels tile_avx2 = TILE_TABLE("avx2");
+const tile_kernels tile_avx2[] = TILE_TABLES("avx2");

@@ -3,14 +3,12 @@
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, since processors fetch ahead in each page of 4 KiB and stop where it ends: decoding takes 0.88 to
  * 0.91 of the time that it takes with one. How many places must not follow from the strides: they set the
- * order of additions, and another layout has to give the same bits. Included by kernels.h. */
-
-enum { PLACES = 8 };
+ * order of additions, and another layout has to give the same bits. Included by element_rows.h. */
 
 /* scores[r][j] = query[r] . key[j] for one group of LANES / rows keys: LANES sums side by side, added up
  * together. In one place, keys that do not exist repeat the last. */
-INLINE void few_scores_group(const int rows, const int places, int64_t index, tile_size size,
-                             tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores) {
+INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t index, tile_size size,
+                                   tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores) {
   const int64_t keys = size.keys, depth = size.features;
   const int group = LANES / rows;
   const int64_t whole = depth / LANES * LANES, first = index * group;
@@ -27,7 +25,7 @@ INLINE void few_scores_group(const int rows, const int places, int64_t index, ti
   for (int64_t d = 0; d < whole; d += LANES) {
     for (int r = 0; r < rows; r++) q[r] = load(query.x + r * query.stride + d);
     for (int g = 0; g < group; g++) {
-      vec k = load_elements(from[g] + d);
+      vec k = LOAD(from[g] + d);
       __builtin_prefetch(next[g] + d, 0, 2);
       for (int r = 0; r < rows; r++) sum[r * group + g] = fused_multiply_add(q[r], k, sum[r * group + g]);
     }
@@ -35,7 +33,7 @@ INLINE void few_scores_group(const int rows, const int places, int64_t index, ti
   if (whole < depth) {
     for (int r = 0; r < rows; r++) q[r] = load(query.x + r * query.stride + whole);
     for (int g = 0; g < group; g++) {
-      vec k = load_elements_part(from[g] + whole, (int)(depth - whole));
+      vec k = LOAD_PART(from[g] + whole, (int)(depth - whole));
       for (int r = 0; r < rows; r++) sum[r * group + g] = fused_multiply_add(q[r], k, sum[r * group + g]);
     }
   }
@@ -49,26 +47,21 @@ INLINE void few_scores_group(const int rows, const int places, int64_t index, ti
              (size_t)(keys - first < group ? keys - first : group) * sizeof *all);
 }
 
-INLINE void few_scores_rows(const int rows, tile_size size, tile_matrix query, tile_rows key, tile_rows ahead,
-                            tile_target scores) {
+INLINE void NAME(few_scores_rows)(const int rows, tile_size size, tile_matrix query, tile_rows key,
+                                  tile_rows ahead, tile_target scores) {
   const int group = LANES / rows, places = group < PLACES ? group : PLACES;
   const bool apart = size.keys % group == 0;
   for (int64_t n = 0; n * group < size.keys; n++)
     if (apart)
-      few_scores_group(rows, places, n, size, query, key, ahead, scores);
+      NAME(few_scores_group)(rows, places, n, size, query, key, ahead, scores);
     else
-      few_scores_group(rows, 1, n, size, query, key, ahead, scores);
+      NAME(few_scores_group)(rows, 1, n, size, query, key, ahead, scores);
 }
 
-/* The keys of an accumulation, in the order in which they are read: of step n those at n, n + apart, ... */
-typedef struct few_steps {
-  int64_t first, end, apart, keys;
-} few_steps;
-
 /* output[r][e] of `vectors` vectors of features, `part` features in the last. */
-INLINE void few_accumulate_group(const int rows, const int vectors, const int part, few_steps steps,
-                                 tile_matrix weights, tile_rows value, const float *restrict rescale,
-                                 tile_rows ahead, tile_target output) {
+INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_steps steps,
+                                       tile_matrix weights, tile_rows value, const float *restrict rescale,
+                                       tile_rows ahead, tile_target output) {
   vec sum[TILE_FEW_ROWS][FEW_VECTORS], x[FEW_VECTORS];
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) {
@@ -81,7 +74,7 @@ INLINE void few_accumulate_group(const int rows, const int vectors, const int pa
       const element *next = (const element *)ahead.x + j * ahead.stride;
       for (int v = 0; v < vectors; v++) {
         const element *from = row + v * LANES;
-        x[v] = part < LANES && v == vectors - 1 ? load_elements_part(from, part) : load_elements(from);
+        x[v] = part < LANES && v == vectors - 1 ? LOAD_PART(from, part) : LOAD(from);
         __builtin_prefetch(next + v * LANES, 0, 2);
       }
       for (int r = 0; r < rows; r++) {
@@ -93,57 +86,56 @@ INLINE void few_accumulate_group(const int rows, const int vectors, const int pa
     for (int v = 0; v < vectors; v++) store(output.x + r * output.stride + v * LANES, sum[r][v]);
 }
 
-INLINE tile_rows from_feature(tile_rows of, int64_t e) {
+INLINE tile_rows NAME(from_feature)(tile_rows of, int64_t e) {
   return (tile_rows){(const element *)of.x + e, of.stride};
 }
 
 /* Values wider than the registers are read to their end every two steps: taking one half of all and then the
  * other costs 6%. */
-INLINE void few_accumulate_rows(const int rows, tile_size size, tile_matrix weights, tile_rows value,
-                                const float *restrict rescale, tile_rows ahead, tile_target output) {
+INLINE void NAME(few_accumulate_rows)(const int rows, tile_size size, tile_matrix weights, tile_rows value,
+                                      const float *restrict rescale, tile_rows ahead, tile_target output) {
   enum { WIDE = FEW_VECTORS * LANES };
   const int64_t keys = size.keys, width = size.features;
   const int64_t apart = (keys + PLACES - 1) / PLACES, count = width > WIDE ? 2 : apart;
   for (int64_t n = 0; n < apart; n += count) {
     const few_steps steps = {n, n + count < apart ? n + count : apart, apart, keys};
     int64_t e = 0;
-    for (; e + WIDE <= width; e += WIDE)
-      few_accumulate_group(rows, FEW_VECTORS, LANES, steps, weights, from_feature(value, e), rescale,
-                           from_feature(ahead, e), (tile_target){output.x + e, output.stride});
-    for (; e + LANES <= width; e += LANES)
-      few_accumulate_group(rows, 1, LANES, steps, weights, from_feature(value, e), rescale,
-                           from_feature(ahead, e), (tile_target){output.x + e, output.stride});
-    if (e < width)
-      few_accumulate_group(rows, 1, (int)(width - e), steps, weights, from_feature(value, e), rescale,
-                           from_feature(ahead, e), (tile_target){output.x + e, output.stride});
+    for (; e + WIDE <= width; e += WIDE) NAME(few_accumulate_group)
+    (rows, FEW_VECTORS, LANES, steps, weights, NAME(from_feature)(value, e), rescale,
+     NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
+    for (; e + LANES <= width; e += LANES) NAME(few_accumulate_group)
+    (rows, 1, LANES, steps, weights, NAME(from_feature)(value, e), rescale, NAME(from_feature)(ahead, e),
+     (tile_target){output.x + e, output.stride});
+    if (e < width) NAME(few_accumulate_group)
+    (rows, 1, (int)(width - e), steps, weights, NAME(from_feature)(value, e), rescale,
+     NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
   }
 }
 
 /* The functions of the table: four, two or one row at a time. */
 
-INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }
-
-static void few_scores(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead, tile_target out) {
+static void NAME(few_scores)(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead,
+                             tile_target out) {
   for (int64_t r = 0, step; r < size.rows; r += step) {
     step = rows_at_once(size.rows - r);
     switch (step) {
-      case 4: few_scores_rows(4, size, query, key, ahead, out); break;
-      case 2: few_scores_rows(2, size, query, key, ahead, out); break;
-      case 1: few_scores_rows(1, size, query, key, ahead, out); break;
+      case 4: NAME(few_scores_rows)(4, size, query, key, ahead, out); break;
+      case 2: NAME(few_scores_rows)(2, size, query, key, ahead, out); break;
+      case 1: NAME(few_scores_rows)(1, size, query, key, ahead, out); break;
     }
     query.x += step * query.stride;
     out.x += step * out.stride;
   }
 }
 
-static void few_accumulate(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
-                           tile_rows ahead, tile_target out) {
+static void NAME(few_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
+                                 tile_rows ahead, tile_target out) {
   for (int64_t r = 0, step; r < size.rows; r += step) {
     step = rows_at_once(size.rows - r);
     switch (step) {
-      case 4: few_accumulate_rows(4, size, weights, value, rescale + r, ahead, out); break;
-      case 2: few_accumulate_rows(2, size, weights, value, rescale + r, ahead, out); break;
-      case 1: few_accumulate_rows(1, size, weights, value, rescale + r, ahead, out); break;
+      case 4: NAME(few_accumulate_rows)(4, size, weights, value, rescale + r, ahead, out); break;
+      case 2: NAME(few_accumulate_rows)(2, size, weights, value, rescale + r, ahead, out); break;
+      case 1: NAME(few_accumulate_rows)(1, size, weights, value, rescale + r, ahead, out); break;
     }
     weights.x += step * weights.stride;
     out.x += step * out.stride;

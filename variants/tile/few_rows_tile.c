@@ -8,13 +8,15 @@
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
   return (query_tile_layout){.rows = count,
+                             .keys = TILE_FEW_KEYS,
                              .depth = query_tile_pitch(kernels, problem->head_dim),
                              .width = width,
                              .score_key = 1,
                              .score_row = TILE_FEW_KEYS,
                              .output_feature = 1,
                              .output_row = width,
-                             .spread = 0};
+                             .spread_key = 0,
+                             .spread_value = 0};
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {
@@ -70,12 +72,11 @@ static void merge(query_tile *tile, const float *output, const float *ours, cons
 }
 
 static void unpack(query_tile *tile, const float *factor, void *const *row) {
-  tile->kernels->scale_rows(tile->count, tile->problem->value_dim,
-                            (tile_matrix){tile->output, tile->layout.width}, factor, row);
+  tile->output_kernels->scale_rows(tile->count, tile->problem->value_dim,
+                                   (tile_matrix){tile->output, tile->layout.width}, factor, row);
 }
 
 const query_tile_steps few_rows_tile = {
-    .keys = TILE_FEW_KEYS,
     .rows = TILE_FEW_ROWS,
     .layout = layout,
     .pack = pack,

@@ -13,24 +13,39 @@ static int64_t spread(int64_t width) { return ((width + LINE - 1) / LINE | 1) * 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
   return (query_tile_layout){.rows = rows,
-                             .depth = problem->head_dim,
+                             .keys = kernels->keys,
+                             .depth = (problem->head_dim + kernels->step - 1) / kernels->step,
                              .width = problem->value_dim,
                              .score_key = rows,
                              .score_row = 1,
                              .output_feature = rows,
                              .output_row = 1,
-                             .spread = spread(problem->value_dim)};
+                             .spread_key = kernels->copy_keys ? spread(problem->head_dim) : 0,
+                             .spread_value = spread(problem->value_dim)};
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {
-  tile->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, factor, tile->queries);
+  tile->factor = tile->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, factor,
+                                     tile->queries);
+}
+
+static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t width) {
+  const int64_t bytes = tile->kernels->element_bytes;
+  return (tile_ahead){.of = {{rows.x, rows.stride * bytes, width * bytes}}};
+}
+
+/* The softmax multiplies scores by the factor at no cost, where nothing happens to them before and none is hidden by
+ * -inf * 0. */
+static bool softmax_scales(const query_tile *tile) {
+  return tile->problem->softcap == 0 && !tile->problem->bias.type && tile->factor > 0;
 }
 
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
   const tile_size size = {rows, keys, tile->problem->head_dim};
-  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->value_dim}};
-  tile->kernels->scores(size, (tile_matrix){tile->queries, rows}, key, tile->leads ? &next : NULL,
+  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->value_dim);
+  tile->kernels->scores(size, (tile_matrix){tile->queries, rows}, key,
+                        softmax_scales(tile) ? 1 : tile->factor, tile->leads ? &next : NULL,
                         (tile_target){tile->scores, rows});
 }
 
@@ -43,13 +58,14 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 }
 
 static void weights(query_tile *tile, int64_t keys) {
-  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, tile->state);
+  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, softmax_scales(tile) ? tile->factor : 1,
+                         tile->state);
 }
 
 static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
   const tile_size size = {rows, keys, tile->problem->value_dim};
-  const tile_ahead next = {.of = {ahead}, .width = {tile->problem->head_dim}};
+  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->head_dim);
   tile->kernels->accumulate(size, (tile_matrix){tile->scores, rows}, value, tile->state.rescale,
                             tile->leads ? &next : NULL, (tile_target){tile->output, rows});
 }
@@ -59,11 +75,11 @@ static void merge(query_tile *tile, const float *output, const float *ours, cons
 }
 
 static void unpack(query_tile *tile, const float *factor, void *const *row) {
-  tile->kernels->unpack(tile->layout.rows, tile->count, tile->problem->value_dim, tile->output, factor, row);
+  tile->output_kernels->unpack(tile->layout.rows, tile->count, tile->problem->value_dim, tile->output, factor,
+                               row);
 }
 
 const query_tile_steps full_tile = {
-    .keys = TILE_KEYS,
     .rows = TILE_MAX_ROWS,
     .layout = layout,
     .pack = pack,

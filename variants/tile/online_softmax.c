@@ -4,21 +4,23 @@
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* One step of a tile: keys [first, end), with their values. */
-static void take_keys(query_tile *tile, int64_t first, int64_t end, tile_rows value) {
+/* One step of a tile: keys [first, end) of a key tile that `count` tiles pass. */
+static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_tile *tiles, int64_t count,
+                      attn_range together, key_tile *of) {
   const attn_visibility seen = query_tile_visibility(tile, first, end);
   if (seen == ATTN_EMPTY) return;
-  query_tile_scores(tile, first, end);
+  query_tile_prepare(tiles, count, together, of);
+  query_tile_scores(tile, of, first, end);
   if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
   query_tile_weights(tile, first, end);
-  query_tile_accumulate(tile, first, end, value, seen == ATTN_PARTIAL);
+  query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);
 }
 
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
-  const int64_t step = tiles->steps->keys;
+  const int64_t step = tiles->layout.keys;
+  key_tile of = {.keys = {0, 0}};
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     next = smaller(j / step * step + step, keys.end);
-    const tile_rows values = query_tile_values(tiles, count, j, next);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);
       /* A narrow window may lie across two key tiles: its keys are one step all the same. */
@@ -26,9 +28,9 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
       const int64_t from = larger(j, first), to = smaller(next, end);
       if (from >= to || (one_step && from > first)) continue;
       if (one_step)
-        take_keys(tile, first, end, tile_rows_from(tile->kernels, tile->value, first));
+        take_keys(tile, first, end, tile, 1, (attn_range){first, end}, &of);
       else
-        take_keys(tile, from, to, tile_rows_from(tile->kernels, values, from - j));
+        take_keys(tile, from, to, tiles, count, (attn_range){j, next}, &of);
     }
   }
 }

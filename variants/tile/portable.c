@@ -4,8 +4,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "../elements.h"
+
 typedef float vec __attribute__((vector_size(16)));
 typedef int32_t ivec __attribute__((vector_size(16)));
+typedef uint32_t uvec __attribute__((vector_size(16)));
 enum { LANES = 4 };
 #define MAX_VECTORS 2
 #define GROUP(vectors) 4
@@ -80,8 +83,55 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 #define EXP_VECTORS 4
 
-#include "float32.h"
+OP vec load_bfloat16_part(const uint16_t *x, int n) {
+  vec a = {0};
+  for (int l = 0; l < n; l++) a[l] = attn_from_bfloat16(x[l]);
+  return a;
+}
+OP vec load_float16_part(const uint16_t *x, int n) {
+  vec a = {0};
+  for (int l = 0; l < n; l++) a[l] = attn_from_float16(x[l]);
+  return a;
+}
+OP vec load_bfloat16(const uint16_t *x) { return load_bfloat16_part(x, LANES); }
+OP vec load_float16(const uint16_t *x) { return load_float16_part(x, LANES); }
+OP void store_bfloat16(uint16_t *x, vec a) {
+  for (int l = 0; l < LANES; l++) x[l] = attn_to_bfloat16(a[l]);
+}
+OP void store_float16(uint16_t *x, vec a) {
+  for (int l = 0; l < LANES; l++) x[l] = attn_to_float16(a[l]);
+}
 
-#include "kernels.h"
+/* What avx512_bf16.c does with one instruction each, so that its kernels can be verified where there is none. A product
+ * of two bfloat16 is exact, so that adding it rounds once. */
+OP vec without_denormals(vec a) { return select(absolute(a) < set(0x1p-126f), copy_sign(zero(), a), a); }
+OP vec low_half(vec a) { return without_denormals((vec)((uvec)a << 16)); }
+OP vec high_half(vec a) { return without_denormals((vec)((uvec)a & 0xffff0000)); }
+OP vec multiply_add_pairs(vec a, vec b, vec sum) {
+  sum = without_denormals(without_denormals(sum) + high_half(a) * high_half(b));
+  return without_denormals(sum + low_half(a) * low_half(b));
+}
+OP vec broadcast_pair(const uint16_t *x) {
+  float both;
+  memcpy(&both, x, sizeof both);
+  return set(both);
+}
+OP vec broadcast_half(const uint16_t *x) { return set(attn_float_of_bits(*x)); }
+OP vec fused_multiply_subtract(vec a, vec b, vec c) { return a * b - c; }
+OP vec flip_signs(vec a, uint32_t signs) { return (vec)((uvec)a ^ signs); }
+OP vec pair(vec low, vec high) {
+  uint16_t halves[LANES][2];
+  low = without_denormals(low), high = without_denormals(high);
+  for (int l = 0; l < LANES; l++)
+    halves[l][0] = attn_to_bfloat16(low[l]), halves[l][1] = attn_to_bfloat16(high[l]);
+  vec a;
+  memcpy(&a, halves, sizeof a);
+  return a;
+}
 
-const tile_kernels tile_portable = TILE_TABLE("portable");
+#include "arithmetic.h"
+#include "kinds.h"
+#include "pairs.h"
+
+const tile_kernels tile_portable[] = TILE_TABLES("portable");
+const tile_kernels tile_emulated_bf16 = PAIR_TABLE("emulated_bf16");

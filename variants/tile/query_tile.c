@@ -6,21 +6,29 @@
 #include <math.h>
 #include <string.h>
 
+#include "../elements.h"
+
 static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
 enum { LINE = 16 }; /* floats of a cache line */
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 static int64_t whole_lines(int64_t floats) { return (floats + LINE - 1) / LINE * LINE; }
+
+static int64_t copied_floats(const tile_kernels *kernels, const query_tile_layout *layout) {
+  return layout->keys * layout->spread_key + layout->keys / kernels->step * layout->spread_value;
+}
 
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
                                     const query_tile_steps *steps, int64_t count) {
   const query_tile_layout layout = steps->layout(problem, kernels, count);
-  const int64_t scores = layout.rows * (steps->keys + 1), values = steps->keys * problem->value_dim;
+  const int64_t scores = layout.rows * (layout.keys + 1), values = layout.keys * problem->value_dim;
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(layout.rows * layout.depth),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
-      .scratch = (size_t)(whole_lines(scores + values) + steps->keys * layout.spread),
+      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(kernels, &layout)),
   };
 }
 
@@ -32,13 +40,14 @@ void query_tile_use_state(query_tile *tile, float *state) {
 
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
   tile->layout = tile->steps->layout(tile->problem, tile->kernels, tile->count);
-  const int64_t keys = tile->steps->keys, rows = tile->layout.rows;
+  const int64_t keys = tile->layout.keys, rows = tile->layout.rows;
   tile->queries = queries;
   query_tile_use_state(tile, state);
   tile->scores = scratch;
   tile->state.rescale = scratch + rows * keys;
   tile->finite = tile->state.rescale + rows;
-  tile->spread_values = scratch + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
+  tile->copied_keys = scratch + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
+  tile->copied_values = tile->copied_keys + keys * tile->layout.spread_key;
 }
 
 void query_tile_place(query_tile *tile) {
@@ -60,7 +69,9 @@ void query_tile_place(query_tile *tile) {
     if (range.first < range.end && range.first < first) first = range.first;
     if (range.first < range.end && range.end > end) end = range.end;
   }
-  tile->keys = first < end ? (attn_range){first, end} : (attn_range){0, 0};
+  const int64_t step = tile->kernels->step, after = (end + step - 1) / step * step;
+  tile->keys = first < end ? (attn_range){first / step * step, smaller(after, problem->key_length)}
+                           : (attn_range){0, 0};
 }
 
 void query_tile_pack(query_tile *tile) {
@@ -94,11 +105,60 @@ static void add_bias(query_tile *tile, int64_t r, int64_t first, int64_t end) {
   }
 }
 
-void query_tile_scores(query_tile *tile, int64_t first, int64_t end) {
+/* Elements that are not floats are not what products take. */
+static bool copies_values(const query_tile *tile) {
+  return tile->layout.spread_value > 0 && tile->kernels->type != ATTN_FLOAT32;
+}
+
+/* Copied rows of values are as far apart in operands, of which a unit of 32 bits holds `step`. */
+static tile_rows copied_values(const query_tile *tile) {
+  return (tile_rows){tile->copied_values, tile->layout.spread_value * tile->kernels->step};
+}
+
+/* Whether values of rows that lie so crowd a few sets of the L1 cache. A copy pays for more rows than one tile has, and
+ * from this distance on: where the register tile is narrow and a value serves few rows at a time (AVX2), rows that share 8
+ * of 64 sets, else those that share one. */
+static bool crowds(const query_tile *tile, int64_t count, tile_rows value) {
+  const int64_t line = LINE * (int64_t)sizeof(float);
+  const int64_t crowded = (tile->kernels->max_rows < TILE_MAX_ROWS ? 8 : 64) * line;
+  return tile->layout.spread_value > 0 && count * tile->layout.rows > TILE_MAX_ROWS &&
+         value.stride * tile->kernels->element_bytes % crowded == 0;
+}
+
+void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
+  const tile_kernels *kernels = tiles->kernels;
+  const query_tile_layout *layout = &tiles->layout;
+  const int64_t length = keys.end - keys.first, width = tiles->problem->value_dim;
+  if (of->keys.first == keys.first && of->keys.end == keys.end) return;
+  *of = (key_tile){keys, tile_rows_from(kernels, tiles->key, keys.first),
+                   tile_rows_from(kernels, tiles->value, keys.first)};
+  if (layout->spread_key > 0) {
+    kernels->copy_keys(length, tiles->problem->head_dim, of->key, tiles->copied_keys, layout->spread_key);
+    of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
+  }
+  if (copies_values(tiles) || crowds(tiles, count, of->value)) {
+    kernels->copy_values(length, width, of->value, tiles->copied_values, layout->spread_value);
+    of->value = copied_values(tiles);
+  }
+}
+
+/* Rows of the key tile from the n-th key on. */
+static tile_rows rows_of(const query_tile *tile, tile_rows rows, const float *copied, int64_t spread,
+                         int64_t n) {
+  if (rows.x != copied) return tile_rows_from(tile->kernels, rows, n);
+  return (tile_rows){copied + n * spread, rows.stride};
+}
+
+/* Rows of keys, or of values, that are wanted soon: those of this key tile, or where they are copied of the next. */
+static tile_rows rows_ahead(const query_tile *tile, tile_rows rows, int64_t first, int64_t end) {
+  return tile_rows_from(tile->kernels, rows, copies_values(tile) ? end : first);
+}
+
+void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const tile_rows key = tile_rows_from(tile->kernels, tile->key, first);
-  const tile_rows value = tile_rows_from(tile->kernels, tile->value, first); /* wanted next */
-  tile->steps->scores(tile, end - first, key, value);
+  const tile_rows key =
+      rows_of(tile, of->key, tile->copied_keys, tile->layout.spread_key, first - of->keys.first);
+  tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
   for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
 }
@@ -162,46 +222,46 @@ static void add_nonfinite(query_tile *tile, int64_t r, int64_t j, float weight) 
   }
 }
 
+/* The weight of row r and the n-th key, of pairs where these are multiplied. */
+static float weight_of(const query_tile *tile, int64_t r, int64_t n) {
+  const query_tile_layout *layout = &tile->layout;
+  if (!copies_values(tile) || tile->kernels->step == 1)
+    return tile->scores[r * layout->score_row + n * layout->score_key];
+  const uint16_t *halves = (const uint16_t *)(const void *)(tile->scores + n / 2 * layout->score_key + r);
+  return attn_from_bfloat16(halves[n % 2]);
+}
+
 /* Adds what copy_finite left out, to the rows that see it. */
 static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
-  const query_tile_layout *layout = &tile->layout;
   for (int64_t r = 0; r < tile->count; r++) {
     uint8_t visible[TILE_FEW_KEYS] = {0};
-    const float *weight = tile->scores + r * layout->score_row;
     visible_keys(tile, r, first, end, visible);
     for (int64_t n = 0; n < end - first; n++)
-      if (visible[n]) add_nonfinite(tile, r, first + n, weight[n * layout->score_key]);
+      if (visible[n]) add_nonfinite(tile, r, first + n, weight_of(tile, r, n));
   }
 }
 
-tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end) {
-  const tile_kernels *kernels = tiles->kernels;
-  const tile_rows value = tile_rows_from(kernels, tiles->value, first);
-  const tile_rows apart = {tiles->spread_values, tiles->layout.spread};
-  const int64_t line = LINE * (int64_t)sizeof(float),
-                row_bytes = tiles->problem->value_dim * kernels->element_bytes;
-  /* It pays for more rows than one tile has, and from this distance on: where the register tile is narrow and a value
-   * serves few rows at a time (AVX2), rows that share 8 of 64 sets, else those that share one. */
-  const int64_t crowded = (kernels->max_rows < TILE_MAX_ROWS ? 8 : 64) * line;
-  if (apart.stride == 0 || count * tiles->layout.rows <= TILE_MAX_ROWS ||
-      value.stride * kernels->element_bytes % crowded != 0)
-    return value;
-  for (int64_t j = 0; j < end - first; j++)
-    memcpy((char *)tiles->spread_values + j * apart.stride * kernels->element_bytes,
-           tile_rows_from(kernels, value, j).x, (size_t)row_bytes);
-  return apart;
-}
-
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden) {
+/* Values with 0 for those that are not finite. A second copy takes the place of the first, which is forgotten. */
+static tile_rows finite_values(query_tile *tile, key_tile *of, int64_t keys, tile_rows value) {
   const int64_t width = tile->problem->value_dim;
+  const tile_rows finite = {tile->finite, width};
+  tile->kernels->copy_finite(keys, width, value, tile->finite);
+  if (!copies_values(tile)) return finite;
+  tile->kernels->copy_values(keys, width, finite, tile->copied_values, tile->layout.spread_value);
+  of->keys = (attn_range){0, 0};
+  return copied_values(tile);
+}
+
+void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden) {
+  const int64_t keys = end - first, spread = tile->layout.spread_value;
+  const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
+  tile_rows value =
+      rows_of(tile, of->value, tile->copied_values, spread, (first - of->keys.first) / tile->kernels->step);
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool apart = hidden && !tile->kernels->all_finite(end - first, width, value);
-  if (apart) {
-    tile->kernels->copy_finite(end - first, width, value, tile->finite);
-    value = (tile_rows){tile->finite, width};
-  }
-  const tile_rows key = tile_rows_from(tile->kernels, tile->key, end); /* wanted next */
-  tile->steps->accumulate(tile, end - first, value, key);
+  const bool apart = hidden && !tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
+  if (apart) value = finite_values(tile, of, keys, elements);
+  const tile_rows next = copies_values(tile) ? tile->value : tile->key; /* wanted next */
+  tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, end));
   if (apart) accumulate_nonfinite(tile, first, end);
 }
 
@@ -250,12 +310,12 @@ void query_tile_finish(query_tile *tile) {
     const float left = join_sink(tile, r);
     factor[r] = left / sum[r];
     row[r] = (char *)tile->tensors->output +
-             query_tile_offset(tile, &problem->output, r) * tile->kernels->element_bytes;
+             query_tile_offset(tile, &problem->output, r) * tile->output_kernels->element_bytes;
     if (problem->lse.type)
       tile->tensors->lse[query_tile_offset(tile, &problem->lse, r)] =
           (float)((double)max[r] * ln2 + log((double)sum[r]));
   }
   tile->steps->unpack(tile, factor, row);
   for (int64_t r = 0; r < count; r++)
-    if (blind[r]) memset(row[r], 0, (size_t)(problem->value_dim * tile->kernels->element_bytes));
+    if (blind[r]) memset(row[r], 0, (size_t)(problem->value_dim * tile->output_kernels->element_bytes));
 }

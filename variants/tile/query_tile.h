@@ -9,20 +9,20 @@ typedef struct query_tile query_tile;
 
 /* How a tile lies in memory: numbers of floats. */
 typedef struct query_tile_layout {
-  int64_t rows;                       /* with padding */
-  int64_t depth, width;               /* of a row of queries and of outputs, with padding */
-  int64_t score_key, score_row;       /* from a score to that of the next key, and of the next row */
+  int64_t rows;                 /* with padding */
+  int64_t keys;                 /* the most of a key tile */
+  int64_t depth, width;         /* columns of queries and of outputs, or of a row of them with padding */
+  int64_t score_key, score_row; /* from a score to that of the next key, and of the next row */
   int64_t output_feature, output_row; /* the same for outputs */
-  int64_t spread;                     /* elements from a copied value to the next; 0: none is ever copied */
+  int64_t spread_key, spread_value;   /* from a copied key or value to the next; 0: none is ever copied */
 } query_tile_layout;
 
 /* What a tile's layout decides. There are two: full_tile.c has a row in each lane, few_rows_tile.c the features of a
  * row. Keys are counted from the first of the key tile. */
 typedef struct query_tile_steps {
-  int64_t keys; /* the most of a key tile */
   int64_t rows; /* the most of a tile */
   query_tile_layout (*layout)(const attn_problem *problem, const tile_kernels *kernels, int64_t count);
-  void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries, times the factor */
+  void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries; sets tile->factor */
   void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
   void (*softcap)(query_tile *tile, int64_t keys, float cap);
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
@@ -44,6 +44,7 @@ typedef struct query_tile_row {
  * position, so that a causal tile stays narrow. */
 struct query_tile {
   const tile_kernels *kernels;
+  const tile_kernels *output_kernels; /* of the output's type, which may be another */
   const query_tile_steps *steps;
   const attn_problem *problem;
   const attn_tensors *tensors;
@@ -56,16 +57,17 @@ struct query_tile {
   attn_range keys; /* from the first key that some row sees to the last */
 
   query_tile_layout layout;
-  float *queries;      /* scaled so that scores come out in base 2 (with softcap: before tanh) */
-  float *scores;       /* [keys of a key tile, rows] */
-  float *output;       /* [Dv, rows], not yet divided by the sum */
-  tile_state state;    /* [rows] each */
-  void *finite;        /* elements [keys of a key tile, Dv], for values that not all are */
-  void *spread_values; /* elements [keys of a key tile, Dv and a gap], for query_tile_values */
+  float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
+  float factor;
+  float *scores;                      /* [keys of a key tile, rows] */
+  float *output;                      /* [Dv, rows], not yet divided by the sum */
+  tile_state state;                   /* [rows] each */
+  void *finite;                       /* elements [keys of a key tile, Dv], for values that not all are */
+  float *copied_keys, *copied_values; /* for query_tile_prepare */
 };
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (scores, rescale, finite, spread_values) that tiles may take turns with; each in whole cache lines, so that threads
+ * (scores, rescale, finite, copies of keys and values) that tiles may take turns with; each in whole cache lines, so that threads
  * share none. */
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
@@ -84,7 +86,9 @@ static inline int64_t query_tile_offset(const query_tile *tile, const attn_layou
          tile->row[r].position * strides->position;
 }
 
-/* With problem, tensors, batch, first_head, heads, first_row and count set: finds the rows and their keys. */
+/* With problem, tensors, batch, first_head, heads, first_row and count set: finds the rows and their keys. Where operands
+ * are pairs of keys these begin and end between pairs, as far as there are keys, so that each key has the same partner
+ * whatever is hidden. */
 void query_tile_place(query_tile *tile);
 
 /* Points the tile at its memory, so many floats as query_tile_measure says; kernels and steps are set. The state is
@@ -98,8 +102,20 @@ void query_tile_pack(query_tile *tile);
 /* The state before the first key: nothing seen, output 0. */
 void query_tile_clear(query_tile *tile);
 
-/* Scores of keys [first, end), at most steps->keys, with softcap and bias, in base 2. */
-void query_tile_scores(query_tile *tile, int64_t first, int64_t end);
+/* Keys [keys.first, keys.end) and their values as the products take them: where they are, or copied to where all query
+ * tiles that pass them find them. */
+typedef struct key_tile {
+  attn_range keys;
+  tile_rows key, value;
+} key_tile;
+
+/* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Values are copied where they become
+ * other operands, or where their rows crowd a few sets of the L1 cache: products read 64 rows side by side, which as rows
+ * of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
+void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of);
+
+/* Scores of keys [first, end) of the key tile, with softcap and bias, in base 2. */
+void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end);
 
 /* What the rows see of keys [first, end). */
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end);
@@ -110,13 +126,8 @@ void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
 /* Scores become weights under the running maximum. */
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
 
-/* The values of keys [first, end) for `count` tiles that pass them together: where they are, or copied to where
- * their rows do not crowd a few sets of the L1 cache. Products read 64 rows side by side, which as rows of
- * [B, T, H, D] push each other out: with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
-tile_rows query_tile_values(const query_tile *tiles, int64_t count, int64_t first, int64_t end);
-
 /* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
-void query_tile_accumulate(query_tile *tile, int64_t first, int64_t end, tile_rows value, bool hidden);
+void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden);
 
 /* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
  * formula as one online step). A part of which a row saw nothing changes no bit of it. */

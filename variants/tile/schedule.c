@@ -28,7 +28,7 @@ typedef struct schedule_call {
   const attn_tensors *tensors;
   float *workspace;
   int threads;
-  const tile_kernels *kernels;
+  const tile_kernels *kernels, *output_kernels;
 } schedule_call;
 
 /* How a problem is cut. */
@@ -131,6 +131,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
   for (int64_t t = 0; t < of->count; t++) {
     query_tile *tile = &of->tiles[t];
     tile->kernels = call->kernels;
+    tile->output_kernels = call->output_kernels;
     tile->steps = plan->steps;
     tile->problem = problem;
     tile->tensors = call->tensors;
@@ -200,7 +201,16 @@ static schedule_call begin(const attn_call *call) {
                          .tensors = &call->tensors,
                          .workspace = call->workspace,
                          .threads = call->threads,
-                         .kernels = tile_select(call->isa)};
+                         .kernels = tile_select(call->isa, call->problem->query.type),
+                         .output_kernels = tile_select(call->isa, call->problem->output.type)};
+}
+
+const char *schedule_unsupported(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  if (p->key.type != p->query.type || p->value.type != p->query.type ||
+      (p->bias.type && p->bias.type != p->query.type))
+    return "takes queries, keys, values and bias of one type";
+  return tile_refusal(call->isa, p->query.type);
 }
 
 size_t schedule_workspace_size(const attn_call *asked, schedule_choice choose) {

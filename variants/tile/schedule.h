@@ -19,6 +19,12 @@ enum {
       ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE | ATTN_SINK
 };
 
+/* Bits of attn_variant.types. */
+enum { SCHEDULE_TYPES = 1 << ATTN_FLOAT32 | 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16 };
+
+/* Why it cannot solve this problem, or would not as the call says; NULL where it does. */
+const char *schedule_unsupported(const attn_call *call);
+
 /* Bytes that schedule_run needs, aligned to TILE_ALIGNMENT; 0 where there is nothing to do. */
 size_t schedule_workspace_size(const attn_call *call, schedule_choice choose);
 

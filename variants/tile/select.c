@@ -3,34 +3,66 @@
 
 #include "tile.h"
 
+extern const tile_kernels tile_portable[], tile_emulated_bf16;
+#ifdef ATTN_X86_64
+extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16;
+#endif
+
 enum { MAX_SETS = 8 };
 
+/* Kernels of an instruction set: for each type with products of floats, and with products of bfloat16 where it has
+ * them. A set that adds these to another, whose floats it has, has nothing else of its own. */
+typedef struct instruction_set {
+  const char *name;
+  const tile_kernels *floats, *bfloat16;
+} instruction_set;
+
 /* Slowest first. */
-static size_t available(const tile_kernels *sets[MAX_SETS]) {
+static size_t available(instruction_set sets[MAX_SETS]) {
   size_t count = 0;
-  sets[count++] = &tile_portable;
+  sets[count++] = (instruction_set){"emulated_bf16", tile_portable, &tile_emulated_bf16};
+  sets[count++] = (instruction_set){"portable", tile_portable, NULL};
 #ifdef ATTN_X86_64
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) sets[count++] = &tile_avx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
+    sets[count++] = (instruction_set){"avx2", tile_avx2, NULL};
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-    sets[count++] = &tile_avx512;
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    sets[count++] = (instruction_set){"avx512", tile_avx512, NULL};
+    if (__builtin_cpu_supports("avx512bf16"))
+      sets[count++] = (instruction_set){"avx512_bf16", tile_avx512, &tile_avx512_bf16};
+  }
 #endif
   return count;
 }
 
-const tile_kernels *tile_select(const char *isa) {
-  const tile_kernels *sets[MAX_SETS];
-  size_t count = available(sets);
+static instruction_set find(const char *isa) {
+  instruction_set sets[MAX_SETS];
+  const size_t count = available(sets);
   for (size_t n = 0; isa && n < count; n++)
-    if (strcmp(sets[n]->name, isa) == 0) return sets[n];
+    if (strcmp(sets[n].name, isa) == 0) return sets[n];
   return sets[count - 1];
+}
+
+const tile_kernels *tile_select(const char *isa, attn_type type) {
+  const instruction_set set = find(isa);
+  return type == ATTN_BFLOAT16 && set.bfloat16 ? set.bfloat16 : &set.floats[type - ATTN_FLOAT32];
+}
+
+const tile_kernels *tile_select_floats(const char *isa, attn_type type) {
+  return &find(isa).floats[type - ATTN_FLOAT32];
+}
+
+const char *tile_refusal(const char *isa, attn_type type) {
+  return isa && find(isa).bfloat16 && type != ATTN_BFLOAT16
+             ? "has nothing of its own there: this instruction set multiplies bfloat16"
+             : NULL;
 }
 
 const char *const *tile_instruction_sets(void) {
   static const char *names[MAX_SETS + 1];
-  const tile_kernels *sets[MAX_SETS];
-  size_t count = available(sets);
-  for (size_t n = 0; n < count; n++) names[n] = sets[n]->name;
+  instruction_set sets[MAX_SETS];
+  const size_t count = available(sets);
+  for (size_t n = 0; n < count; n++) names[n] = sets[n].name;
   return names;
 }

@@ -13,7 +13,14 @@
 
 #include "../attention.h"
 
-enum { TILE_MAX_ROWS = 64, TILE_KEYS = 64, TILE_FEW_ROWS = 4, TILE_FEW_KEYS = 256, TILE_ALIGNMENT = 64 };
+enum {
+  TILE_MAX_ROWS = 64,
+  TILE_KEYS = 64,
+  TILE_MOST_KEYS = 128,
+  TILE_FEW_ROWS = 4,
+  TILE_FEW_KEYS = 256,
+  TILE_ALIGNMENT = 64
+};
 
 /* Rows or columns of floats: number n begins at x + n * stride. tile_target is written to. */
 typedef struct tile_matrix {
@@ -26,7 +33,8 @@ typedef struct tile_target {
   int64_t stride;
 } tile_target;
 
-/* Rows of a tensor, or of a copy of some: x and the stride are in elements of the type that the kernels are for. */
+/* Rows of a tensor, or of a copy of some: x and the stride are in elements of the type that the kernels are for. Those
+ * that a product reads are in operands, see tile_kernels. */
 typedef struct tile_rows {
   const void *x;
   int64_t stride;
@@ -43,21 +51,37 @@ typedef struct tile_state {
 } tile_state;
 
 /* Rows that are wanted soon, two tiles of them: a kernel fetches them into the L2 cache while it computes,
- * as far as its own loops reach. width[s]: elements of a row of of[s], 0 for none. */
+ * as far as its own loops reach. stride and width are in bytes; width 0 for none. */
 typedef struct tile_ahead {
-  tile_rows of[2];
-  int64_t width[2];
+  struct {
+    const void *x;
+    int64_t stride, width;
+  } of[2];
 } tile_ahead;
 
 typedef struct tile_kernels {
-  const char *name;
+  const char *name; /* of the instruction set */
+  attn_type type;   /* of the tensors' elements */
   int64_t element_bytes;
   int64_t lanes;
   int64_t max_rows;
+  int64_t keys; /* of a full key tile, at most TILE_MOST_KEYS: more of pairs, which take half the room */
 
-  /* scores[j, r] = sum_d key[j, d] * queries[d, r]      d < features, j < keys
-   * Columns of queries and of scores are strides apart that may exceed rows. ahead may be NULL, here and below. */
-  void (*scores)(tile_size size, tile_matrix queries, tile_rows key, const tile_ahead *ahead,
+  /* The two products of full tiles, scores and accumulate, multiply operands: floats, or where step is 2 pairs of
+   * elements, in 32 bits. A column of queries then holds features 2d (low) and 2d + 1 of each row, a column of weights
+   * keys 2j and 2j + 1, and so do rows of values; beyond an odd number of features or keys stands 0. Keys are rows of
+   * elements, where a pair of features lies side by side. */
+  int64_t step;
+
+  /* Rows of elements become rows of such operands, `stride` units of 32 bits apart. Keys are taken as they are where
+   * copy_keys is NULL, values where elements are floats. */
+  void (*copy_keys)(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride);
+  void (*copy_values)(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride);
+
+  /* scores[j, r] = factor * sum_d key[j, d] * queries[d, r]      d < features, j < keys
+   * factor is what pack has left, or 1 where it is the softmax that takes it; columns of queries and of scores are strides apart that may exceed rows. ahead may be
+   * NULL, here and below. */
+  void (*scores)(tile_size size, tile_matrix queries, tile_rows key, float factor, const tile_ahead *ahead,
                  tile_target scores);
 
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j, e]      e < features, j < keys
@@ -66,10 +90,11 @@ typedef struct tile_kernels {
                      const tile_ahead *ahead, tile_target output);
 
   /* One step of the online softmax in base 2 (Milakov and Gimelshein 2018, algorithm 3), row by row:
-   *     old = max;  max = largest of max and the scores;  rescale = 2^(old - max)
-   *     scores = 2^(scores - max);  sum = sum * rescale + sum of the scores
-   * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. */
-  void (*softmax)(int64_t rows, int64_t keys, float *scores, tile_state state);
+   *     old = max;  max = largest of max and factor * scores;  rescale = 2^(old - max)
+   *     scores = 2^(factor * scores - max);  sum = sum * rescale + sum of the scores
+   * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. What accumulate takes as
+   * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is above 0, and 1 with step 1. */
+  void (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
@@ -98,9 +123,10 @@ typedef struct tile_kernels {
    * stride of y. */
   void (*elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y);
 
-  /* columns[d, r] = row[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. */
-  void (*pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row, float factor,
-               float *columns);
+  /* columns[d, r] = row[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. Returns what the scores are
+   * still to be multiplied by: 1, or where a pair of elements cannot take the factor without being rounded its size. */
+  float (*pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row, float factor,
+                float *columns);
 
   /* row[r][e] = columns[e, r] * factor[r] for r < count, e < width. */
   void (*unpack)(int64_t rows, int64_t count, int64_t width, const float *columns, const float *factor,
@@ -134,16 +160,19 @@ static inline tile_rows tile_rows_from(const tile_kernels *kernels, tile_rows of
   return (tile_rows){tile_element(kernels, of.x, n * of.stride), of.stride};
 }
 
-/* The kernels of an instruction set, by its name. NULL, or a name that this processor has none of: the fastest.
- * Asked once at the top of a call and handed down. */
-const tile_kernels *tile_select(const char *isa);
+/* The kernels of an instruction set, by its name, for a type. NULL, or a name that this processor has none of: the
+ * fastest; a set that has none of its own for the type has those of the set before it. Asked once at the top of a call
+ * and handed down. */
+const tile_kernels *tile_select(const char *isa, attn_type type);
+
+/* The same, with products of floats: for what is computed before there are elements to multiply. */
+const tile_kernels *tile_select_floats(const char *isa, attn_type type);
+
+/* Why the call's instruction set would be of no use: it has no kernels for this type but those of another. NULL where it
+ * has, or where the call names none. */
+const char *tile_refusal(const char *isa, attn_type type);
 
 /* Names of those that this processor has, slowest first, ending in NULL. */
 const char *const *tile_instruction_sets(void);
-
-extern const tile_kernels tile_portable;
-#ifdef ATTN_X86_64
-extern const tile_kernels tile_avx2, tile_avx512;
-#endif
 
 #endif

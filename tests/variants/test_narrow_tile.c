@@ -1,0 +1,268 @@
+/* The tile kernels for elements of 16 bits, of every instruction set, against plain loops in double precision; and the
+ * emulated products of pairs against those of a processor that has them. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "variants/elements.h"
+#include "variants/tile/tile.h"
+
+enum { LARGEST = 1 << 15, PAD = 3 };
+
+static uint16_t elements[LARGEST], more[LARGEST];
+static float copy[LARGEST], columns[LARGEST], found[LARGEST], weights[LARGEST];
+
+static uint32_t drawn(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
+
+/* From -1 to 1, in the type. */
+static void fill(uint16_t *x, attn_type type, uint32_t seed) {
+  for (int n = 0; n < LARGEST; n++) attn_store(x, type, n, (float)(int32_t)drawn(&seed) * 0x1p-31f);
+}
+
+static void with_each(void (*check)(const tile_kernels *)) {
+  static const attn_type types[] = {ATTN_BFLOAT16, ATTN_FLOAT16};
+  for (const char *const *name = tile_instruction_sets(); *name; name++)
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+      if (!tile_refusal(*name, types[t])) {
+        const tile_kernels *kernels = tile_select(*name, types[t]);
+        assert_string_equal(kernels->name, *name);
+        assert_int_equal(kernels->type, types[t]);
+        check(kernels);
+      }
+}
+
+static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
+                        double allowed) {
+  if (!(fabs(computed - expected) <= allowed))
+    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
+             allowed);
+}
+
+static double element(const tile_kernels *kernels, const uint16_t *x, int64_t n) {
+  return attn_load(x, kernels->type, n);
+}
+
+/* Queries are the rows of `more`, keys those of `elements`; what stands behind an odd number of features is NaN. */
+static void check_scores(const tile_kernels *kernels) {
+  static const int64_t depths[] = {1, 2, 31, 33, 64, 65, 260};
+  const float factors[] = {0.7f, -0.3f};
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
+    for (size_t n = 0; n < 2 * sizeof depths / sizeof *depths; n++)
+      for (int64_t keys = 0; keys < 18; keys += 1 + keys / 4) {
+        const int64_t depth = depths[n / 2], stride = depth + PAD, count = rows - 1;
+        const void *row[TILE_MAX_ROWS];
+        if (depth * rows > LARGEST || rows * stride > LARGEST) continue;
+        fill(elements, kernels->type, 1), fill(more, kernels->type, 2);
+        for (int64_t j = 0; j < 64 && j * stride + stride <= LARGEST; j++)
+          attn_store(elements, kernels->type, j * stride + depth, NAN),
+              attn_store(more, kernels->type, j * stride + depth, NAN);
+        for (int64_t r = 0; r < count; r++) row[r] = more + r * stride;
+        const float left = kernels->pack(rows, count, depth, row, factors[n % 2], columns);
+        tile_rows key = {elements, stride};
+        if (kernels->copy_keys) {
+          kernels->copy_keys(keys, depth, key, copy, stride);
+          key = (tile_rows){copy, stride};
+        }
+        kernels->scores((tile_size){rows, keys, depth}, (tile_matrix){columns, rows}, key, left, NULL,
+                        (tile_target){found, rows});
+        for (int64_t j = 0; j < keys; j++)
+          for (int64_t r = 0; r < count; r++) {
+            double expected = 0;
+            for (int64_t d = 0; d < depth; d++)
+              expected += element(kernels, elements, j * stride + d) * element(kernels, more, r * stride + d);
+            assert_near(kernels, "scores", (double)found[j * rows + r], (double)factors[n % 2] * expected,
+                        1e-7 * (double)(depth + 2));
+          }
+      }
+}
+
+static void scores_are_the_products_of_keys_and_queries(void **state) {
+  (void)state;
+  with_each(check_scores);
+}
+
+static double stored_weight(const tile_kernels *kernels, int64_t rows, int64_t j, int64_t r) {
+  if (kernels->step == 1) return (double)weights[j * rows + r];
+  uint16_t halves[2];
+  memcpy(halves, weights + j / 2 * rows + r, sizeof halves);
+  return (double)attn_from_bfloat16(halves[j % 2]);
+}
+
+/* The softmax sums weights before it rounds them, and what accumulate makes of them is the rounded ones' sum. */
+static void check_weights_and_values(const tile_kernels *kernels) {
+  static float max[TILE_MAX_ROWS], sum[TILE_MAX_ROWS], rescale[TILE_MAX_ROWS], old[LARGEST], scores[LARGEST];
+  const float factor = kernels->step == 1 ? 1 : 0.37f;
+  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
+    for (int64_t keys = 1; keys <= kernels->keys; keys += keys < 12 ? 1 : 13)
+      for (int64_t width = 1; width < 40; width += 6) {
+        const int64_t stride = width + PAD, spread = width + 5;
+        uint32_t seed = (uint32_t)(rows + keys * width);
+        fill(elements, kernels->type, seed);
+        for (int64_t n = 0; n < rows * keys; n++)
+          scores[n] = weights[n] = (float)(drawn(&seed) >> 8) * 0x1p-20f;
+        for (int64_t n = 0; n < rows * width; n++) old[n] = found[n] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
+        for (int64_t r = 0; r < rows; r++) max[r] = 3, sum[r] = 0.5f;
+        kernels->softmax(rows, keys, weights, factor, (tile_state){max, sum, rescale});
+        kernels->copy_values(keys, width, (tile_rows){elements, stride}, copy, spread);
+        kernels->accumulate((tile_size){rows, keys, width}, (tile_matrix){weights, rows},
+                            (tile_rows){copy, spread * kernels->step}, rescale, NULL,
+                            (tile_target){found, rows});
+        for (int64_t r = 0; r < rows; r++) {
+          double largest = 3, total = 0;
+          for (int64_t j = 0; j < keys; j++)
+            largest = fmax(largest, (double)factor * (double)scores[j * rows + r]);
+          for (int64_t j = 0; j < keys; j++) {
+            const double weight = exp2((double)factor * (double)scores[j * rows + r] - largest);
+            const double rounding = kernels->step == 1 ? 2e-6 : 0x1p-8;
+            assert_near(kernels, "weight", stored_weight(kernels, rows, j, r), weight,
+                        rounding * weight + 1e-37);
+            total += weight;
+          }
+          assert_near(kernels, "max", (double)max[r], largest, 1e-6 * largest);
+          assert_near(kernels, "sum", (double)sum[r], 0.5 * exp2(3 - largest) + total, 4e-6 * (0.5 + total));
+          for (int64_t e = 0; e < width; e++) {
+            double expected = (double)old[e * rows + r] * (double)rescale[r];
+            for (int64_t j = 0; j < keys; j++)
+              expected += stored_weight(kernels, rows, j, r) * element(kernels, elements, j * stride + e);
+            assert_near(kernels, "output", (double)found[e * rows + r], expected, 1e-6 * (double)(keys + 2));
+          }
+        }
+      }
+}
+
+static void weights_are_summed_and_then_rounded(void **state) {
+  (void)state;
+  with_each(check_weights_and_values);
+}
+
+static void check_few_rows(const tile_kernels *kernels) {
+  static const int64_t widths[] = {1, 15, 16, 17, 40, 130};
+  static float query[TILE_FEW_ROWS * 256], rescale[TILE_FEW_ROWS] = {1, 0.5f, 2, 0};
+  fill(elements, kernels->type, 5);
+  for (int64_t rows = 1; rows <= TILE_FEW_ROWS; rows++)
+    for (size_t n = 0; n < sizeof widths / sizeof *widths; n++) {
+      const int64_t width = widths[n], stride = width + PAD, keys = 19, pitch = 256;
+      const tile_size size = {rows, keys, width};
+      const tile_rows x = {elements, stride};
+      uint32_t seed = (uint32_t)n;
+      memset(query, 0, sizeof query);
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d < width; d++) query[r * pitch + d] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
+      for (int64_t m = 0; m < rows * TILE_FEW_KEYS; m++) weights[m] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
+      kernels->few_scores(size, (tile_matrix){query, pitch}, x, x, (tile_target){found, TILE_FEW_KEYS});
+      memset(columns, 0, sizeof columns);
+      kernels->few_accumulate(size, (tile_matrix){weights, TILE_FEW_KEYS}, x, rescale, x,
+                              (tile_target){columns, pitch});
+      for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < keys; j++) {
+          double expected = 0;
+          for (int64_t d = 0; d < width; d++)
+            expected += (double)query[r * pitch + d] * element(kernels, elements, j * stride + d);
+          assert_near(kernels, "few scores", (double)found[r * TILE_FEW_KEYS + j], expected, 2e-5);
+        }
+        for (int64_t e = 0; e < width; e++) {
+          double expected = 0;
+          for (int64_t j = 0; j < keys; j++)
+            expected += (double)weights[r * TILE_FEW_KEYS + j] * element(kernels, elements, j * stride + e);
+          assert_near(kernels, "few outputs", (double)columns[r * pitch + e], expected, 2e-5);
+        }
+      }
+    }
+}
+
+static void few_rows_read_elements_as_they_are(void **state) {
+  (void)state;
+  with_each(check_few_rows);
+}
+
+/* Every pattern of 16 bits, read and written: as elements.h says, to the last bit. */
+static void check_conversions(const tile_kernels *kernels) {
+  enum { ROW = 64 + 7 }; /* whole vectors and a rest */
+  for (int64_t first = 0; first < 1 << 16; first += ROW) {
+    uint16_t row[ROW], back[ROW];
+    float floats[ROW], nudged[ROW];
+    const float one = 1;
+    for (int n = 0; n < ROW; n++) row[n] = (uint16_t)(first + n);
+    kernels->read(ROW, row, floats);
+    for (int n = 0; n < ROW; n++) {
+      const float expected = attn_load(row, kernels->type, n);
+      assert_true(floats[n] == expected || (isnan(floats[n]) && isnan(expected)));
+      /* As it is, and near the middle between two. */
+      const uint32_t bits = attn_bits_of_float(floats[n]);
+      nudged[n] = kernels->type == ATTN_BFLOAT16 ? attn_float_of_bits(bits + 0x7fff + (uint32_t)(n % 3))
+                                                 : floats[n] * (1 + 0x1p-11f * (float)(n % 3));
+    }
+    for (int pass = 0; pass < 2; pass++) {
+      const float *from = pass ? nudged : floats;
+      void *to = back;
+      kernels->scale_rows(1, ROW, (tile_matrix){from, ROW}, &one, &to);
+      for (int n = 0; n < ROW; n++) {
+        const uint16_t expected =
+            kernels->type == ATTN_BFLOAT16 ? attn_to_bfloat16(from[n]) : attn_to_float16(from[n]);
+        const bool none = isnan(from[n]) && isnan(attn_load(back, kernels->type, n));
+        if (back[n] != expected && !none)
+          fail_msg("%s: %a is stored as %#x, not %#x", kernels->name, (double)from[n], back[n], expected);
+      }
+    }
+  }
+}
+
+static void elements_are_converted_as_everywhere(void **state) {
+  (void)state;
+  with_each(check_conversions);
+}
+
+/* The same bits, denormal numbers and infinities included. */
+static void emulated_pairs_have_the_bits_of_the_processor(void **state) {
+  (void)state;
+  const tile_kernels *emulated = tile_select("emulated_bf16", ATTN_BFLOAT16),
+                     *real = tile_select("avx512_bf16", ATTN_BFLOAT16);
+  const int64_t depth = 64, keys = 40;
+  if (strcmp(real->name, "avx512_bf16") != 0) skip();
+  for (uint32_t seed = 1; seed < 200; seed++) {
+    /* From 2^-140 to 2^20, now and then 0 or infinite. */
+    uint32_t state_of = seed;
+    for (int n = 0; n < LARGEST / 4; n++) {
+      const uint32_t bits = drawn(&state_of);
+      const int exponent = seed % 2 ? (int)(bits >> 8) % 160 - 140 : (int)(bits >> 8) % 8 - 66;
+      elements[n] =
+          attn_to_bfloat16(ldexpf(1 + (float)(bits & 127) / 128, exponent) * (bits >> 31 ? -1.0f : 1.0f));
+      if (seed % 5 == 0 && bits >> 20 == 77) elements[n] = 0x7f80;
+    }
+    for (int side = 0; side < 2; side++) {
+      const tile_kernels *kernels = side ? real : emulated;
+      float *scores = side ? weights : found;
+      for (int64_t from = 0; from < 64; from += kernels->max_rows) {
+        const void *row[TILE_MAX_ROWS];
+        for (int64_t r = 0; r < kernels->max_rows; r++) row[r] = elements + LARGEST / 8 + (from + r) * depth;
+        const float factor = kernels->pack(kernels->max_rows, kernels->max_rows, depth, row, 1, columns);
+        kernels->scores((tile_size){kernels->max_rows, keys, depth},
+                        (tile_matrix){columns, kernels->max_rows}, (tile_rows){elements, depth}, factor, NULL,
+                        (tile_target){scores + from, 64});
+      }
+    }
+    for (int64_t n = 0; n < keys * 64; n++)
+      if (attn_bits_of_float(found[n]) != attn_bits_of_float(weights[n]) &&
+          !(isnan(found[n]) && isnan(weights[n])))
+        fail_msg("seed %u, score %d: emulated %a, the processor's %a", seed, (int)n, (double)found[n],
+                 (double)weights[n]);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(scores_are_the_products_of_keys_and_queries),
+      cmocka_unit_test(weights_are_summed_and_then_rounded),
+      cmocka_unit_test(few_rows_read_elements_as_they_are),
+      cmocka_unit_test(elements_are_converted_as_everywhere),
+      cmocka_unit_test(emulated_pairs_have_the_bits_of_the_processor),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

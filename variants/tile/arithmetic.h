@@ -1,0 +1,211 @@
+/* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast, zero,
+ * fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, select_less,
+ * product_error, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power,
+ * times_power, exp2_polynomial, or OWN_EXP2_EACH and exp2_each itself; EXP_VECTORS. Behind it come element_rows.h, once for each type of elements, and products.h,
+ * once for each kind of operands; then the tables.
+ *
+ * Counts inside are constants after inlining; check the assembly for stack traffic after any change (gcc 12 spills
+ * easily). */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "tile.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define UNUSED __attribute__((unused)) /* where operands are pairs */
+
+/* Names of what is included several times end in the macro KIND. */
+#define JOINED(name, kind) name##_##kind
+#define EXPANDED(name, kind) JOINED(name, kind)
+#define NAME(name) EXPANDED(name, KIND)
+
+enum { MAX_GROUP = 8 };
+
+/* Group n of a call fetches a line of the rows ahead in each of its steps: spread so, the fetches hide behind
+ * the multiply-adds, where all at once they would fill the buffers that misses wait in. Rows without a gap between
+ * them are fetched in the order of memory, which the processor's own prefetching then picks up: linear takes 0.90
+ * of the time. Of others group n fetches line n, a row each step. */
+typedef struct line_ahead {
+  const char *first;
+  int64_t stride; /* bytes */
+} line_ahead;
+
+INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
+  enum { LINE = 64 };
+  const bool packed =
+      ahead && ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
+  int64_t at = packed ? n * steps : n;
+  for (int s = 0; ahead && s < 2; s++) {
+    const int64_t row_lines = (ahead->of[s].width + LINE - 1) / LINE;
+    const int64_t lines = packed ? row_lines * TILE_KEYS : row_lines;
+    if (at < lines)
+      return (line_ahead){(const char *)ahead->of[s].x + at * LINE, packed ? LINE : ahead->of[s].stride};
+    at -= lines;
+  }
+  return (line_ahead){NULL, 0};
+}
+
+/* Depth is cut evenly so that the slice of queries that every group of keys reads again, 24 KiB, stays in a 32 KiB
+ * L1. */
+INLINE int64_t depth_slice(int64_t rows, int64_t depth) {
+  const int64_t most = 6144 / rows, slices = (depth + most - 1) / most;
+  return slices > 1 ? (depth + slices - 1) / slices : depth;
+}
+
+/* A product of a tile goes group by group, the rest in smaller and smaller ones. */
+typedef struct groups_done {
+  int64_t elements, groups;
+} groups_done;
+
+#ifndef OWN_EXP2_EACH
+/* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
+ * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
+ * take 0.89 of the time of a softmax. */
+INLINE void exp2_each(const int n, vec x[], const vec *low) {
+  vec f[EXP_VECTORS], p[EXP_VECTORS];
+  for (int i = 0; i < n; i++) f[i] = split_power(&x[i]);
+  for (int i = 0; low && i < n; i++) f[i] = add(f[i], low[i]);
+  for (int i = 0; i < n; i++) p[i] = broadcast(&exp2_polynomial[0]);
+#pragma GCC unroll 8
+  for (int k = 1; k < (int)(sizeof exp2_polynomial / sizeof *exp2_polynomial); k++)
+    for (int i = 0; i < n; i++) p[i] = fused_multiply_add(p[i], f[i], broadcast(&exp2_polynomial[k]));
+  for (int i = 0; i < n; i++) x[i] = times_power(p[i], x[i]);
+}
+#endif
+
+INLINE vec exp2_vec(vec x) {
+  exp2_each(1, &x, NULL);
+  return x;
+}
+
+/* What is left of some keys' scores becomes their weights, which are added to `total`. */
+INLINE void weigh(const int vectors, const int keys, vec total[MAX_VECTORS], vec weight[EXP_VECTORS]) {
+  exp2_each(keys * vectors, weight, NULL);
+  for (int i = 0; i < keys * vectors; i++) total[i % vectors] = add(total[i % vectors], weight[i]);
+}
+
+INLINE void weigh_in_place(const int vectors, const int keys, float *scores, const vec shift[MAX_VECTORS],
+                           vec total[MAX_VECTORS]) {
+  vec weight[EXP_VECTORS];
+  for (int i = 0; i < keys * vectors; i++) weight[i] = subtract(load(scores + i * LANES), shift[i % vectors]);
+  weigh(vectors, keys, total, weight);
+  for (int i = 0; i < keys * vectors; i++) store(scores + i * LANES, weight[i]);
+}
+
+static void exp2_all(int64_t count, float *x) {
+  const unsigned mode = flush_denormals();
+  for (int64_t n = 0; n < count; n += LANES) store(x + n, exp2_vec(load(x + n)));
+  restore_denormals(mode);
+}
+
+static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
+  enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };
+  const unsigned mode = flush_denormals();
+  vec largest[CHAINS], total[CHAINS], shift[CHAINS];
+  for (int c = 0; c < CHAINS; c++) {
+    largest[c] = broadcast(max);
+    total[c] = zero();
+  }
+  for (int64_t n = 0; n < count; n += LANES) {
+    const int c = (int)(n / LANES % CHAINS);
+    largest[c] = maximum(load(x + n), largest[c]);
+  }
+  float lane[LANES];
+  store(lane, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
+  for (int l = 0; l < LANES; l++) *max = lane[l] > *max ? lane[l] : *max;
+
+  for (int c = 0; c < CHAINS; c++) shift[c] = broadcast(&(float){*max == -INFINITY ? 0 : *max});
+  int64_t n = 0;
+  for (; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES)
+    weigh_in_place(CHAINS, TOGETHER, x + n, shift, total);
+  for (; n < count; n += LANES) weigh_in_place(1, 1, x + n, shift, total);
+  store(lane, add(add(total[0], total[1]), add(total[2], total[3])));
+  *sum = 0;
+  for (int l = 0; l < LANES; l++) *sum += lane[l];
+  restore_denormals(mode);
+}
+
+INLINE void hide_rows(const int vectors, int64_t keys, const float *restrict first, const float *restrict end,
+                      float hidden, float *restrict scores) {
+  const vec fill = broadcast(&hidden);
+  vec from[MAX_VECTORS], to[MAX_VECTORS];
+  for (int v = 0; v < vectors; v++) from[v] = load(first + v * LANES), to[v] = load(end + v * LANES);
+  for (int64_t j = 0; j < keys; j++) {
+    const vec key = broadcast(&(float){(float)j});
+    for (int v = 0; v < vectors; v++) {
+      float *score = scores + (j * vectors + v) * LANES;
+      store(score, select_less(key, from[v], fill, select_less(key, to[v], load(score), fill)));
+    }
+  }
+}
+
+static void hide(int64_t rows, int64_t keys, const float *first, const float *end, float hidden,
+                 float *score) {
+  switch (rows / LANES) {
+    case 1: hide_rows(1, keys, first, end, hidden, score); break;
+    case 2: hide_rows(2, keys, first, end, hidden, score); break;
+#if MAX_VECTORS > 2
+    case 3: hide_rows(3, keys, first, end, hidden, score); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: hide_rows(4, keys, first, end, hidden, score); break;
+#endif
+  }
+}
+
+/* tanh: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel (coefficients: Cephes, tanhf.c). */
+static void softcap(int64_t count, float cap, float *x) {
+  const vec one = broadcast(&(float){1.0f}), two = broadcast(&(float){2.0f});
+  const vec two_log2e = broadcast(&(float){2.885390082f}), caps = broadcast(&cap);
+  const vec near = broadcast(&(float){0.625f}), far = broadcast(&(float){10.0f});
+  for (int64_t n = 0; n < count; n += LANES) {
+    vec a = load(x + n), size = absolute(a), square = multiply(a, a);
+    vec p = broadcast(&(float){-5.70498872745e-3f});
+    p = fused_multiply_add(p, square, broadcast(&(float){2.06390887954e-2f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){-5.37397155531e-2f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){1.33314422036e-1f}));
+    p = fused_multiply_add(p, square, broadcast(&(float){-3.33332819422e-1f}));
+    p = fused_multiply_add(multiply(p, square), a, a);
+    /* Beyond 10, tanh is 1 in float32; a NaN fails the comparison and stays. */
+    vec power = exp2_vec(multiply(select_less(far, size, far, size), two_log2e));
+    vec q = subtract(one, divide(two, add(power, one)));
+    store(x + n, multiply(caps, select_less(size, near, p, copy_sign(q, a))));
+  }
+}
+
+static void join(int64_t rows, int64_t count, const float *restrict ours, const float *restrict theirs,
+                 const float *restrict y, float *restrict x) {
+  for (int64_t n = 0; n < count; n++)
+    for (int64_t r = 0; r < rows; r += LANES) {
+      const vec other = multiply(load(y + n * rows + r), load(theirs + r));
+      store(x + n * rows + r, fused_multiply_add(load(x + n * rows + r), load(ours + r), other));
+    }
+}
+
+/* LANES sums side by side, added up together. */
+static void dot_rows(int64_t rows, int64_t width, tile_matrix x, const float *restrict y,
+                     float *restrict dots) {
+  for (int64_t r = 0; r < rows; r += LANES) {
+    vec sum[LANES];
+    for (int l = 0; l < LANES; l++) sum[l] = zero();
+    for (int64_t n = 0; n < width; n += LANES) {
+      const vec factor = load(y + n);
+      for (int l = 0; l < LANES; l++)
+        sum[l] = fused_multiply_add(load(x.x + (r + l) * x.stride + n), factor, sum[l]);
+    }
+    store(dots + r, sums_of(sum));
+  }
+}
+
+/* ---- of few_rows.h, whatever the elements ---- */
+
+enum { PLACES = 8 }; /* of a tile that are read at once */
+
+/* The keys of an accumulation, in the order in which they are read: of step n those at n, n + apart, ... */
+typedef struct few_steps {
+  int64_t first, end, apart, keys;
+} few_steps;
+
+INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }

@@ -1,0 +1,125 @@
+/* AVX-512 (F, DQ, BW and VL), the vector operations: 32 registers of 16 floats. The register tile is 4 vectors of rows by 6 elements:
+ * 24 sums, 4 row vectors and a broadcast, 10 loads for 24 multiply-adds. */
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512 vec;
+enum { LANES = 16 };
+#define MAX_VECTORS 4
+#define GROUP(vectors) ((vectors) == 4 ? 6 : 8)
+#define FEW_VECTORS 4
+
+#define OP static inline __attribute__((always_inline))
+OP vec load(const float *x) { return _mm512_loadu_ps(x); }
+/* The first n < 16 elements, and zeros. */
+OP vec load_part(const float *x, int n) { return _mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), x); }
+OP void store(float *x, vec a) { _mm512_storeu_ps(x, a); }
+OP vec broadcast(const float *x) { return _mm512_set1_ps(*x); }
+OP vec zero(void) { return _mm512_setzero_ps(); }
+OP vec add(vec a, vec b) { return _mm512_add_ps(a, b); }
+OP vec subtract(vec a, vec b) { return _mm512_sub_ps(a, b); }
+OP vec multiply(vec a, vec b) { return _mm512_mul_ps(a, b); }
+OP vec divide(vec a, vec b) { return _mm512_div_ps(a, b); }
+OP vec fused_multiply_add(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+/* a b - product, exactly. */
+OP vec product_error(vec a, vec b, vec product) { return _mm512_fmsub_ps(a, b, product); }
+OP vec maximum(vec a, vec b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
+OP vec minimum(vec a, vec b) { return _mm512_min_ps(a, b); } /* the same */
+OP vec absolute(vec a) { return _mm512_abs_ps(a); }
+OP vec copy_sign(vec a, vec sign) {
+  return _mm512_or_ps(_mm512_abs_ps(a), _mm512_and_ps(sign, _mm512_set1_ps(-0.0f)));
+}
+OP vec select_less(vec a, vec b, vec yes, vec no) {
+  return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
+}
+
+/* x[i][j] and x[j][i] change places: within quarters of a register by unpacking, then whole quarters. */
+OP void transpose(vec x[LANES]) {
+  vec a[LANES], b[LANES];
+  for (int i = 0; i < LANES; i += 2) {
+    a[i] = _mm512_unpacklo_ps(x[i], x[i + 1]);
+    a[i + 1] = _mm512_unpackhi_ps(x[i], x[i + 1]);
+  }
+  for (int i = 0; i < LANES; i += 4) {
+    b[i] = _mm512_shuffle_ps(a[i], a[i + 2], 0x44);
+    b[i + 1] = _mm512_shuffle_ps(a[i], a[i + 2], 0xee);
+    b[i + 2] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+    b[i + 3] = _mm512_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; i++) {
+    vec low = _mm512_shuffle_f32x4(b[i], b[i + 4], 0x88),
+        high = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0x88);
+    x[i] = _mm512_shuffle_f32x4(low, high, 0x88);
+    x[i + 8] = _mm512_shuffle_f32x4(low, high, 0xdd);
+    low = _mm512_shuffle_f32x4(b[i], b[i + 4], 0xdd), high = _mm512_shuffle_f32x4(b[i + 8], b[i + 12], 0xdd);
+    x[i + 4] = _mm512_shuffle_f32x4(low, high, 0x88);
+    x[i + 12] = _mm512_shuffle_f32x4(low, high, 0xdd);
+  }
+}
+
+/* Lane l: the sum of the elements of x[l]. Two vectors are halved into one, until one is left. */
+OP vec sums_of(const vec x[LANES]) {
+  vec quarters[4];
+  for (int i = 0; i < 4; i++) {
+    vec a =
+        _mm512_add_ps(_mm512_shuffle_f32x4(x[i], x[i + 4], 0x44), _mm512_shuffle_f32x4(x[i], x[i + 4], 0xee));
+    vec b = _mm512_add_ps(_mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0x44),
+                          _mm512_shuffle_f32x4(x[i + 8], x[i + 12], 0xee));
+    quarters[i] = _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));
+  }
+  vec a = _mm512_add_ps(_mm512_unpacklo_ps(quarters[0], quarters[1]),
+                        _mm512_unpackhi_ps(quarters[0], quarters[1]));
+  vec b = _mm512_add_ps(_mm512_unpacklo_ps(quarters[2], quarters[3]),
+                        _mm512_unpackhi_ps(quarters[2], quarters[3]));
+  return _mm512_add_ps(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+}
+
+OP vec zero_where_minus_infinity(vec a) {
+  __mmask16 keep = _mm512_cmp_ps_mask(a, _mm512_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ);
+  return _mm512_maskz_mov_ps(keep, a);
+}
+
+/* A result under 2^-126 costs vscalefps a microcode assist (measured: 75 ns a vector instead of 0.2) unless
+ * such results are flushed to zero, so the loops of exponentials run in that mode. */
+OP unsigned flush_denormals(void) {
+  const unsigned mode = _mm_getcsr();
+  _mm_setcsr(mode | _MM_FLUSH_ZERO_ON);
+  __asm__ volatile("" ::: "memory"); /* keeps the loops between the two */
+  return mode;
+}
+OP void restore_denormals(unsigned mode) {
+  __asm__ volatile("" ::: "memory");
+  _mm_setcsr(mode);
+}
+
+/* 2^t = 2^floor(t) 2^f, 0 <= f < 1: vreduceps takes the fraction, vscalefps the power. The polynomial is a
+ * minimax fit of 2^f with float32 coefficients, the first being 1 so that 2^0 is exact; 1.19 ulp at worst.
+ * One degree less misses 2 ulp where t is just below 0, since f is rounded there. */
+OP vec split_power(vec *t) { return _mm512_reduce_ps(*t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+OP vec times_power(vec p, vec t) { return _mm512_scalef_ps(p, t); }
+static const float exp2_polynomial[] = {
+    0x1.cb4a9ap-13f, 0x1.44bd62p-10f, 0x1.3d4ff8p-7f, 0x1.c68154p-5f, 0x1.ebfdb6p-3f, 0x1.62e42ap-1f, 1.0f};
+#define EXP_VECTORS 8
+
+/* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */
+OP vec widen_bfloat16(__m256i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+OP __m256i some_halves(const uint16_t *x, int n) {
+  return _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), x);
+}
+OP vec load_bfloat16(const uint16_t *x) { return widen_bfloat16(_mm256_loadu_si256((const __m256i *)x)); }
+OP vec load_bfloat16_part(const uint16_t *x, int n) { return widen_bfloat16(some_halves(x, n)); }
+OP void store_bfloat16(uint16_t *x, vec a) {
+  const __m512i bits = _mm512_castps_si512(a),
+                last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7fff));
+  const __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+  const __m512i kept = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+  _mm256_storeu_si256((__m256i *)x, _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16)));
+}
+OP vec load_float16(const uint16_t *x) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x)); }
+OP vec load_float16_part(const uint16_t *x, int n) { return _mm512_cvtph_ps(some_halves(x, n)); }
+OP void store_float16(uint16_t *x, vec a) {
+  _mm256_storeu_si256((__m256i *)x, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}

@@ -1,0 +1,137 @@
+/* What reads and writes rows of elements, once for each type of them. The file that includes this defines KIND, which
+ * names it; element, as it is stored; LOAD(x) and STORE(x, vec) of whole vectors, LOAD_PART(x, n) of the first n < LANES
+ * with zeros behind; FROM_ELEMENT and TO_ELEMENT. Only queries, keys, values, bias and outputs are elements; all that is
+ * computed with is float. */
+
+/* 0 times a number is 0, unless that is infinite or none. */
+static bool NAME(all_finite)(int64_t rows, int64_t width, tile_rows x) {
+  const int64_t whole = width / LANES * LANES;
+  vec sum[4] = {zero(), zero(), zero(), zero()}; /* chains, to hide the latency of the addition */
+  for (int64_t r = 0; r < rows; r++) {
+    const element *row = (const element *)x.x + r * x.stride;
+    int64_t n = 0;
+    for (; n + 4 * LANES <= whole; n += 4 * LANES)
+      for (int c = 0; c < 4; c++) sum[c] = fused_multiply_add(LOAD(row + n + c * LANES), zero(), sum[c]);
+    for (; n < whole; n += LANES) sum[0] = fused_multiply_add(LOAD(row + n), zero(), sum[0]);
+    if (n < width) sum[1] = fused_multiply_add(LOAD_PART(row + n, (int)(width - n)), zero(), sum[1]);
+  }
+  float lane[LANES], all = 0;
+  store(lane, add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+  for (int l = 0; l < LANES; l++) all += lane[l];
+  return all == 0;
+}
+
+static void NAME(copy_finite)(int64_t rows, int64_t width, tile_rows x, void *copy) {
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t n = 0; n < width; n++) {
+      const element from = ((const element *)x.x)[r * x.stride + n];
+      ((element *)copy)[r * width + n] = fabsf(FROM_ELEMENT(from)) <= FLT_MAX ? from : TO_ELEMENT(0);
+    }
+}
+
+static void NAME(read_floats)(int64_t count, const void *x, float *floats) {
+  const element *from = x;
+  int64_t n = 0;
+  for (; n + LANES <= count; n += LANES) store(floats + n, LOAD(from + n));
+  for (; n < count; n++) floats[n] = FROM_ELEMENT(from[n]);
+}
+
+UNUSED static void NAME(copy_floats)(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride) {
+  for (int64_t r = 0; r < rows; r++)
+    NAME(read_floats)(width, (const element *)x.x + r * x.stride, copy + r * stride);
+}
+
+/* e^x for x <= 0 as 2^(x log2 e), with the error of that product added to the fraction. Where x > 0 that is
+ * e^0 = 1, to which x is added. */
+INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {
+  const vec log2e = broadcast(&(float){0x1.715476p+0f}), log2e_rest = broadcast(&(float){0x1.4ae0cp-26f});
+  vec negative[EXP_VECTORS], power[EXP_VECTORS], low[EXP_VECTORS];
+  for (int i = 0; i < n; i++)
+    negative[i] = maximum(broadcast(&(float){-104.0f}), minimum(zero(), LOAD(x + i * LANES)));
+  for (int i = 0; i < n; i++) power[i] = multiply(negative[i], log2e);
+  for (int i = 0; i < n; i++) low[i] = product_error(negative[i], log2e, power[i]);
+  for (int i = 0; i < n; i++) low[i] = fused_multiply_add(negative[i], log2e_rest, low[i]);
+  exp2_each(n, power, low);
+  for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), LOAD(x + i * LANES)), power[i]));
+}
+
+static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) {
+  const unsigned mode = flush_denormals();
+  if (x.stride == count && y.stride == count) count = y.stride = rows * count, rows = 1;
+  for (int64_t r = 0; r < rows; r++) {
+    const element *from = (const element *)x.x + r * x.stride;
+    float *to = y.x + r * y.stride;
+    int64_t n = 0;
+    for (; n + EXP_VECTORS * LANES <= count; n += EXP_VECTORS * LANES)
+      NAME(elu1_each)(EXP_VECTORS, from + n, to + n);
+    for (; n + LANES <= count; n += LANES) NAME(elu1_each)(1, from + n, to + n);
+    if (n < count) {
+      element rest[LANES] = {TO_ELEMENT(0)};
+      float phi[LANES];
+      memcpy(rest, from + n, (size_t)(count - n) * sizeof *rest);
+      NAME(elu1_each)(1, rest, phi);
+      memcpy(to + n, phi, (size_t)(count - n) * sizeof *phi);
+    }
+    if (count < y.stride) memset(to + count, 0, (size_t)(y.stride - count) * sizeof *to);
+  }
+  restore_denormals(mode);
+}
+
+/* Squares of LANES rows by LANES features are transposed in registers; what features remain goes singly. */
+UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row,
+                               float factor, float *restrict columns) {
+  const vec factors = broadcast(&factor);
+  const int64_t whole = depth / LANES * LANES;
+  for (int64_t r = 0; r < rows; r += LANES) {
+    for (int64_t d = 0; d < whole; d += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++)
+        square[x] = r + x < count ? multiply(factors, LOAD((const element *)row[r + x] + d)) : zero();
+      transpose(square);
+      for (int x = 0; x < LANES; x++) store(columns + (d + x) * rows + r, square[x]);
+    }
+    for (int64_t d = whole; d < depth; d++)
+      for (int64_t x = r; x < r + LANES; x++)
+        columns[d * rows + x] = x < count ? FROM_ELEMENT(((const element *)row[x])[d]) * factor : 0;
+  }
+  return 1;
+}
+
+static void NAME(unpack)(int64_t rows, int64_t count, int64_t width, const float *restrict columns,
+                         const float *factor, void *const *row) {
+  const int64_t whole = width / LANES * LANES;
+  for (int64_t r = 0; r < count; r += LANES) {
+    for (int64_t e = 0; e < whole; e += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++) square[x] = load(columns + (e + x) * rows + r);
+      transpose(square);
+      for (int x = 0; x < LANES && r + x < count; x++)
+        STORE((element *)row[r + x] + e, multiply(broadcast(&factor[r + x]), square[x]));
+    }
+    for (int64_t e = whole; e < width; e++)
+      for (int64_t x = r; x < r + LANES && x < count; x++)
+        ((element *)row[x])[e] = TO_ELEMENT(columns[e * rows + x] * factor[x]);
+  }
+}
+
+static void NAME(scale_rows)(int64_t count, int64_t width, tile_matrix x, const float *factor,
+                             void *const *row) {
+  const int64_t whole = width / LANES * LANES;
+  for (int64_t r = 0; r < count; r++) {
+    const vec factors = broadcast(factor + r);
+    const float *from = x.x + r * x.stride;
+    element *to = row[r];
+    for (int64_t e = 0; e < whole; e += LANES) STORE(to + e, multiply(factors, load(from + e)));
+    for (int64_t e = whole; e < width; e++) to[e] = TO_ELEMENT(factor[r] * from[e]);
+  }
+}
+
+#include "few_rows.h"
+
+#undef KIND
+#undef element
+#undef LOAD
+#undef LOAD_PART
+#undef STORE
+#undef FROM_ELEMENT
+#undef TO_ELEMENT

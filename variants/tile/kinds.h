@@ -1,0 +1,67 @@
+/* The kernels of an instruction set for each type of elements, with products of floats: its file includes this behind
+ * arithmetic.h, having defined load_bfloat16, load_bfloat16_part, store_bfloat16 and the same of float16 besides. Where it
+ * multiplies pairs of bfloat16, pairs.h comes behind it.
+ *
+ * ONLY_BFLOAT16, where it is defined: a set that adds products to another needs no more. */
+#include "../elements.h"
+
+#ifndef ONLY_BFLOAT16
+#define KIND floats
+#define STEP 1
+#define operand float
+#define BROADCAST(x) broadcast(x)
+#define MULTIPLY_ADD(a, b, sum) fused_multiply_add(a, b, sum)
+#define SCALED(score, factor) (score) /* they are: the queries were */
+#define SHIFT(score, factor, shift) ((void)(factor), subtract(score, shift))
+#include "products.h"
+
+#define KIND float32
+#define element float
+#define LOAD(x) load(x)
+#define LOAD_PART(x, n) load_part(x, n)
+#define STORE(x, a) store(x, a)
+#define FROM_ELEMENT(x) (x)
+#define TO_ELEMENT(x) (x)
+#include "element_rows.h"
+
+#define KIND float16
+#define element uint16_t
+#define LOAD(x) load_float16(x)
+#define LOAD_PART(x, n) load_float16_part(x, n)
+#define STORE(x, a) store_float16(x, a)
+#define FROM_ELEMENT(x) attn_from_float16(x)
+#define TO_ELEMENT(x) attn_to_float16(x)
+#include "element_rows.h"
+#endif
+
+#define KIND bfloat16
+#define element uint16_t
+#define LOAD(x) load_bfloat16(x)
+#define LOAD_PART(x, n) load_bfloat16_part(x, n)
+#define STORE(x, a) store_bfloat16(x, a)
+#define FROM_ELEMENT(x) attn_from_bfloat16(x)
+#define TO_ELEMENT(x) attn_to_bfloat16(x)
+#include "element_rows.h"
+
+/* kind: of the elements; products: of the operands. */
+#define TILE_TABLE(set, elements, kind, products, each, copies_keys, copies_values, packs)                   \
+  {                                                                                                          \
+    .name = set, .type = elements, .element_bytes = elements == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,        \
+    .max_rows = MAX_VECTORS * LANES, .keys = each == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = each,           \
+    .copy_keys = copies_keys, .copy_values = copies_values, .scores = scores_##products,                     \
+    .accumulate = accumulate_##products, .softmax = softmax_##products, .hide = hide,                        \
+    .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
+    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind, .pack = packs,    \
+    .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
+    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
+  }
+
+/* In the order of attn_type. */
+#define TILE_TABLES(set)                                                                                     \
+  {                                                                                                          \
+    TILE_TABLE(set, ATTN_FLOAT32, float32, floats, 1, NULL, copy_floats_float32, pack_float32),              \
+        TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, floats, 1, copy_floats_bfloat16, copy_floats_bfloat16,      \
+                   pack_bfloat16),                                                                           \
+        TILE_TABLE(set, ATTN_FLOAT16, float16, floats, 1, copy_floats_float16, copy_floats_float16,          \
+                   pack_float16)                                                                             \
+  }

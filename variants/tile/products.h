@@ -1,0 +1,302 @@
+/* The two products of full tiles and the softmax between them, once for each kind of operands: the file that includes
+ * this defines KIND, which names it; STEP, the elements of an operand; operand, as rows are stored; BROADCAST(x) of one
+ * operand, of STEP times that type; MULTIPLY_ADD(a, b, sum); where STEP is 2, BROADCAST_HALF(x) of a last element alone,
+ * and PAIR(low, high), which rounds two vectors of floats to pairs; SCALED(score, factor) and SHIFT(score, factor, shift),
+ * the scores that the softmax takes, and what it takes off them.
+ *
+ * Everything rests on one register tile: `group` broadcast operands times `vectors` vectors of rows, all sums in
+ * registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit the register file. */
+
+/* The scalars of a product: number (g, d) at x[g * group_stride + d * depth_stride]. */
+typedef struct NAME(scalars) {
+  const operand *x;
+  int64_t group_stride, depth_stride;
+} NAME(scalars);
+
+/* sum[g][v] += sum over d < depth of scalar (g, d) * columns[d * pitch, v] */
+INLINE void NAME(product)(const int vectors, const int group, const bool fetch, int64_t depth,
+                          tile_matrix columns, NAME(scalars) of, line_ahead ahead,
+                          vec sum[MAX_GROUP][MAX_VECTORS]) {
+#pragma GCC unroll 2
+  for (int64_t d = 0; d < depth; d++) {
+    if (fetch) __builtin_prefetch(ahead.first + d * ahead.stride, 0, 2);
+    vec column[MAX_VECTORS];
+    for (int v = 0; v < vectors; v++) column[v] = load(columns.x + d * columns.stride + v * LANES);
+    for (int g = 0; g < group; g++) {
+      vec scalar = BROADCAST(of.x + g * of.group_stride + d * of.depth_stride);
+      for (int v = 0; v < vectors; v++) sum[g][v] = MULTIPLY_ADD(scalar, column[v], sum[g][v]);
+    }
+  }
+}
+
+/* A loop of its own where there is nothing to fetch: a fetch costs up to 6% (measured, AVX2). */
+INLINE void NAME(product_ahead)(const int vectors, const int group, int64_t depth, tile_matrix columns,
+                                NAME(scalars) of, line_ahead ahead, vec sum[MAX_GROUP][MAX_VECTORS]) {
+  if (ahead.first)
+    NAME(product)(vectors, group, true, depth, columns, of, ahead, sum);
+  else
+    NAME(product)(vectors, group, false, depth, columns, of, ahead, sum);
+}
+
+#if STEP == 2
+/* The last feature of an odd number has no partner: what stands behind it belongs to something else. */
+INLINE void add_last_feature(const int vectors, const int group, int64_t feature, tile_matrix queries,
+                             NAME(scalars) keys, vec sum[MAX_GROUP][MAX_VECTORS]) {
+  for (int g = 0; g < group; g++) {
+    vec scalar = BROADCAST_HALF(keys.x + g * keys.group_stride + feature);
+    for (int v = 0; v < vectors; v++)
+      sum[g][v] =
+          MULTIPLY_ADD(scalar, load(queries.x + feature / STEP * queries.stride + v * LANES), sum[g][v]);
+  }
+}
+#endif
+
+/* One slice of the features: the first finds no scores yet, the last multiplies them by the factor. */
+typedef struct NAME(slice) {
+  bool first, last;
+  float factor;
+} NAME(slice);
+
+INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_size size, NAME(slice) slice,
+                                       tile_matrix queries, tile_rows key, const tile_ahead *ahead,
+                                       tile_target scores, groups_done done) {
+  const int64_t steps = size.features / STEP;
+  for (; done.elements + group <= size.keys; done.elements += group) {
+    float *out = scores.x + done.elements * scores.stride;
+    const NAME(scalars) keys = {(const operand *)key.x + done.elements * key.stride, key.stride, STEP};
+    vec sum[MAX_GROUP][MAX_VECTORS];
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++)
+        sum[g][v] = slice.first ? zero() : load(out + g * scores.stride + v * LANES);
+    NAME(product_ahead)(vectors, group, steps, queries, keys, line_of(ahead, done.groups++, steps), sum);
+#if STEP == 2
+    if (size.features % STEP) add_last_feature(vectors, group, size.features - 1, queries, keys, sum);
+    for (int g = 0; slice.last && slice.factor != 1 && g < group; g++)
+      for (int v = 0; v < vectors; v++) sum[g][v] = multiply(sum[g][v], broadcast(&slice.factor));
+#endif
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++) store(out + g * scores.stride + v * LANES, sum[g][v]);
+  }
+  return done;
+}
+
+INLINE void NAME(scores_rows)(const int vectors, tile_size size, tile_matrix queries, tile_rows key,
+                              float factor, const tile_ahead *ahead, tile_target scores) {
+  const int64_t depth = size.features, whole = STEP * depth_slice(vectors * LANES, (depth + STEP - 1) / STEP);
+  groups_done done = {0, 0};
+  for (int64_t d = 0; d == 0 || d < depth; d += whole, done.elements = 0) {
+    const tile_matrix columns = {queries.x + d / STEP * queries.stride, queries.stride};
+    const tile_rows from = {(const operand *)key.x + d, key.stride};
+    const NAME(slice) slice = {d == 0, d + whole >= depth, factor};
+    size.features = depth - d < whole ? depth - d : whole;
+    done = NAME(scores_groups)(vectors, GROUP(vectors), size, slice, columns, from, ahead, scores, done);
+    if (GROUP(vectors) > 4)
+      done = NAME(scores_groups)(vectors, 4, size, slice, columns, from, ahead, scores, done);
+    done = NAME(scores_groups)(vectors, 2, size, slice, columns, from, ahead, scores, done);
+    done = NAME(scores_groups)(vectors, 1, size, slice, columns, from, ahead, scores, done);
+  }
+}
+
+INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, tile_size size,
+                                           tile_matrix weights, tile_rows value,
+                                           const float *restrict rescale, const tile_ahead *ahead,
+                                           tile_target output, groups_done done) {
+  const int64_t steps = (size.keys + STEP - 1) / STEP;
+  for (; done.elements + group <= size.features; done.elements += group) {
+    const NAME(scalars) values = {(const operand *)value.x + done.elements * STEP, STEP, value.stride};
+    vec sum[MAX_GROUP][MAX_VECTORS];
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++) sum[g][v] = zero();
+    NAME(product_ahead)(vectors, group, steps, weights, values, line_of(ahead, done.groups++, steps), sum);
+    /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
+     * tile long plus one a tile. */
+    for (int v = 0; v < vectors; v++) {
+      vec factor = load(rescale + v * LANES);
+      for (int g = 0; g < group; g++) {
+        float *out = output.x + (done.elements + g) * output.stride + v * LANES;
+        store(out, fused_multiply_add(load(out), factor, sum[g][v]));
+      }
+    }
+  }
+  return done;
+}
+
+INLINE void NAME(accumulate_rows)(const int vectors, tile_size size, tile_matrix weights, tile_rows value,
+                                  const float *restrict rescale, const tile_ahead *ahead,
+                                  tile_target output) {
+  groups_done done = {0, 0};
+  done = NAME(accumulate_groups)(vectors, GROUP(vectors), size, weights, value, rescale, ahead, output, done);
+  if (GROUP(vectors) > 4)
+    done = NAME(accumulate_groups)(vectors, 4, size, weights, value, rescale, ahead, output, done);
+  done = NAME(accumulate_groups)(vectors, 2, size, weights, value, rescale, ahead, output, done);
+  NAME(accumulate_groups)(vectors, 1, size, weights, value, rescale, ahead, output, done);
+}
+
+/* The weights of some keys, where accumulate finds them. Pairs take half the room of the scores, so that none is
+ * written over before it is read. */
+INLINE void NAME(weigh_and_store)(const int vectors, const int keys, float *scores, int64_t j, vec factor,
+                                  const vec shift[MAX_VECTORS], vec total[MAX_VECTORS]) {
+  const int rows = vectors * LANES;
+  float *to = scores + j / STEP * rows;
+  vec weight[EXP_VECTORS];
+  scores += j * rows;
+  for (int i = 0; i < keys * vectors; i++)
+    weight[i] = SHIFT(load(scores + i * LANES), factor, shift[i % vectors]);
+  weigh(vectors, keys, total, weight);
+#if STEP == 2
+  for (int k = 0; k < keys; k += 2)
+    for (int v = 0; v < vectors; v++)
+      store(to + k / 2 * rows + v * LANES,
+            PAIR(weight[k * vectors + v], k + 1 < keys ? weight[(k + 1) * vectors + v] : zero()));
+#else
+  for (int i = 0; i < keys * vectors; i++) store(to + i * LANES, weight[i]);
+#endif
+}
+
+INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict scores, float factor,
+                               tile_state state) {
+  const int64_t rows = vectors * LANES;
+  float *restrict max = state.max, *restrict sum = state.sum, *restrict rescale = state.rescale;
+  const unsigned mode = flush_denormals();
+  vec largest[2][MAX_VECTORS]; /* two chains each, to hide the latency of the maximum */
+  for (int v = 0; v < vectors; v++) largest[0][v] = largest[1][v] = broadcast(&(float){-INFINITY});
+  int64_t j = 0;
+  for (; j + 2 <= keys; j += 2)
+    for (int v = 0; v < vectors; v++) {
+      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
+      largest[1][v] = maximum(load(scores + (j + 1) * rows + v * LANES), largest[1][v]);
+    }
+  if (j < keys)
+    for (int v = 0; v < vectors; v++)
+      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
+
+  const vec factors = broadcast(&factor);
+  vec shift[MAX_VECTORS], total[MAX_VECTORS];
+  for (int v = 0; v < vectors; v++) {
+    vec old_max = load(max + v * LANES);
+    vec new_max = maximum(SCALED(maximum(largest[0][v], largest[1][v]), factors), old_max);
+    /* -inf minus -inf must not be NaN while nothing is visible. */
+    shift[v] = zero_where_minus_infinity(new_max);
+    store(max + v * LANES, new_max);
+    store(rescale + v * LANES, exp2_vec(subtract(old_max, shift[v])));
+    total[v] = zero();
+  }
+  const int together = EXP_VECTORS / vectors / STEP * STEP;
+  for (j = 0; j + together <= keys; j += together)
+    NAME(weigh_and_store)(vectors, together, scores, j, factors, shift, total);
+  for (; j + STEP <= keys; j += STEP) NAME(weigh_and_store)(vectors, STEP, scores, j, factors, shift, total);
+  if (STEP > 1 && j < keys) NAME(weigh_and_store)(vectors, 1, scores, j, factors, shift, total);
+  for (int v = 0; v < vectors; v++) {
+    float *row_sum = sum + v * LANES;
+    store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
+  }
+  restore_denormals(mode);
+}
+
+/* The functions of the table: the number of vectors becomes a constant. */
+
+/* Where columns lie one after the other their pitch is a constant as well: 1% faster. */
+INLINE void NAME(scores_of)(const int vectors, tile_size size, tile_matrix queries, tile_rows key,
+                            float factor, const tile_ahead *ahead, tile_target out) {
+  const int64_t rows = vectors * LANES;
+  if (queries.stride == rows && out.stride == rows) NAME(scores_rows)
+  (vectors, size, (tile_matrix){queries.x, rows}, key, factor, ahead, (tile_target){out.x, rows});
+  else NAME(scores_rows)(vectors, size, queries, key, factor, ahead, out);
+}
+
+static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, float factor,
+                         const tile_ahead *ahead, tile_target out) {
+  switch (size.rows / LANES) {
+    case 1: NAME(scores_of)(1, size, queries, key, factor, ahead, out); break;
+    case 2: NAME(scores_of)(2, size, queries, key, factor, ahead, out); break;
+#if MAX_VECTORS > 2
+    case 3: NAME(scores_of)(3, size, queries, key, factor, ahead, out); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: NAME(scores_of)(4, size, queries, key, factor, ahead, out); break;
+#endif
+  }
+}
+
+static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
+                             const tile_ahead *ahead, tile_target out) {
+  switch (size.rows / LANES) {
+    case 1: NAME(accumulate_rows)(1, size, weights, value, rescale, ahead, out); break;
+    case 2: NAME(accumulate_rows)(2, size, weights, value, rescale, ahead, out); break;
+#if MAX_VECTORS > 2
+    case 3: NAME(accumulate_rows)(3, size, weights, value, rescale, ahead, out); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: NAME(accumulate_rows)(4, size, weights, value, rescale, ahead, out); break;
+#endif
+  }
+}
+
+static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
+  switch (rows / LANES) {
+    case 1: NAME(softmax_rows)(1, keys, score, factor, state); break;
+    case 2: NAME(softmax_rows)(2, keys, score, factor, state); break;
+#if MAX_VECTORS > 2
+    case 3: NAME(softmax_rows)(3, keys, score, factor, state); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: NAME(softmax_rows)(4, keys, score, factor, state); break;
+#endif
+  }
+}
+
+#if STEP == 2
+/* Rows of bfloat16 elements as the products of pairs take them. */
+
+INLINE uint32_t pair_of(operand low, operand high) { return (uint32_t)high << 16 | low; }
+
+/* Features side by side are pairs already: columns of 32 bits, as those of floats, and nothing is multiplied, but by the
+ * sign of the factor. */
+static float pack_pairs(int64_t rows, int64_t count, int64_t depth, const void *const *row, float factor,
+                        float *restrict columns) {
+  const int64_t whole = depth / 2 / LANES * LANES;
+  const uint32_t signs = factor < 0 ? 0x80008000 : 0;
+  for (int64_t r = 0; r < rows; r += LANES) {
+    for (int64_t d = 0; d < whole; d += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++) square[x] = zero();
+      for (int x = 0; x < LANES && r + x < count; x++)
+        memcpy(&square[x], (const operand *)row[r + x] + 2 * d, sizeof *square);
+      transpose(square);
+      for (int x = 0; x < LANES; x++) store(columns + (d + x) * rows + r, flip_signs(square[x], signs));
+    }
+    for (int64_t d = whole; 2 * d < depth; d++)
+      for (int64_t x = r; x < r + LANES; x++) {
+        const operand *from = x < count ? (const operand *)row[x] + 2 * d : NULL;
+        const uint32_t pair = from ? signs ^ pair_of(from[0], 2 * d + 1 < depth ? from[1] : 0) : 0;
+        memcpy(columns + d * rows + x, &pair, sizeof pair);
+      }
+  }
+  return fabsf(factor);
+}
+
+/* Two keys' values feature by feature. */
+static void copy_pairs(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride) {
+  for (int64_t j = 0; j < rows; j += 2) {
+    const operand *low = (const operand *)x.x + j * x.stride, *high = j + 1 < rows ? low + x.stride : NULL;
+    float *to = copy + j / 2 * stride;
+    int64_t e = 0;
+    for (; e + LANES <= width; e += LANES)
+      store(to + e, PAIR(LOAD_BFLOAT16(low + e), high ? LOAD_BFLOAT16(high + e) : zero()));
+    for (; e < width; e++) {
+      const uint32_t pair = pair_of(low[e], high ? high[e] : 0);
+      memcpy(to + e, &pair, sizeof pair);
+    }
+  }
+}
+#endif
+
+#undef KIND
+#undef STEP
+#undef operand
+#undef BROADCAST
+#undef BROADCAST_HALF
+#undef MULTIPLY_ADD
+#undef PAIR
+#undef SHIFT
+#undef SCALED
