@@ -46,12 +46,12 @@
 /* kind: of the elements; products: of the operands. */
 #define TILE_TABLE(set, elements, kind, products, each, copies_keys, copies_values, packs)                   \
   {                                                                                                          \
-    .name = set, .type = elements, .element_bytes = elements == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,        \
-    .max_rows = MAX_VECTORS * LANES, .keys = each == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = each,           \
-    .copy_keys = copies_keys, .copy_values = copies_values, .scores = scores_##products,                     \
+    .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
+    .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
+    .copy_keys = (copies_keys), .copy_values = (copies_values), .scores = scores_##products,                 \
     .accumulate = accumulate_##products, .softmax = softmax_##products, .hide = hide,                        \
     .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
-    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind, .pack = packs,    \
+    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind, .pack = (packs),  \
     .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
     .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
   }
