@@ -247,11 +247,11 @@ static workload problem_of(kind of, const int *levels) {
 static covering made[KINDS];
 
 static void make(void) {
-  static bool (*const can_be[KINDS])(const int *levels, int phase) = {can_be_softmax, can_be_linear,
-                                                                      can_be_narrow};
+  typedef bool limit(const int *levels, int phase);
+  static limit *const limits[KINDS] = {can_be_softmax, can_be_linear, can_be_narrow};
   if (made[SOFTMAX].count > 0) return;
   for (kind of = SOFTMAX; of < KINDS; of++) {
-    covering_design design = {.factors = FACTORS, .phases = PHASES, .can_be = can_be[of]};
+    covering_design design = {.factors = FACTORS, .phases = PHASES, .can_be = limits[of]};
     for (int f = 0; f < FACTORS; f++) design.levels[f] = factors[f].count[of];
     covering_make(&design, &made[of]);
   }

@@ -268,8 +268,8 @@ static float pack_pairs(int64_t rows, int64_t count, int64_t depth, const void *
     for (int64_t d = whole; 2 * d < depth; d++)
       for (int64_t x = r; x < r + LANES; x++) {
         const operand *from = x < count ? (const operand *)row[x] + 2 * d : NULL;
-        const uint32_t pair = from ? signs ^ pair_of(from[0], 2 * d + 1 < depth ? from[1] : 0) : 0;
-        memcpy(columns + d * rows + x, &pair, sizeof pair);
+        const uint32_t both = from ? signs ^ pair_of(from[0], 2 * d + 1 < depth ? from[1] : 0) : 0;
+        memcpy(columns + d * rows + x, &both, sizeof both);
       }
   }
   return fabsf(factor);
@@ -284,8 +284,8 @@ static void copy_pairs(int64_t rows, int64_t width, tile_rows x, float *copy, in
     for (; e + LANES <= width; e += LANES)
       store(to + e, PAIR(LOAD_BFLOAT16(low + e), high ? LOAD_BFLOAT16(high + e) : zero()));
     for (; e < width; e++) {
-      const uint32_t pair = pair_of(low[e], high ? high[e] : 0);
-      memcpy(to + e, &pair, sizeof pair);
+      const uint32_t both = pair_of(low[e], high ? high[e] : 0);
+      memcpy(to + e, &both, sizeof both);
     }
   }
 }

@@ -47,11 +47,12 @@ static instruction_set find(const char *isa) {
 
 const tile_kernels *tile_select(const char *isa, attn_type type) {
   const instruction_set set = find(isa);
-  return type == ATTN_BFLOAT16 && set.bfloat16 ? set.bfloat16 : &set.floats[type - ATTN_FLOAT32];
+  return type == ATTN_BFLOAT16 && set.bfloat16 ? set.bfloat16 : set.floats + (type - ATTN_FLOAT32);
 }
 
 const tile_kernels *tile_select_floats(const char *isa, attn_type type) {
-  return &find(isa).floats[type - ATTN_FLOAT32];
+  const tile_kernels *floats = find(isa).floats;
+  return floats + (type - ATTN_FLOAT32);
 }
 
 const char *tile_refusal(const char *isa, attn_type type) {
