@@ -138,6 +138,12 @@ static size_t sets_for(const variant_verdicts *to, const attn_problem *problem, 
   return count;
 }
 
+static bool has_set(const variant_verdicts *to, const char *isa) {
+  for (size_t n = 0; isa && to->instruction_sets[n]; n++)
+    if (strcmp(to->instruction_sets[n], isa) == 0) return true;
+  return false;
+}
+
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
   const char *sets[MOST_SETS];
@@ -159,7 +165,7 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;
-  if (all->options->isa && set_count > 0) {
+  if (has_set(to, all->options->isa) && set_count > 0) {
     count_skip(to, "has nothing of its own there for the instruction set");
     return true;
   }
