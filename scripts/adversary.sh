@@ -260,10 +260,20 @@ print_row() { # name
   if [ "$outcome" = "$(expected_of "$1")" ]; then
     as_expected=$((as_expected + 1))
   else
-    not_so=$((not_so + 1)) mark='  <-- not as expected'
+    not_so=$((not_so + 1)) mark='  <-- not as expected' surprises+=("$1")
   fi
   printf '%-28s %-14s %5s cases %3d.%d s  %-40s %s%s\n' "$1" "$outcome" "$cases" $((tenths / 10)) $((tenths % 10)) \
     "$check" "$problem" "$mark"
+}
+
+# Again, and what the program said: of hundreds of rows only the last are looked at.
+print_surprise() { # name
+  local log
+  echo
+  print_row "$1"
+  for log in "$work/$1".*; do
+    case $log in *.result) ;; *) tail -n 20 "$log" | cut -c 1-300 ;; esac
+  done
 }
 
 write_readme() {
@@ -320,7 +330,7 @@ done
 [ $((${#list[@]} + untestable)) -gt 0 ] || { complain "there is no kernel$wanted; tests/adversary has them"; exit 2; }
 
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
-as_expected=0 not_so=0 printed=0
+as_expected=0 not_so=0 printed=0 surprises=()
 # What takes long, and mostly one processor, begins first.
 [ ${#right[@]} -eq 0 ] || try_right "${right[@]}" &
 for name in "${single[@]}"; do
@@ -340,5 +350,7 @@ for name in "${cheats[@]}" "${right[@]}"; do print_row "$name"; done
 if [ -n "$readme" ]; then
   write_readme >"$work/README.md" && mv "$work/README.md" "$root/tests/adversary/README.md"
 fi
-echo "$as_expected as expected, $not_so not, $SECONDS s"
+counts="$as_expected as expected, $not_so not"
+for name in "${surprises[@]}"; do print_surprise "$name"; done
+echo "$counts, $SECONDS s"
 [ $not_so -eq 0 ]

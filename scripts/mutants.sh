@@ -4,10 +4,11 @@
 #   scripts/mutants.sh BUILD [--check | --readme] [NAME...]
 #
 # The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
-# written into the copy, the object is built from it with this repository's Makefile (what the fault does not
-# touch is taken from BUILD), and the program runs `verify --fail-fast` on it. The row "none" is the same path
-# without a fault, and must pass. Prints a row for each fault and last "N caught, M survived". A race that needs
-# two processors is not testable on a machine with one: its row says so, and it counts as neither.
+# written into the copy, the object is built from it with this repository's Makefile and QUICK=1 (what the fault does
+# not touch is built so once for all), and the program of BUILD runs `verify --fail-fast` on it. The row "none" is the
+# same path without a fault, on one problem in eight, and must pass. Prints a row for each fault and last "N caught,
+# M survived". A race that needs two processors is not testable on a machine with one: its row says so, and it counts
+# as neither.
 #
 #   NAME...     only these faults
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
@@ -136,10 +137,36 @@ same_code() { # two objects, debugging information left out
     cmp -s "$work/$3.a" "$work/$3.b"
 }
 
+# The Makefile on the variants of a tree.
+build_variants() { # tree, jobs, options...
+  local tree=$1 jobs=$2
+  shift 2
+  # A fault may give a warning.
+  make --no-print-directory -j"$jobs" -C "$tree" "$@" BUILD=build SETUP=no WERROR= QUICK=1 \
+    build/attnbench_variants.so >"$tree/make.log" 2>&1
+}
+
+# The variants without a fault: what the trees of all faults are copies of.
+sound=$work/sound
+build_sound() {
+  rm -rf "$sound/variants"
+  mkdir -p "$sound/build" &&
+    cp -pr "$root/variants" "$root/Makefile" "$sound" &&
+    cp -p "$build/attnbench" "$sound/build" &&
+    ln -sfn "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$sound" || return 1
+  if ! build_variants "$sound" "$(nproc)"; then
+    complain "the variants do not compile: $(grep -m 1 error "$sound/make.log")"
+    return 1
+  fi
+}
+
 # A tree of its own, in which make finds all objects up to date but those of the fault. The kernels of instruction
 # sets that the fault is not for stay as they are: they take longest to build.
 plant() { # name
   local name=$1 tree=$work/$1 object different= set wanted= kept=()
+  rm -rf "$tree"
+  cp -pr "$sound" "$tree" || return 1
+  [ "$name" != none ] || return 0
   for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set") "; done
   for set in portable avx2 avx512 avx512_bf16; do
     case $wanted in
@@ -147,27 +174,16 @@ plant() { # name
     *) kept+=(-o "build/variants/tile/$set.o") ;;
     esac
   done
-  rm -rf "$tree"
-  mkdir -p "$tree/build" &&
-    cp -pr "$root/variants" "$root/Makefile" "$tree" &&
-    cp -pr "$build/variants" "$build/flags" "$build/attnbench" "$tree/build" &&
-    ln -s "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$tree" || return 1
-  # They name each object with the folder of the build.
-  sed -i "s|^$build/|build/|; s|^${build#"$root"/}/|build/|" $(find "$tree/build/variants" -name '*.d')
-  if [ "$name" != none ]; then edited "$name" >"$tree/${file[$name]}" || return 1; fi
-  # A fault may give a warning; objects that were built with -Werror are still good.
-  if ! make --no-print-directory -j1 -C "$tree" -o build/flags "${kept[@]}" BUILD=build SETUP=no WERROR= \
-    build/attnbench_variants.so >"$tree/make.log" 2>&1; then
+  edited "$name" >"$tree/${file[$name]}" || return 1
+  if ! build_variants "$tree" 1 -o build/flags "${kept[@]}"; then
     complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
     return 1
   fi
-  if [ "$name" != none ]; then
-    for object in $(cd "$tree/build" && find variants -name '*.o' -newer "$tree/${file[$name]}"); do
-      same_code "$tree/build/$object" "$build/$object" "$name" || different=yes
-    done
-    rm -f "$work/$name.a" "$work/$name.b"
-    if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
-  fi
+  for object in $(cd "$tree/build" && find variants -name '*.o' -newer "$tree/${file[$name]}"); do
+    same_code "$tree/build/$object" "$sound/build/$object" "$name" || different=yes
+  done
+  rm -f "$work/$name.a" "$work/$name.b"
+  if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
 }
 
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
@@ -177,7 +193,8 @@ try() { # name
   if plant "$name"; then
     for set in ${isa[$name]-any}; do
       (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-        ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} >verify.log 2>&1)
+        ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
+        $([ "$name" != none ] || echo --every 8) >verify.log 2>&1)
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each
     done
@@ -277,6 +294,7 @@ if [ ${#list[@]} -eq 1 ] && [ $untestable -gt 0 ]; then
 fi
 
 rm -f "$work"/*.result
+build_sound || exit 1
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 caught=0 survived=0 printed=0
 for name in "${list[@]}"; do

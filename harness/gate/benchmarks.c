@@ -15,12 +15,16 @@ enum { HEADS = 4, WINDOW = 64, CONTROLS = 3 };
 static const struct shape {
   int64_t query_length, key_length, head_dim;
   bool causal, decoding, team;
+  attn_type type; /* ATTN_ABSENT: float32 */
 } shapes[] = {
-    {256, 256, 64, false, false, false}, /* whole tiles */
-    {60, 60, 64, false, false, false},   /* the overhead of a call, and tiles that are not whole */
-    {200, 200, 128, true, false, false}, /* a causal edge, wide heads */
-    {1, 2048, 64, true, true, false},    /* one new token against a cache */
-    {256, 256, 64, false, false, true},  /* shared among threads */
+    {256, 256, 64, .causal = false}, /* whole tiles */
+    {60, 60, 64, .causal = false},   /* the overhead of a call, and tiles that are not whole */
+    {200, 200, 128, .causal = true}, /* a causal edge, wide heads */
+    {1, 2048, 64, .causal = true, .decoding = true}, /* one new token against a cache */
+    {256, 256, 64, .team = true},                    /* shared among threads */
+    {256, 256, 64, .type = ATTN_BFLOAT16},           /* other products, where the processor has them */
+    {1, 2048, 64, .causal = true, .decoding = true, .type = ATTN_BFLOAT16},
+    {60, 60, 64, .type = ATTN_FLOAT16}, /* conversions */
 };
 
 static int team_size(void) {
@@ -41,6 +45,7 @@ static bool workload_for(const attn_variant *variant, const struct shape *shape,
   w->query_length = windowed ? 2 * shape->query_length : shape->query_length;
   w->key_length = windowed ? w->query_length : shape->key_length;
   w->head_dim = w->value_dim = shape->head_dim;
+  w->type = shape->type;
   if (windowed) w->left = WINDOW;
   if (windowed || shape->causal) w->right = 0;
   if (shape->decoding) w->offset = w->key_length - w->query_length;

@@ -30,6 +30,7 @@ static bool fail(const char *reason, char *why, size_t why_size) {
 typedef struct shape {
   int64_t heads, length, head_dim;
   bool causal;
+  attn_type type; /* ATTN_ABSENT: float32 */
 } shape;
 
 /* The variant at its best; a windowed one looks back an eighth of the shortest length. */
@@ -40,6 +41,7 @@ static workload workload_for(const attn_variant *variant, shape shape) {
   w.kv_heads = sweep_kv_heads(variant, shape.heads);
   w.query_length = w.key_length = shape.length;
   w.head_dim = w.value_dim = shape.head_dim;
+  w.type = shape.type;
   const bool windowed = sweep_window(variant) != ATTN_UNLIMITED;
   if (windowed) w.left = 32;
   if (windowed || shape.causal) w.right = 0;
@@ -51,6 +53,13 @@ static bool can_solve(const attn_variant *variant, const workload *w) {
   return !runner_refusal(variant, &problem);
 }
 
+/* Under an instruction set; NULL: as what is the same code under each. */
+static bool can_solve_with(const attn_variant *variant, const workload *w, const char *isa) {
+  const attn_problem problem = workload_problem(w);
+  if (isa) return !runner_refusal_with(variant, &problem, isa);
+  return can_solve(variant, w) && runner_refusal_with(variant, &problem, "portable");
+}
+
 /* ---- the tree of facts ---- */
 
 /* The object of that name inside another, made where it is not there yet. */
@@ -59,6 +68,11 @@ static json_t *inside(json_t *object, const char *name) {
   if (found) return found;
   json_object_set_new(object, name, json_object());
   return json_object_get(object, name);
+}
+
+/* Of an instruction set, NULL: of all. */
+static json_t *section(json_t *facts, const char *kind, const char *isa) {
+  return inside(inside(facts, kind), isa ? isa : "any");
 }
 
 static void name_fact(char name[GATE_NAME_BYTES], const attn_variant *variant, const workload *w) {
@@ -79,12 +93,16 @@ static void add_growth(json_t *facts, const variant_list *list) {
 
 static void add_workspace(json_t *facts, const attn_variant *variant, const char *isa) {
   static const int threads[] = {1, 2, 8};
-  json_t *sizes = inside(inside(facts, "workspace_bytes"), isa);
-  for (size_t causal = 0; causal < 2; causal++)
+  json_t *sizes = section(facts, "workspace_bytes", isa);
+  static const shape shapes[] = {
+      {8, 0, 64, .causal = false}, {8, 0, 128, .causal = true}, {8, 0, 64, .type = ATTN_BFLOAT16}};
+  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
     for (size_t n = 0; n < sizeof sized_lengths / sizeof *sized_lengths; n++)
       for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-        const workload w = workload_for(variant, (shape){8, sized_lengths[n], causal ? 128 : 64, causal});
-        if (!can_solve(variant, &w)) continue;
+        shape shape = shapes[s];
+        shape.length = sized_lengths[n];
+        const workload w = workload_for(variant, shape);
+        if (!can_solve_with(variant, &w, isa)) continue;
         const attn_problem problem = workload_problem(&w);
         char name[GATE_NAME_BYTES], key[GATE_NAME_BYTES + 16];
         name_fact(name, variant, &w);
@@ -99,11 +117,14 @@ static void add_workspace(json_t *facts, const attn_variant *variant, const char
  * so that the last bits of another libm do not show. */
 static bool add_error(json_t *facts, const attn_variant *variant, const char *isa, char *why,
                       size_t why_size) {
-  static const shape shapes[] = {{4, 200, 64, false}, {4, 131, 128, true}};
+  static const shape shapes[] = {{4, 200, 64, .causal = false},
+                                 {4, 131, 128, .causal = true},
+                                 {4, 200, 64, .type = ATTN_BFLOAT16},
+                                 {4, 131, 128, .causal = true, .type = ATTN_FLOAT16}};
   for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
     workload w = workload_for(variant, shapes[n]);
     w.fill = FILL_NORMAL;
-    if (!can_solve(variant, &w)) continue;
+    if (!can_solve_with(variant, &w, isa)) continue;
     inputs inputs;
     verdict verdict = {.passed = true};
     const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
@@ -114,7 +135,7 @@ static bool add_error(json_t *facts, const attn_variant *variant, const char *is
     char name[GATE_NAME_BYTES], digits[32];
     name_fact(name, variant, &w);
     snprintf(digits, sizeof digits, "%.4g", fmin(verdict.bound_share, 1e9));
-    json_object_set_new(inside(inside(facts, "error_share"), isa), name, json_real(strtod(digits, NULL)));
+    json_object_set_new(section(facts, "error_share", isa), name, json_real(strtod(digits, NULL)));
   }
   return true;
 }
@@ -123,8 +144,9 @@ static bool add_for_each_isa(json_t *facts, const variant_list *list, char *why,
   static const char *const only_one[] = {"portable", NULL};
   const char *const *sets =
       list->tables[0]->instruction_sets ? list->tables[0]->instruction_sets() : only_one;
-  bool good = true;
-  for (size_t s = 0; sets[s] && good; s++) {
+  bool good = true, last = false;
+  for (size_t s = 0; !last && good; s++) {
+    last = !sets[s];
     for (size_t n = 0; n < list->count && good; n++) {
       add_workspace(facts, list->variants[n], sets[s]);
       good = add_error(facts, list->variants[n], sets[s], why, why_size);
@@ -153,7 +175,8 @@ static size_t choose_points(const variant_list *list, instruction_point *points,
       const bool causal = l == lengths;
       const int64_t length =
           causal ? 200 : counted_lengths[l] * (variant->time_exponent < 2 ? SLOWLY_GROWING : 1);
-      const workload w = workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, causal});
+      const workload w =
+          workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
       if (!can_solve(variant, &w)) continue;
       workload_name(&w, problems[count]);
       points[count] = (instruction_point){variant->name, problems[count], 0};
