@@ -64,7 +64,9 @@ UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_scrip
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \
-    tests/measure/test_complexity.c tests/measure/test_crossover.c tests/verify/test_bound.c
+    tests/measure/test_complexity.c tests/measure/test_crossover.c tests/verify/test_bound.c tests/verify/test_narrow.c
+  # Nor those that run the program and read what it says: they start no other threads than test_verify and test_bench.
+  UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c
 endif
 TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
 

@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-enum { PATH_BYTES = 4096, CAPTION_BYTES = 512, CAPTION_LETTERS = 150, STYLES = 8 };
+enum { PATH_BYTES = 4096, CAPTION_BYTES = 512, CAPTION_LETTERS = 150, STYLES = 10 };
 
 typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, PICTURES } picture_kind;
 

@@ -144,10 +144,18 @@ static bool has_set(const variant_verdicts *to, const char *isa) {
   return false;
 }
 
+/* Why a problem is not given to a variant, or NULL. */
+static const char *skip_reason(const verification *all, const variant_verdicts *to,
+                               const attn_problem *problem) {
+  const char *sets[MOST_SETS], *isa = all->options->isa, *reason = runner_refusal(to->variant, problem);
+  if (reason || !has_set(to, isa) || !runner_refusal_with(to->variant, problem, isa)) return reason;
+  return sets_for(to, problem, sets) > 0 ? "has nothing of its own there for the instruction set" : NULL;
+}
+
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
   const char *sets[MOST_SETS];
-  const char *reason = runner_refusal(to->variant, &at->inputs->problem);
+  const char *reason = skip_reason(all, to, &at->inputs->problem);
   const int64_t turn = at->turn < 0 && all->options->isa_in_turn ? all->progress->begun : at->turn;
   bool ran = true, held = false;
   if (reason) {
@@ -165,10 +173,6 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     ran = run_case(to, at, at->properties && its_turn, why, why_size);
   }
   if (held) return ran;
-  if (has_set(to, all->options->isa) && set_count > 0) {
-    count_skip(to, "has nothing of its own there for the instruction set");
-    return true;
-  }
   /* Nothing to hold it to: as it chooses itself. */
   at->isa = NULL;
   return run_case(to, at, at->properties != NULL, why, why_size);
@@ -208,14 +212,14 @@ static bool begin_problem(verification *all) {
 /* A problem that no variant can solve is counted as skipped, and not prepared. */
 static bool anyone_solves(verification *all, const workload *w) {
   const attn_problem problem = workload_problem(w);
-  char reason[8];
-  if (!check_problem(&problem, reason, sizeof reason)) return true; /* inputs_create says why not */
+  char why[8];
+  if (!check_problem(&problem, why, sizeof why)) return true; /* inputs_create says why not */
   size_t *n = &all->progress->variant;
   for (; *n < all->count; ++*n) {
     if (!verification_has_turn(all, *n)) continue;
-    const char *refusal = runner_refusal(all->of[*n].variant, &problem);
-    if (!refusal) return true;
-    count_skip(&all->of[*n], refusal);
+    const char *reason = skip_reason(all, &all->of[*n], &problem);
+    if (!reason) return true;
+    count_skip(&all->of[*n], reason);
   }
   return false;
 }

@@ -5,10 +5,11 @@ set minussign
 set micro
 
 # Okabe and Ito's palette, which people who are colour-blind can tell apart; its yellow, too faint for
-# a line on white, is a grey here. The ninth is for what belongs to the machine.
-array colour[9] = ['#000000', '#D55E00', '#0072B2', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7F7F7F', '#444444']
-array shape[8] = [7, 5, 9, 13, 11, 15, 6, 4]
+# a line on white, is a grey here; wine and olive are Tol's. The last is for what belongs to the machine.
+array colour[11] = ['#000000', '#D55E00', '#0072B2', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#7F7F7F', '#882255', \
+  '#999933', '#444444']
+array shape[10] = [7, 5, 9, 13, 11, 15, 6, 4, 8, 12]
 
 # Later lines are thinner and their points smaller, so that of lines that coincide each still shows.
-width(i) = 2.0 - 0.16 * style[i]
-size(i) = 1.9 - 0.12 * style[i]
+width(i) = 2.0 - 0.14 * style[i]
+size(i) = 1.9 - 0.11 * style[i]

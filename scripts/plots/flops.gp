@@ -4,13 +4,13 @@ set format y '%.0s %c'
 # The peak with its spread, and what a large matrix product reaches; their names stand with the others.
 if (peak > 0) {
   if (peak_high > 0) { set object 1 rectangle from graph 0,first peak_low to graph 1,first peak_high behind fc rgb '#E0E0E0' fs noborder }
-  set arrow 1 from graph 0,first peak to graph 1,first peak nohead back lc rgb colour[9] lw 1
+  set arrow 1 from graph 0,first peak to graph 1,first peak nohead back lc rgb colour[11] lw 1
 }
 if (narrow > 0) {
-  set arrow 3 from graph 0,first narrow to graph 1,first narrow nohead back lc rgb colour[9] lw 1
+  set arrow 3 from graph 0,first narrow to graph 1,first narrow nohead back lc rgb colour[11] lw 1
 }
 if (sgemm > 0) {
-  set arrow 2 from graph 0,first sgemm to graph 1,first sgemm nohead back lc rgb colour[9] lw 1 dt 2
+  set arrow 2 from graph 0,first sgemm to graph 1,first sgemm nohead back lc rgb colour[11] lw 1 dt 2
 }
 plot for [i=1:lines] data index lines+i-1 using 1:2 with lines lc rgb colour[style[i]] lw width(i), \
      for [i=1:lines] data index i-1 using 1:2 with points pt shape[style[i]] ps size(i) lc rgb colour[style[i]]
