@@ -79,12 +79,13 @@ else
 endif
 
 # Files named for an instruction set of x86-64 exist only there, and get the flags for it further down.
+X86_64_FILES := %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c
 ifneq ($(filter x86_64-%,$(TARGET)),)
   DEFINES += -DATTN_X86_64
   QUADMATH := -lquadmath
 else
-  HARNESS_SOURCES := $(filter-out %avx2.c %avx512.c %avx512_bf16.c,$(HARNESS_SOURCES))
-  VARIANT_SOURCES := $(filter-out %avx2.c %avx512.c %avx512_bf16.c,$(VARIANT_SOURCES))
+  HARNESS_SOURCES := $(filter-out $(X86_64_FILES),$(HARNESS_SOURCES))
+  VARIANT_SOURCES := $(filter-out $(X86_64_FILES),$(VARIANT_SOURCES))
 endif
 
 ifneq ($(call has_header,valgrind/memcheck.h),)
@@ -151,6 +152,9 @@ $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=a
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
+# Vectors wider than the processor's: how they are handed to a function does not matter where all are inlined.
+$(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = -Wno-psabi
+$(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants

@@ -70,7 +70,7 @@ read_table() {
   done <"$table"
 }
 
-all_sets="emulated_bf16 portable avx2 avx512 avx512_bf16"
+all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
 # The source file, without .c, that has the kernels of an instruction set.
 file_of() { # set
@@ -168,7 +168,7 @@ plant() { # name
   cp -pr "$sound" "$tree" || return 1
   [ "$name" != none ] || return 0
   for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set") "; done
-  for set in portable avx2 avx512 avx512_bf16; do
+  for set in emulated_amx portable avx2 avx512 avx512_bf16 avx512_amx; do
     case $wanted in
     *" $set "*) ;;
     *) kept+=(-o "build/variants/tile/$set.o") ;;

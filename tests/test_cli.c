@@ -267,7 +267,8 @@ static void an_instruction_set_is_looked_up_in_the_table_of_each_plugin(void **s
   snprintf(arguments, sizeof arguments, "%s --isa usual", odd);
   expect(arguments, 0, "passed", NULL);
   snprintf(arguments, sizeof arguments, "%s --isa other", odd);
-  expect(arguments, 2, NULL, "this processor has no instruction set 'other'; it has emulated_bf16 portable");
+  expect(arguments, 2, NULL,
+         "this processor has no instruction set 'other'; it has emulated_amx emulated_bf16 portable");
   expect(arguments, 2, NULL, " usual odd");
   /* Those who do not have it choose. */
   expect("verify --plugin " PLUGINS "side_effects.so --variant fused --isa odd --problem full/D:4/T:5", 0,

@@ -12,6 +12,9 @@ static int64_t spread(int64_t width) { return ((width + LINE - 1) / LINE | 1) * 
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+  const int64_t values = kernels->keys / kernels->step; /* operands of a key tile */
+  const bool transposed = kernels->transposes_values;
+  const int64_t spread_value = spread(transposed ? values : problem->value_dim);
   return (query_tile_layout){.rows = rows,
                              .keys = kernels->keys,
                              .depth = (problem->head_dim + kernels->step - 1) / kernels->step,
@@ -21,7 +24,9 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .output_feature = rows,
                              .output_row = 1,
                              .spread_key = kernels->copy_keys ? spread(problem->head_dim) : 0,
-                             .spread_value = spread(problem->value_dim)};
+                             .spread_value = spread_value,
+                             .copied_rows = transposed ? problem->value_dim : values,
+                             .copied_key = transposed ? 1 : spread_value};
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {

@@ -43,25 +43,28 @@
 #define TO_ELEMENT(x) attn_to_bfloat16(x)
 #include "element_rows.h"
 
-/* kind: of the elements; products: of the operands. */
-#define TILE_TABLE(set, elements, kind, products, each, copies_keys, copies_values, packs)                   \
+/* kind: of the elements; operands: of the products. */
+#define TILE_TABLE(set, elements, kind, operands, products, each, copies_keys, copies_values, transposes,    \
+                   packs)                                                                                    \
   {                                                                                                          \
     .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
-    .copy_keys = (copies_keys), .copy_values = (copies_values), .scores = scores_##products,                 \
-    .accumulate = accumulate_##products, .softmax = softmax_##products, .hide = hide,                        \
-    .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
-    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind, .pack = (packs),  \
-    .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
-    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
+    .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
+    .scores = scores_##products, .accumulate = accumulate_##products, .softmax = softmax_##operands,         \
+    .hide = hide, .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind,                        \
+    .read = read_floats_##kind, .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all,            \
+    .elu1 = elu1_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,          \
+    .join = join, .dot_rows = dot_rows, .few_scores = few_scores_##kind,                                     \
+    .few_accumulate = few_accumulate_##kind                                                                  \
   }
 
 /* In the order of attn_type. */
 #define TILE_TABLES(set)                                                                                     \
   {                                                                                                          \
-    TILE_TABLE(set, ATTN_FLOAT32, float32, floats, 1, NULL, copy_floats_float32, pack_float32),              \
-        TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, floats, 1, copy_floats_bfloat16, copy_floats_bfloat16,      \
-                   pack_bfloat16),                                                                           \
-        TILE_TABLE(set, ATTN_FLOAT16, float16, floats, 1, copy_floats_float16, copy_floats_float16,          \
-                   pack_float16)                                                                             \
+    TILE_TABLE(set, ATTN_FLOAT32, float32, floats, floats, 1, NULL, copy_floats_float32, false,              \
+               pack_float32),                                                                                \
+        TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, floats, floats, 1, copy_floats_bfloat16,                    \
+                   copy_floats_bfloat16, false, pack_bfloat16),                                              \
+        TILE_TABLE(set, ATTN_FLOAT16, float16, floats, floats, 1, copy_floats_float16, copy_floats_float16,  \
+                   false, pack_float16)                                                                      \
   }

@@ -1,5 +1,6 @@
 /* Products of pairs of bfloat16, behind kinds.h: the file defines broadcast_pair, broadcast_half, multiply_add_pairs,
- * pair, flip_signs and fused_multiply_subtract besides. */
+ * pair, flip_signs and fused_multiply_subtract besides; with OWN_PRODUCTS, which leaves the products to another text
+ * (amx.h), the last three. */
 #define KIND pairs
 #define STEP 2
 #define operand uint16_t
@@ -12,4 +13,5 @@
 #define LOAD_BFLOAT16(x) load_bfloat16(x)
 #include "products.h"
 
-#define PAIR_TABLE(set) TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, pairs, 2, NULL, copy_pairs, pack_pairs)
+#define PAIR_TABLE(set)                                                                                      \
+  TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, pairs, pairs, 2, NULL, copy_pairs, false, pack_pairs)

@@ -2,11 +2,13 @@
  * this defines KIND, which names it; STEP, the elements of an operand; operand, as rows are stored; BROADCAST(x) of one
  * operand, of STEP times that type; MULTIPLY_ADD(a, b, sum); where STEP is 2, BROADCAST_HALF(x) of a last element alone,
  * and PAIR(low, high), which rounds two vectors of floats to pairs; SCALED(score, factor) and SHIFT(score, factor, shift),
- * the scores that the softmax takes, and what it takes off them.
+ * the scores that the softmax takes, and what it takes off them. With OWN_PRODUCTS the softmax alone, and what makes the
+ * columns of queries.
  *
  * Everything rests on one register tile: `group` broadcast operands times `vectors` vectors of rows, all sums in
  * registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit the register file. */
 
+#ifndef OWN_PRODUCTS
 /* The scalars of a product: number (g, d) at x[g * group_stride + d * depth_stride]. */
 typedef struct NAME(scalars) {
   const operand *x;
@@ -132,6 +134,8 @@ INLINE void NAME(accumulate_rows)(const int vectors, tile_size size, tile_matrix
   NAME(accumulate_groups)(vectors, 1, size, weights, value, rescale, ahead, output, done);
 }
 
+#endif
+
 /* The weights of some keys, where accumulate finds them. Pairs take half the room of the scores, so that none is
  * written over before it is read. */
 INLINE void NAME(weigh_and_store)(const int vectors, const int keys, float *scores, int64_t j, vec factor,
@@ -195,6 +199,7 @@ INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict 
 
 /* The functions of the table: the number of vectors becomes a constant. */
 
+#ifndef OWN_PRODUCTS
 /* Where columns lie one after the other their pitch is a constant as well: 1% faster. */
 INLINE void NAME(scores_of)(const int vectors, tile_size size, tile_matrix queries, tile_rows key,
                             float factor, const tile_ahead *ahead, tile_target out) {
@@ -231,6 +236,8 @@ static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows valu
 #endif
   }
 }
+
+#endif
 
 static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
   switch (rows / LANES) {
@@ -275,6 +282,7 @@ static float pack_pairs(int64_t rows, int64_t count, int64_t depth, const void *
   return fabsf(factor);
 }
 
+#ifndef OWN_PRODUCTS
 /* Two keys' values feature by feature. */
 static void copy_pairs(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride) {
   for (int64_t j = 0; j < rows; j += 2) {
@@ -289,6 +297,7 @@ static void copy_pairs(int64_t rows, int64_t width, tile_rows x, float *copy, in
     }
   }
 }
+#endif
 #endif
 
 #undef KIND

@@ -17,8 +17,8 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t whole_lines(int64_t floats) { return (floats + LINE - 1) / LINE * LINE; }
 
-static int64_t copied_floats(const tile_kernels *kernels, const query_tile_layout *layout) {
-  return layout->keys * layout->spread_key + layout->keys / kernels->step * layout->spread_value;
+static int64_t copied_floats(const query_tile_layout *layout) {
+  return layout->keys * layout->spread_key + layout->copied_rows * layout->spread_value;
 }
 
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
@@ -28,7 +28,7 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(layout.rows * layout.depth),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
-      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(kernels, &layout)),
+      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout)),
   };
 }
 
@@ -142,11 +142,11 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   }
 }
 
-/* Rows of the key tile from the n-th key on. */
-static tile_rows rows_of(const query_tile *tile, tile_rows rows, const float *copied, int64_t spread,
+/* Rows of the key tile from the n-th on; of a copy where keys are `apart`. */
+static tile_rows rows_of(const query_tile *tile, tile_rows rows, const float *copied, int64_t apart,
                          int64_t n) {
   if (rows.x != copied) return tile_rows_from(tile->kernels, rows, n);
-  return (tile_rows){copied + n * spread, rows.stride};
+  return (tile_rows){copied + n * apart, rows.stride};
 }
 
 /* Rows of keys, or of values, that are wanted soon: those of this key tile, or where they are copied of the next. */
@@ -253,7 +253,7 @@ static tile_rows finite_values(query_tile *tile, key_tile *of, int64_t keys, til
 }
 
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden) {
-  const int64_t keys = end - first, spread = tile->layout.spread_value;
+  const int64_t keys = end - first, spread = tile->layout.copied_key;
   const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
   tile_rows value =
       rows_of(tile, of->value, tile->copied_values, spread, (first - of->keys.first) / tile->kernels->step);

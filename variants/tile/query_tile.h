@@ -14,7 +14,9 @@ typedef struct query_tile_layout {
   int64_t depth, width;         /* columns of queries and of outputs, or of a row of them with padding */
   int64_t score_key, score_row; /* from a score to that of the next key, and of the next row */
   int64_t output_feature, output_row; /* the same for outputs */
-  int64_t spread_key, spread_value;   /* from a copied key or value to the next; 0: none is ever copied */
+  int64_t spread_key,
+      spread_value; /* from a row of the copy of keys or values to the next; 0: none is ever copied */
+  int64_t copied_rows, copied_key; /* of values: rows of the copy, and from an operand of keys to the next */
 } query_tile_layout;
 
 /* What a tile's layout decides. There are two: full_tile.c has a row in each lane, few_rows_tile.c the features of a

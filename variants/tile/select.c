@@ -1,11 +1,16 @@
 /* Which tile kernels run: the fastest that the processor has, or the set that the caller names. */
 #include <string.h>
+#ifdef ATTN_X86_64
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "tile.h"
 
-extern const tile_kernels tile_portable[], tile_emulated_bf16;
+extern const tile_kernels tile_portable[], tile_emulated_bf16, tile_emulated_amx;
 #ifdef ATTN_X86_64
-extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16;
+extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16, tile_avx512_amx;
 #endif
 
 enum { MAX_SETS = 8 };
@@ -17,9 +22,32 @@ typedef struct instruction_set {
   const tile_kernels *floats, *bfloat16;
 } instruction_set;
 
+#ifdef ATTN_X86_64
+/* Linux leaves the tiles to a process that has asked for them, since all its threads then have 8 KiB more to save. The
+ * answer is of the process, so that it is enough to ask once. */
+static bool has_tiles(void) {
+  enum {
+    FEATURES = 7,
+    BFLOAT16_TILES = 1 << 22,
+    TILES = 1 << 24,
+    ARCH_REQ_XCOMP_PERM = 0x1023,
+    TILE_DATA = 18
+  };
+  enum { UNKNOWN, NO, YES };
+  static _Atomic int answer = UNKNOWN;
+  if (answer == UNKNOWN) {
+    unsigned a, b, c, d;
+    const bool exist = __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && (d & BFLOAT16_TILES) && (d & TILES);
+    answer = exist && syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0 ? YES : NO;
+  }
+  return answer == YES;
+}
+#endif
+
 /* Slowest first. */
 static size_t available(instruction_set sets[MAX_SETS]) {
   size_t count = 0;
+  sets[count++] = (instruction_set){"emulated_amx", tile_portable, &tile_emulated_amx};
   sets[count++] = (instruction_set){"emulated_bf16", tile_portable, &tile_emulated_bf16};
   sets[count++] = (instruction_set){"portable", tile_portable, NULL};
 #ifdef ATTN_X86_64
@@ -30,8 +58,10 @@ static size_t available(instruction_set sets[MAX_SETS]) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
     sets[count++] = (instruction_set){"avx512", tile_avx512, NULL};
-    if (__builtin_cpu_supports("avx512bf16"))
+    if (__builtin_cpu_supports("avx512bf16")) {
       sets[count++] = (instruction_set){"avx512_bf16", tile_avx512, &tile_avx512_bf16};
+      if (has_tiles()) sets[count++] = (instruction_set){"avx512_amx", tile_avx512, &tile_avx512_amx};
+    }
   }
 #endif
   return count;

@@ -78,6 +78,10 @@ typedef struct tile_kernels {
   void (*copy_keys)(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride);
   void (*copy_values)(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride);
 
+  /* Of values the copy has features one below the other instead, operands of keys along them: so accumulate takes them,
+   * whose `value` then is row e = 0, from a pair of keys on. The stride is a multiple of lanes with room for all of them. */
+  bool transposes_values;
+
   /* scores[j, r] = factor * sum_d key[j, d] * queries[d, r]      d < features, j < keys
    * factor is what pack has left, or 1 where it is the softmax that takes it; columns of queries and of scores are strides apart that may exceed rows. ahead may be
    * NULL, here and below. */

@@ -1,0 +1,22 @@
+/* AVX512_BF16, the vector operations: vdpbf16ps multiplies pairs of bfloat16 and adds both products to a float, twice what a multiply-add of
+ * floats does. It rounds to nearest after each of the two additions, the upper half's first, and takes denormal numbers
+ * for zero, in and out, whatever the mode (Intel, Instruction Set Extensions Programming Reference, VDPBF16PS). */
+#include "avx512.h"
+
+OP vec broadcast_pair(const uint16_t *x) {
+  int both;
+  __builtin_memcpy(&both, x, sizeof both);
+  return _mm512_castsi512_ps(_mm512_set1_epi32(both));
+}
+OP vec broadcast_half(const uint16_t *x) { return _mm512_castsi512_ps(_mm512_set1_epi32(*x)); }
+OP vec multiply_add_pairs(vec a, vec b, vec sum) { return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b); }
+OP vec fused_multiply_subtract(vec a, vec b, vec c) { return _mm512_fmsub_ps(a, b, c); }
+OP vec flip_signs(vec a, uint32_t signs) {
+  return _mm512_xor_ps(a, _mm512_castsi512_ps(_mm512_set1_epi32((int)signs)));
+}
+/* The conversion leaves all of low before all of high. */
+OP vec pair(vec low, vec high) {
+  const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7,
+                                         22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+  return (vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
+}

@@ -1,0 +1,22 @@
+/* The tiles of AMX, emulated, between vectors of as many floats as those of a processor that has it: so that what
+ * avx512_amx.c compiles from the same text is verified on any. */
+enum { LANES = 16 };
+#define IN_EACH_LANE(f)                                                                                      \
+  f(0), f(1), f(2), f(3), f(4), f(5), f(6), f(7), f(8), f(9), f(10), f(11), f(12), f(13), f(14), f(15)
+#define MAX_VECTORS 4
+#define GROUP(vectors) 4
+#define FEW_VECTORS 2
+#define EXP_VECTORS 8
+#include "portable.h"
+
+#include "amx_emulated.h"
+#include "arithmetic.h"
+
+#define ONLY_BFLOAT16
+#include "kinds.h"
+#define OWN_PRODUCTS
+#include "pairs.h"
+
+#include "amx.h"
+
+const tile_kernels tile_emulated_amx = AMX_TABLE("emulated_amx");
