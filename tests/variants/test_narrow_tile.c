@@ -55,12 +55,12 @@ static void check_scores(const tile_kernels *kernels) {
   const float factors[] = {0.7f, -0.3f};
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
     for (size_t n = 0; n < 2 * sizeof depths / sizeof *depths; n++)
-      for (int64_t keys = 0; keys < 18; keys += 1 + keys / 4) {
+      for (int64_t keys = 0; keys <= kernels->keys; keys += keys < 18 ? 1 + keys / 4 : 23) {
         const int64_t depth = depths[n / 2], stride = depth + PAD, count = rows - 1;
         const void *row[TILE_MAX_ROWS];
-        if (depth * rows > LARGEST || rows * stride > LARGEST) continue;
+        if (depth * rows > LARGEST || rows * stride > LARGEST || keys * stride > LARGEST) continue;
         fill(elements, kernels->type, 1), fill(more, kernels->type, 2);
-        for (int64_t j = 0; j < 64 && j * stride + stride <= LARGEST; j++)
+        for (int64_t j = 0; j < TILE_MOST_KEYS && j * stride + stride <= LARGEST; j++)
           attn_store(elements, kernels->type, j * stride + depth, NAN),
               attn_store(more, kernels->type, j * stride + depth, NAN);
         for (int64_t r = 0; r < count; r++) row[r] = more + r * stride;
@@ -220,12 +220,11 @@ static void elements_are_converted_as_everywhere(void **state) {
 }
 
 /* The same bits, denormal numbers and infinities included. */
-static void emulated_pairs_have_the_bits_of_the_processor(void **state) {
-  (void)state;
-  const tile_kernels *emulated = tile_select("emulated_bf16", ATTN_BFLOAT16),
-                     *real = tile_select("avx512_bf16", ATTN_BFLOAT16);
+static void assert_bits_of(const char *emulation, const char *processor) {
+  const tile_kernels *emulated = tile_select(emulation, ATTN_BFLOAT16),
+                     *real = tile_select(processor, ATTN_BFLOAT16);
   const int64_t depth = 64, keys = 40;
-  if (strcmp(real->name, "avx512_bf16") != 0) skip();
+  if (strcmp(real->name, processor) != 0) skip();
   for (uint32_t seed = 1; seed < 200; seed++) {
     /* From 2^-140 to 2^20, now and then 0 or infinite. */
     uint32_t state_of = seed;
@@ -251,9 +250,19 @@ static void emulated_pairs_have_the_bits_of_the_processor(void **state) {
     for (int64_t n = 0; n < keys * 64; n++)
       if (attn_bits_of_float(found[n]) != attn_bits_of_float(weights[n]) &&
           !(isnan(found[n]) && isnan(weights[n])))
-        fail_msg("seed %u, score %d: emulated %a, the processor's %a", seed, (int)n, (double)found[n],
+        fail_msg("%s, seed %u, score %d: %a, the processor's %a", emulation, seed, (int)n, (double)found[n],
                  (double)weights[n]);
   }
+}
+
+static void emulated_pairs_have_the_bits_of_the_processor(void **state) {
+  (void)state;
+  assert_bits_of("emulated_bf16", "avx512_bf16");
+}
+
+static void emulated_tiles_have_the_bits_of_the_processor(void **state) {
+  (void)state;
+  assert_bits_of("emulated_amx", "avx512_amx");
 }
 
 int main(void) {
@@ -263,6 +272,7 @@ int main(void) {
       cmocka_unit_test(few_rows_read_elements_as_they_are),
       cmocka_unit_test(elements_are_converted_as_everywhere),
       cmocka_unit_test(emulated_pairs_have_the_bits_of_the_processor),
+      cmocka_unit_test(emulated_tiles_have_the_bits_of_the_processor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
