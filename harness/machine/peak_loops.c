@@ -5,6 +5,13 @@
  * None needs a compiler flag, and none is entered on a processor without its instructions. */
 #include "peak_loops.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 static const float half = 0.5f;
 
 /* The instruction for each register of the list, whose number is \each. */
@@ -73,6 +80,39 @@ static void multiply_add_avx512_bf16(int64_t rounds) {
                    : "+r"(rounds) : "m"(halves) : CLOBBERS);
 }
 
+/* Tiles of 16 rows of 16 pairs, each half of one 1/2: six of sums, which hide the latency, by the seventh and eighth. All
+ * their rows are loaded from the same place. */
+#define TILE_CHAINS "0,1,2,3,4,5"
+enum { TILE_CHAIN_COUNT = 6 };
+static void multiply_add_avx512_amx(int64_t rounds) {
+  static const struct {
+    uint8_t palette, none[15];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+  } tiles = {1, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+  uint32_t halves[16];
+  for (int n = 0; n < 16; n++) halves[n] = 0x3f003f00;
+  __asm__ volatile("ldtilecfg %1\n"
+                   "tileloadd (%2,%3,1), %%tmm6\n"
+                   "tileloadd (%2,%3,1), %%tmm7\n"
+                   EACH(TILE_CHAINS, "tilezero %%tmm\\each")
+                   ".p2align 6\n"
+                   "1:\n"
+                   EACH(TILE_CHAINS, "tdpbf16ps %%tmm7, %%tmm6, %%tmm\\each")
+                   "dec %0\n"
+                   "jnz 1b\n"
+                   "tilerelease\n"
+                   : "+r"(rounds) : "m"(tiles), "r"(halves), "r"((int64_t)0) : "cc", "memory");
+}
+
+/* Linux leaves the tiles to a process that has asked for them. */
+static bool has_tiles(void) {
+  enum { FEATURES = 7, BFLOAT16_TILES = 1 << 22, TILES = 1 << 24, ARCH_REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+  unsigned a, b, c, d;
+  return __get_cpuid_count(FEATURES, 0, &a, &b, &c, &d) && (d & BFLOAT16_TILES) && (d & TILES) &&
+         syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) == 0;
+}
+
 /* 128 bytes from an address on, so many bytes with each load. */
 #define LOADS(load, width, address)                                                                          \
   ".set offset, 0\n"                                                                                         \
@@ -118,6 +158,9 @@ size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16"))
     loops[count++] = (peak_loops){"avx512_bf16", ATTN_BFLOAT16, 2 * 32 * CHAIN_COUNT,
                                   multiply_add_avx512_bf16, read_avx512};
+  if (__builtin_cpu_supports("avx512f") && has_tiles())
+    loops[count++] = (peak_loops){"avx512_amx", ATTN_BFLOAT16, 2 * 16 * 16 * 32 * TILE_CHAIN_COUNT,
+                                  multiply_add_avx512_amx, read_avx512};
   return count;
 }
 

@@ -20,7 +20,7 @@ typedef struct peak_loops {
   void (*read)(const void *data, size_t rounds, size_t pitch, size_t advance);
 } peak_loops;
 
-enum { PEAK_MAX_LOOPS = 4, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
+enum { PEAK_MAX_LOOPS = 5, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
 
 /* Those that this processor can run, slowest first; their number. */
 size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]);

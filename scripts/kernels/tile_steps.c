@@ -29,7 +29,8 @@ typedef struct tile_buffers {
 static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of, double seconds[STEPS]) {
   const int64_t rows = kernels->max_rows;
   const tile_size size = {rows, kernels->keys, D};
-  const int64_t values = kernels->step * D; /* from a row of values to the next, in operands */
+  /* From a row of values to the next, in operands. */
+  const int64_t values = kernels->transposes_values ? kernels->keys + 32 : kernels->step * D;
   const tile_state state = {of->max, of->sum, of->rescale};
   memset(seconds, 0, STEPS * sizeof *seconds);
   for (int n = 0; n < PASSES * KEY_TILES; n++) {

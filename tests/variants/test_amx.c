@@ -38,34 +38,36 @@ typedef struct inputs {
   const char *name;
   int least, exponents, sum_least, sum_exponents;
   uint32_t others; /* one in so many: 0, an infinity, NaN; 0: none */
+  bool powers;     /* of two, all of them */
 } inputs;
 
 static const inputs kinds[] = {
-    {"as usual", -6, 9, -4, 8, 0},
-    {"as usual, with zeros, infinities and NaN", -6, 9, -4, 8, 40},
-    {"wide", -50, 101, -100, 200, 0},
-    {"products about 2^-126", -68, 10, -128, 6, 0},
-    {"denormal elements", -134, 140, -149, 60, 0},
-    {"products below 2^-149, sums about 2^-126", -90, 20, -127, 4, 0},
-    {"products about 2^128", 60, 6, 120, 8, 0},
-    {"anything", -133, 260, -149, 276, 100},
+    {"as usual", -6, 9, -4, 8, 0, false},
+    {"as usual, with zeros, infinities and NaN", -6, 9, -4, 8, 40, false},
+    {"wide", -50, 101, -100, 200, 0, false},
+    {"products about 2^-126", -68, 10, -128, 6, 0, false},
+    {"denormal elements", -134, 140, -149, 60, 0, false},
+    {"products below 2^-149, sums about 2^-126", -90, 20, -127, 4, 0, false},
+    {"sums next to 2^-126", -79, 17, -127, 4, 0, true},
+    {"products about 2^128", 60, 6, 120, 8, 0, false},
+    {"anything", -133, 260, -149, 276, 100, false},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-static float number(uint64_t *seed, int least, int exponents, uint32_t others) {
+static float number(uint64_t *seed, const inputs *kind, int least, int exponents) {
   static const float other[] = {0, -0.0f, INFINITY, -INFINITY, NAN};
-  if (others > 0 && drawn(seed) % others == 0) return other[drawn(seed) % 5];
+  if (kind->others > 0 && drawn(seed) % kind->others == 0) return other[drawn(seed) % 5];
   const int exponent = least + (int)(drawn(seed) % (uint32_t)exponents);
-  const float mantissa = 1 + (float)(drawn(seed) >> 9) * 0x1p-23f;
+  const float mantissa = kind->powers ? 1 : 1 + (float)(drawn(seed) >> 9) * 0x1p-23f;
   return ldexpf(drawn(seed) % 2 ? mantissa : -mantissa, exponent);
 }
 
 static void draw(product *of, const inputs *kind, uint64_t seed) {
   for (int m = 0; m < AMX_ROWS; m++)
     for (int n = 0; n < 32; n++) {
-      of->a[m][n] = attn_to_bfloat16(number(&seed, kind->least, kind->exponents, kind->others));
-      of->b[m][n] = attn_to_bfloat16(number(&seed, kind->least, kind->exponents, kind->others));
-      of->c[m][n / 2] = number(&seed, kind->sum_least, kind->sum_exponents, kind->others);
+      of->a[m][n] = attn_to_bfloat16(number(&seed, kind, kind->least, kind->exponents));
+      of->b[m][n] = attn_to_bfloat16(number(&seed, kind, kind->least, kind->exponents));
+      of->c[m][n / 2] = number(&seed, kind, kind->sum_least, kind->sum_exponents);
     }
 }
 

@@ -154,9 +154,9 @@ static void accumulate_tiles(tile_size size, tile_matrix weights, tile_rows valu
 
 /* Features [e, e + LANES) of keys j and j + 1, as far as there are such. */
 INLINE vec pairs_of_keys(int64_t rows, int64_t width, tile_rows x, int64_t j, int64_t e) {
+  if (j >= rows) return zero();
   const uint16_t *low = (const uint16_t *)x.x + j * x.stride + e;
   const int part = (int)(width - e);
-  if (j >= rows) return zero();
   if (part < LANES)
     return pair(load_bfloat16_part(low, part),
                 j + 1 < rows ? load_bfloat16_part(low + x.stride, part) : zero());

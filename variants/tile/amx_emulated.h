@@ -95,17 +95,11 @@ static inline void amx_tilezero(amx_unit *unit, int tile) {
 
 static inline float amx_without_denormals(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
 
-/* a b + c, rounded once. In double precision the product is exact; the sum is rounded to odd (Boldo and Melquiond 2008),
- * from where a second rounding goes where one alone would have gone. What rounds to less than 2^-126, were there such
- * exponents, becomes 0. */
+/* a b + c, rounded once: in double precision the product is exact, and so is the sum, unless one of the two is less than
+ * 2^-30 of the other; then it is close to this one and far from the middle between two floats, for which 16 bits and 24 are too
+ * few. What would round to less than 2^-126, if there were such floats with all their bits, becomes 0. */
 static inline float amx_multiply_add(float a, float b, float c) {
-  const double product = (double)a * (double)b, added = (double)c;
-  double sum = product + added;
-  const double rounded = sum - product, error = (product - (sum - rounded)) + (added - rounded);
-  uint64_t bits;
-  memcpy(&bits, &sum, sizeof bits);
-  if (fabs(error) > 0 && bits % 2 == 0) bits = (error > 0) == (sum > 0) ? bits + 1 : bits - 1;
-  memcpy(&sum, &bits, sizeof bits);
+  const double sum = (double)a * (double)b + (double)c;
   return fabs(sum) < 0x1p-126 - 0x1p-151 ? copysignf(0, (float)sum) : (float)sum;
 }
 
