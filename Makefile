@@ -30,17 +30,20 @@ VARIANTS := $(BUILD)/attnbench_variants.so
 # $(call has_header,name,flags): "yes" when the compiler finds the header.
 has_header = $(shell $(CC) $(2) -include $(1) -E -x c /dev/null >/dev/null 2>&1 && echo yes)
 TARGET := $(shell $(CC) -dumpmachine 2>/dev/null)
+ARCHITECTURE := $(firstword $(subst -, ,$(TARGET)))
+# What pkg-config knows, and what lies in /usr/include itself, is of this machine: nothing for another one.
+NATIVE := $(filter $(ARCHITECTURE),$(shell uname -m))
 HAVE_JANSSON := $(call has_header,jansson.h)
 HAVE_GNUPLOT := $(shell command -v gnuplot 2>/dev/null)
 
 # OpenBLAS is called from our own threads and told to start none itself. Of Debian's three builds only the
 # one with pthreads is safe so: the serial one has no locks, the OpenMP one brings gcc's runtime to clang.
 # Naming its folder at run time too keeps the others, where they are installed, away.
-PTHREAD := /usr/lib/$(firstword $(subst -, ,$(TARGET)))-linux-gnu/openblas-pthread
+PTHREAD := /usr/lib/$(ARCHITECTURE)-linux-gnu/openblas-pthread
 ifneq ($(wildcard $(PTHREAD)/libopenblas.so),)
   BLAS_CFLAGS := -I$(subst /usr/lib,/usr/include,$(PTHREAD))
   BLAS_LIBS := -L$(PTHREAD) -Wl,-rpath,$(PTHREAD) -lopenblas
-else
+else ifneq ($(NATIVE),)
   BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
   BLAS_LIBS := $(shell pkg-config --libs openblas 2>/dev/null)
 endif
@@ -78,17 +81,21 @@ else
   DEFINES += -DATTN_HAVE_OPENBLAS
 endif
 
-# Files named for an instruction set of x86-64 exist only there, and get the flags for it further down.
-X86_64_FILES := %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c
-ifneq ($(filter x86_64-%,$(TARGET)),)
+# Files named for an instruction set exist only where that does, and get the flags for it further down.
+ELSEWHERE := %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c %neon.c %neon_bf16.c
+ifeq ($(ARCHITECTURE),x86_64)
   DEFINES += -DATTN_X86_64
   QUADMATH := -lquadmath
-else
-  HARNESS_SOURCES := $(filter-out $(X86_64_FILES),$(HARNESS_SOURCES))
-  VARIANT_SOURCES := $(filter-out $(X86_64_FILES),$(VARIANT_SOURCES))
+  ELSEWHERE := $(filter-out %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c,$(ELSEWHERE))
 endif
+ifeq ($(ARCHITECTURE),aarch64)
+  DEFINES += -DATTN_AARCH64
+  ELSEWHERE := $(filter-out %neon.c %neon_bf16.c,$(ELSEWHERE))
+endif
+HARNESS_SOURCES := $(filter-out $(ELSEWHERE),$(HARNESS_SOURCES))
+VARIANT_SOURCES := $(filter-out $(ELSEWHERE),$(VARIANT_SOURCES))
 
-ifneq ($(call has_header,valgrind/memcheck.h),)
+ifneq ($(and $(NATIVE),$(call has_header,valgrind/memcheck.h)),)
   DEFINES += -DATTN_HAVE_MEMCHECK
 endif
 
@@ -141,6 +148,7 @@ INSTRUMENT_FLAGS := -O2 -ffp-contract=off
 KERNEL_FLAGS := $(if $(SANITIZE)$(QUICK),-O1,-O3) -fPIC -fvisibility=hidden -falign-functions=64
 AVX2_FLAGS := -mavx2 -mfma -mf16c
 AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
+NEON_BF16_FLAGS := -march=armv8.2-a+bf16
 
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
@@ -155,6 +163,7 @@ $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) 
 # Vectors wider than the processor's: how they are handed to a function does not matter where all are inlined.
 $(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = -Wno-psabi
 $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
+$(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants

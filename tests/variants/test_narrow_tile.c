@@ -1,5 +1,5 @@
-/* The tile kernels for elements of 16 bits, of every instruction set, against plain loops in double precision; and the
- * emulated products of pairs against those of a processor that has them. */
+/* The tile kernels for elements of 16 bits, of every instruction set, against plain loops in double precision; and
+ * products of pairs, emulated or a processor's, against what its architecture says, bit by bit. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -219,50 +219,116 @@ static void elements_are_converted_as_everywhere(void **state) {
   with_each(check_conversions);
 }
 
-/* The same bits, denormal numbers and infinities included. */
-static void assert_bits_of(const char *emulation, const char *processor) {
-  const tile_kernels *emulated = tile_select(emulation, ATTN_BFLOAT16),
-                     *real = tile_select(processor, ATTN_BFLOAT16);
-  const int64_t depth = 64, keys = 40;
-  if (strcmp(real->name, processor) != 0) skip();
-  for (uint32_t seed = 1; seed < 200; seed++) {
-    /* From 2^-140 to 2^20, now and then 0 or infinite. */
-    uint32_t state_of = seed;
-    for (int n = 0; n < LARGEST / 4; n++) {
-      const uint32_t bits = drawn(&state_of);
-      const int exponent = seed % 2 ? (int)(bits >> 8) % 160 - 140 : (int)(bits >> 8) % 8 - 66;
-      elements[n] =
-          attn_to_bfloat16(ldexpf(1 + (float)(bits & 127) / 128, exponent) * (bits >> 31 ? -1.0f : 1.0f));
-      if (seed % 5 == 0 && bits >> 20 == 77) elements[n] = 0x7f80;
-    }
-    for (int side = 0; side < 2; side++) {
-      const tile_kernels *kernels = side ? real : emulated;
-      float *scores = side ? weights : found;
-      for (int64_t from = 0; from < 64; from += kernels->max_rows) {
-        const void *row[TILE_MAX_ROWS];
-        for (int64_t r = 0; r < kernels->max_rows; r++) row[r] = elements + LARGEST / 8 + (from + r) * depth;
-        const float factor = kernels->pack(kernels->max_rows, kernels->max_rows, depth, row, 1, columns);
-        kernels->scores((tile_size){kernels->max_rows, keys, depth},
-                        (tile_matrix){columns, kernels->max_rows}, (tile_rows){elements, depth}, factor, NULL,
-                        (tile_target){scores + from, 64});
-      }
-    }
-    for (int64_t n = 0; n < keys * 64; n++)
-      if (attn_bits_of_float(found[n]) != attn_bits_of_float(weights[n]) &&
-          !(isnan(found[n]) && isnan(weights[n])))
-        fail_msg("%s, seed %u, score %d: %a, the processor's %a", emulation, seed, (int)n, (double)found[n],
-                 (double)weights[n]);
+/* ---- Products of pairs, to the last bit ---- */
+
+static float flushed(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
+
+static float element_flushed(uint16_t half) { return flushed(attn_from_bfloat16(half)); }
+
+/* sum + a b of elements as vdpbf16ps and its emulation do it: the upper half's product first, each addition rounded to
+ * nearest. */
+static float nearest_after_each(float sum, const uint16_t a[2], const uint16_t b[2]) {
+  for (int half = 1; half >= 0; half--)
+    sum = flushed(fmaf(element_flushed(a[half]), element_flushed(b[half]), flushed(sum)));
+  return sum;
+}
+
+/* a + b, neither denormal, rounded to odd: towards zero, the last bit set where anything was lost. Their sum in double
+ * precision and what that leaves of it are exact (Knuth's two-sum). */
+static float sum_to_odd(double a, double b) {
+  const double sum = a + b, part = sum - a, lost = (a - (sum - part)) + (b - part);
+  float result = (float)sum;
+  if (!isfinite(sum) || ((double)result == sum && lost == 0)) return flushed(result);
+  const double beyond = (double)result != sum ? (double)result - sum : -lost; /* the result's, of the sum */
+  if (isinf(result) ? fabs(sum) < 0x1p128 : (beyond > 0) == (sum > 0)) result = nextafterf(result, 0);
+  if (isinf(result)) return result;
+  return flushed(attn_float_of_bits(attn_bits_of_float(result) | 1));
+}
+
+/* Arm Architecture Reference Manual, BFDotAdd: both products, their sum, then the addend's; each rounds to odd. */
+static float odd_after_each(float sum, const uint16_t a[2], const uint16_t b[2]) {
+  float product[2];
+  for (int half = 0; half < 2; half++)
+    product[half] = sum_to_odd((double)element_flushed(a[half]) * (double)element_flushed(b[half]), -0.0);
+  return sum_to_odd((double)flushed(sum), (double)sum_to_odd((double)product[0], (double)product[1]));
+}
+
+/* Sets that multiply pairs, and what the architecture says that their instruction does. */
+typedef float add_pair(float sum, const uint16_t a[2], const uint16_t b[2]);
+static const struct {
+  const char *isa;
+  add_pair *adds;
+} pair_sets[] = {
+    {"emulated_bf16", nearest_after_each},
+    {"avx512_bf16", nearest_after_each},
+    {"neon_bf16", odd_after_each},
+};
+
+/* From 2^-140 to 2^20, or with products and sums about the smallest normal number, or about as large as the largest; now
+ * and then infinite. */
+static void fill_widely(uint32_t seed) {
+  uint32_t state = seed;
+  for (int n = 0; n < LARGEST / 4; n++) {
+    const uint32_t bits = drawn(&state);
+    const int spread[] = {(int)(bits >> 8) % 160 - 140, (int)(bits >> 8) % 8 - 66, 63 - (int)(bits >> 8) % 8};
+    elements[n] = attn_to_bfloat16(ldexpf(1 + (float)(bits & 127) / 128, spread[seed % 3]) *
+                                   (bits >> 31 ? -1.0f : 1.0f));
+    if (seed % 5 == 0 && bits >> 20 == 77) elements[n] = 0x7f80;
   }
 }
 
-static void emulated_pairs_have_the_bits_of_the_processor(void **state) {
+enum { WIDE_DEPTH = 64, WIDE_KEYS = 40 };
+static const uint16_t *const wide_query = elements + LARGEST / 8;
+
+/* Scores [WIDE_KEYS, max_rows] of such elements. */
+static void score_widely(const tile_kernels *kernels, uint32_t seed, float *scores) {
+  const int64_t rows = kernels->max_rows;
+  const void *row[TILE_MAX_ROWS];
+  fill_widely(seed);
+  for (int64_t r = 0; r < rows; r++) row[r] = wide_query + r * WIDE_DEPTH;
+  const float factor = kernels->pack(rows, rows, WIDE_DEPTH, row, 1, columns);
+  kernels->scores((tile_size){rows, WIDE_KEYS, WIDE_DEPTH}, (tile_matrix){columns, rows},
+                  (tile_rows){elements, WIDE_DEPTH}, factor, NULL, (tile_target){scores, rows});
+}
+
+static bool same_bits(float a, float b) {
+  return attn_bits_of_float(a) == attn_bits_of_float(b) || (isnan(a) && isnan(b));
+}
+
+static void pairs_have_the_bits_that_the_architecture_says(void **state) {
   (void)state;
-  assert_bits_of("emulated_bf16", "avx512_bf16");
+  for (size_t s = 0; s < sizeof pair_sets / sizeof *pair_sets; s++) {
+    const tile_kernels *kernels = tile_select(pair_sets[s].isa, ATTN_BFLOAT16);
+    const int64_t rows = kernels->max_rows;
+    if (strcmp(kernels->name, pair_sets[s].isa) != 0) continue;
+    for (uint32_t seed = 1; seed < 200; seed++) {
+      score_widely(kernels, seed, found);
+      for (int64_t n = 0; n < WIDE_KEYS * rows; n++) {
+        const uint16_t *key = elements + n / rows * WIDE_DEPTH, *query = wide_query + n % rows * WIDE_DEPTH;
+        float sum = 0;
+        for (int64_t d = 0; d < WIDE_DEPTH; d += 2) sum = pair_sets[s].adds(sum, key + d, query + d);
+        if (!same_bits(found[n], sum))
+          fail_msg("%s, seed %u, score %d: %a instead of %a", kernels->name, seed, (int)n, (double)found[n],
+                   (double)sum);
+      }
+    }
+  }
 }
 
 static void emulated_tiles_have_the_bits_of_the_processor(void **state) {
   (void)state;
-  assert_bits_of("emulated_amx", "avx512_amx");
+  const tile_kernels *emulated = tile_select("emulated_amx", ATTN_BFLOAT16),
+                     *real = tile_select("avx512_amx", ATTN_BFLOAT16);
+  if (strcmp(real->name, "avx512_amx") != 0) skip();
+  assert_int_equal(emulated->max_rows, real->max_rows);
+  for (uint32_t seed = 1; seed < 200; seed++) {
+    score_widely(emulated, seed, found);
+    score_widely(real, seed, weights);
+    for (int64_t n = 0; n < WIDE_KEYS * real->max_rows; n++)
+      if (!same_bits(found[n], weights[n]))
+        fail_msg("seed %u, score %d: %a, the processor's %a", seed, (int)n, (double)found[n],
+                 (double)weights[n]);
+  }
 }
 
 int main(void) {
@@ -271,7 +337,7 @@ int main(void) {
       cmocka_unit_test(weights_are_summed_and_then_rounded),
       cmocka_unit_test(few_rows_read_elements_as_they_are),
       cmocka_unit_test(elements_are_converted_as_everywhere),
-      cmocka_unit_test(emulated_pairs_have_the_bits_of_the_processor),
+      cmocka_unit_test(pairs_have_the_bits_that_the_architecture_says),
       cmocka_unit_test(emulated_tiles_have_the_bits_of_the_processor),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,12 +5,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
+#ifdef ATTN_AARCH64
+#include <sys/auxv.h>
+#endif
 
 #include "tile.h"
 
 extern const tile_kernels tile_portable[], tile_emulated_bf16, tile_emulated_amx;
 #ifdef ATTN_X86_64
 extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16, tile_avx512_amx;
+#endif
+#ifdef ATTN_AARCH64
+extern const tile_kernels tile_neon[], tile_neon_bf16;
 #endif
 
 enum { MAX_SETS = 8 };
@@ -62,6 +68,13 @@ static size_t available(instruction_set sets[MAX_SETS]) {
       sets[count++] = (instruction_set){"avx512_bf16", tile_avx512, &tile_avx512_bf16};
       if (has_tiles()) sets[count++] = (instruction_set){"avx512_amx", tile_avx512, &tile_avx512_amx};
     }
+  }
+#endif
+#ifdef ATTN_AARCH64
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMD) {
+    sets[count++] = (instruction_set){"neon", tile_neon, NULL};
+    if (getauxval(AT_HWCAP2) & HWCAP2_BF16)
+      sets[count++] = (instruction_set){"neon_bf16", tile_neon, &tile_neon_bf16};
   }
 #endif
   return count;
