@@ -1,7 +1,8 @@
 # attnbench: `make help` lists what this file does. There is no configure step.
 #
 # What can be set on the command line:
-#   CC=clang                      the compiler (gcc 11 or newer, clang 14 or newer)
+#   CC=clang                      the compiler (gcc 11 or newer, clang 14 or newer), for another machine too, with a BUILD of
+#                                 its own: CC=aarch64-linux-gnu-gcc BUILD=build/aarch64
 #   BUILD=folder                  where everything that is built goes
 #   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
 #   QUICK=1                       kernels that are built in half the time, and slower
@@ -175,7 +176,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full verify bench plots kernels method peers gate gate-baseline gate-selftest mutants \
+.PHONY: all help test test-full test-aarch64 verify bench plots kernels method peers gate gate-baseline gate-selftest mutants \
   adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
   needed force
 
@@ -183,7 +184,7 @@ all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
 # Setting up can change what the top of this file finds, so the work is done by a second make.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -195,6 +196,18 @@ test: ## set up, build, run every test
 
 test-full: ## the same with the long sweeps
 	@ATTN_TEST_FULL=1 $(MAKE) --no-print-directory test
+
+# The tests of the numbers, and quick ones of what watches a run. Others start programs and compilers, which are not of that
+# architecture, take minutes there, or count the emulator's own memory and instructions (test_footprint, test_instructions).
+EMULATED_TESTS := $(filter tests/variants/test_%tile.c tests/variants/test_schedule.c tests/variants/test_visibility.c \
+  tests/reference/% tests/verify/test_cases.c tests/run/test_heap_calls.c tests/run/test_runner.c \
+  tests/run/test_side_effects.c,$(TEST_SOURCES))
+ACROSS := build/aarch64
+test-aarch64: ## the tile tests and a short verification for aarch64: built by a cross compiler, run under qemu
+	@scripts/setup.sh aarch64
+	@$(MAKE) --no-print-directory $(PARALLEL) CC=aarch64-linux-gnu-gcc BUILD=$(ACROSS) SANITIZE= \
+	  all $(EMULATED_TESTS:%.c=$(ACROSS)/%)
+	@scripts/aarch64.sh $(ACROSS) $(EMULATED_TESTS:%.c=$(ACROSS)/%)
 
 verify: all ## hold every variant to the reference
 	$(PROGRAM) verify $(ARGS)

@@ -1,7 +1,7 @@
 /* FEAT_BF16 of Armv8.6: BFDOT multiplies pairs of bfloat16, adds both products, and adds their sum to a float. It rounds to
  * odd after each of the two additions, so by up to a whole last place, twice what rounding to nearest does, and takes
- * denormal numbers for zero, in and out, whatever the mode (Arm Architecture Reference Manual, BFDotAdd). What that adds to
- * the error bound: reference/README.md, "Rounding to odd". */
+ * denormal numbers for zero, in and out, whatever the mode (Arm Architecture Reference Manual, BFDotAdd). With half as many
+ * roundings that is within the error bound: reference/README.md, "Rounding to odd". */
 #include "neon.h"
 
 OP vec broadcast_bits(uint32_t bits) { return vreinterpretq_f32_u32(vdupq_n_u32(bits)); }

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Runs what was built for aarch64 under qemu's emulation of its processors: tests, and a short verification of every
+# variant. `scripts/aarch64.sh BUILD TEST...`. First as a processor that multiplies pairs of bfloat16 (BFDOT), then as one of
+# Armv8.0, which has no more than NEON: an instruction that this one lacks would end the program. The emulator
+# computes exactly what the processor does; of speed it says nothing.
+# The emulated program finds its libraries where Debian's packages of that architecture put them: with those of the
+# cross compiler (-L /usr/aarch64-linux-gnu) it would load a C library of one build and a loader of another, and hang.
+# Ends with "N passed, N failed".
+set -u
+build=$1
+shift
+passed=0
+failed=0
+log=$(mktemp) || exit 2
+trap 'rm -f "$log"' EXIT
+export OMP_WAIT_POLICY=passive
+
+# add GOOD BAD: to what has passed and failed
+add() {
+  passed=$((passed + $1))
+  failed=$((failed + $2))
+}
+
+# emulated PROCESSOR COMMAND...
+emulated() {
+  processor=$1
+  shift
+  qemu-aarch64 -L / -cpu "$processor" "$@"
+}
+
+# has_sets PROCESSOR SETS: it offers these instruction sets and no others
+has_sets() {
+  found=$(emulated "$1" "$build/attnbench" list | sed -n 's/^instruction sets, slowest first: //p')
+  if [ "$found" = "$2" ]; then add 1 0; else
+    echo "$1: the instruction sets are '$found', not '$2'"
+    add 0 1
+  fi
+}
+
+tests() { # PROCESSOR TEST...
+  ATTN_TEST_WRAPPER="qemu-aarch64 -L / -cpu $1"
+  export ATTN_TEST_WRAPPER
+  shift
+  scripts/run_tests.sh "$@" >"$log"
+  sed '$d' "$log"
+  read -r good _ bad _ <<END
+$(tail -n 1 "$log")
+END
+  add "${good:-0}" "${bad:-1}"
+}
+
+verify() { # PROCESSOR OPTION...
+  started=$(date +%s)
+  if emulated "$1" "$build/attnbench" verify --threads 2 --count 20 --run-limit 60 --every 60 >"$log" 2>&1; then
+    echo "verification as $1: $(tail -n 1 "$log"), $(($(date +%s) - started)) s emulated"
+    add 1 0
+  else
+    sed 's/^/    /' "$log"
+    add 0 1
+  fi
+}
+
+for processor in max cortex-a57; do
+  echo "aarch64, emulated: $processor"
+  sets="emulated_bf16 portable neon"
+  [ "$processor" != max ] || sets="$sets neon_bf16"
+  has_sets "$processor" "$sets"
+  tests "$processor" "$@"
+  verify "$processor"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
