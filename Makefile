@@ -121,9 +121,10 @@ HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
 # What scripts/peers needs of the suite, as a shared object for Python.
 SUITE := $(BUILD)/peers/suite.so
-# Its rooms up to run/, and expected rows.
+# Its rooms up to run/, and expected rows with what judges them.
 SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
-  $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c,$(HARNESS_SOURCES))
+  $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c \
+  harness/verify/mean_square.c,$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
 

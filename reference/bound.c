@@ -4,9 +4,11 @@
  *
  * Every bound comes in two forms. The worst case assumes that all roundings conspire. The probabilistic
  * form (Higham and Mary 2019) lets long sums grow with the square root of their length, which is what
- * makes one lost key among thousands visible. */
+ * makes one lost key among thousands visible. A third form of the output's is no bound: what the roundings' standard
+ * deviation comes to, where they are independent, and their largest where they may not be. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "exact.h"
 #include "roundings.h"
@@ -16,19 +18,26 @@
 #define FLUSHED 0x1p-125       /* of a weight, where one below the normal range may become 0 */
 #define LOG_SMALLEST (-87.4)   /* e to this is below the smallest normal float */
 
-enum { WORST, PROBABLE, FORMS };
+enum { WORST, PROBABLE, EXPECTED, FORMS };
 
 /* Relative error of a chain of so many roundings. */
 static double chain_error(int form, double roundings) {
   if (roundings * UNIT >= 1) return INFINITY;
   double worst = roundings * UNIT / (1 - roundings * UNIT);
   if (form == WORST) return worst;
+  if (form == EXPECTED) return fmin(worst, UNIT * sqrt(roundings / 3)); /* each within u, anywhere */
   return fmin(worst, expm1(LAMBDA * sqrt(roundings) * UNIT + roundings * UNIT * UNIT));
 }
 
+static double *output_bound_of(const reference_row *row, int form) {
+  if (form == EXPECTED) return row->output_deviation;
+  return form == WORST ? row->output_bound : row->output_bound_probabilistic;
+}
+
 static void set_output_bounds(const attn_problem *problem, reference_row *row, double bound) {
-  for (int64_t e = 0; e < problem->value_dim; e++)
-    row->output_bound[e] = row->output_bound_probabilistic[e] = isfinite(row->output[e]) ? bound : 0;
+  for (int form = WORST; form < FORMS; form++)
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      output_bound_of(row, form)[e] = isfinite(row->output[e]) ? bound : 0;
 }
 
 static double largest_finite(const float *vector, int64_t count) {
@@ -43,13 +52,32 @@ typedef struct chain_errors {
   double numerator[FORMS], denominator[FORMS];
 } chain_errors;
 
-static chain_errors errors_of_chains(double roundings, double repeated) {
+/* repeated: terms that repeat their predecessor; equal: that are equal to any before them. */
+static chain_errors errors_of_chains(double roundings, double repeated, double equal) {
   chain_errors chains;
   for (int form = WORST; form < FORMS; form++)
     chains.numerator[form] = chains.denominator[form] = chain_error(form, roundings);
-  chains.denominator[PROBABLE] =
-      fmin(chains.denominator[WORST], chains.denominator[PROBABLE] + repeated * UNIT);
+  const double worst = chains.denominator[WORST], expected = chains.denominator[EXPECTED];
+  chains.denominator[PROBABLE] = fmin(worst, chains.denominator[PROBABLE] + repeated * UNIT);
+  chains.denominator[EXPECTED] = fmin(worst, expected + fmax(repeated, equal) * UNIT);
+  chains.numerator[EXPECTED] = fmin(worst, expected + equal * UNIT);
   return chains;
+}
+
+/* Keys whose weight is that of one before, wherever that stands: a few keys again and again, or a query of zeros. What is
+ * added again and again is rounded alike as long as the sum keeps its exponent. */
+static double count_equal(const attn_problem *problem, const reference_row *row) {
+  enum { REMEMBERED = 1024 };
+  double known[REMEMBERED] = {0}, equal = 0;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    uint64_t bits;
+    if (!row->visible[j] || row->weights[j] == 0) continue;
+    memcpy(&bits, &row->weights[j], sizeof bits);
+    double *slot = &known[bits * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+    equal += *slot == row->weights[j];
+    *slot = row->weights[j];
+  }
+  return equal;
 }
 
 /* The output bound is summed over keys in the place where it is returned:
@@ -60,14 +88,15 @@ static chain_errors errors_of_chains(double roundings, double repeated) {
  * product), a the absolute error that underflow leaves in a weight, c the error of the numerator's chain. */
 static void add_key(const attn_problem *problem, reference_row *row, const float *value, double weight,
                     const double error[FORMS], const chain_errors *chains, double absolute) {
-  for (int form = WORST; form < FORMS; form++) {
-    double *bound = form == WORST ? row->output_bound : row->output_bound_probabilistic;
-    const double shared = error[form];
-    const double own = chains->numerator[form] * (weight + error[form]) + absolute;
-    for (int64_t e = 0; e < problem->value_dim; e++) {
-      const double v = value[e];
-      bound[e] += shared * fabs(v - row->output[e]) + own * fabs(v);
-    }
+  double *restrict worst = row->output_bound, *restrict probable = row->output_bound_probabilistic;
+  double *restrict expected = row->output_deviation, own[FORMS];
+  for (int form = WORST; form < FORMS; form++)
+    own[form] = chains->numerator[form] * (weight + error[form]) + absolute;
+  for (int64_t e = 0; e < problem->value_dim; e++) {
+    const double size = fabs((double)value[e]), off = fabs((double)value[e] - row->output[e]);
+    worst[e] += error[WORST] * off + own[WORST] * size;
+    probable[e] += error[PROBABLE] * off + own[PROBABLE] * size;
+    expected[e] += error[EXPECTED] * off + own[EXPECTED] * size;
   }
 }
 
@@ -80,8 +109,10 @@ static bool repeats(double term, double previous, double count) {
 static void add_repeated_values(const attn_problem *problem, reference_row *row, const float *value,
                                 const float *previous, double count, double largest_value) {
   for (int64_t e = 0; e < problem->value_dim; e++)
-    if (value[e] != 0 && repeats(value[e], previous[e], count))
+    if (value[e] != 0 && repeats(value[e], previous[e], count)) {
       row->output_bound_probabilistic[e] += UNIT * largest_value;
+      row->output_deviation[e] += UNIT * largest_value;
+    }
 }
 
 /* What the loop over keys sums beside the output bound. */
@@ -95,7 +126,7 @@ typedef struct weight_sums {
 static void finish_output(const attn_problem *problem, reference_row *row, const chain_errors *chains,
                           const weight_sums *sums, double extra, double underflow) {
   for (int form = WORST; form < FORMS; form++) {
-    double *bounds = form == WORST ? row->output_bound : row->output_bound_probabilistic;
+    double *bounds = output_bound_of(row, form);
     const double chain = chains->denominator[form];
     const double smallest = sums->kept[form] * (1 - chain);
     for (int64_t e = 0; e < problem->value_dim; e++) {
@@ -115,6 +146,7 @@ static void finish_output(const attn_problem *problem, reference_row *row, const
  * products. */
 typedef struct score_error {
   double products, fixed;
+  double repeated; /* products that are the one before, and may round as it did */
   bool overflows;
   bool
       exact; /* a power of two, made of such: no way to it rounds, nor to its product with a rounded log2(e) */
@@ -133,7 +165,7 @@ static bool is_power_of_two(double product) {
 
 static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
                                   const float *bias, double score) {
-  double products = 0, queries = 0, keys = 0, flushed = 0;
+  double products = 0, queries = 0, keys = 0, flushed = 0, repeated = 0, previous = 0;
   int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
     const double q = fabs((double)query[d]), k = fabs((double)key[d]);
@@ -141,6 +173,8 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
     queries += q;
     keys += k;
     terms += q * k > 0;
+    repeated += q * k > 0 && q * k == previous;
+    previous = q * k;
     if (q < FLT_MIN || k < FLT_MIN) flushed += q * k;
   }
   const double cap = problem->softcap;
@@ -157,6 +191,7 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
                 is_power_of_two(products);
   if (error.exact) return error;
   error.products = scaled;
+  error.repeated = repeated;
   error.fixed = 5 * UNIT * scaled; /* the factor, made in float32, and its use; one for u squared */
   error.fixed +=
       4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
@@ -243,7 +278,8 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
 
 /* t_j: error of the exponent that makes weight j, its exponentials' own errors included. */
 static double exponent_error(const softmax_row *found, int form, double score, score_error error) {
-  const double scores = found->dot[form] * error.products + error.fixed;
+  const double dot = found->dot[form] + (form == EXPECTED ? UNIT * error.repeated : 0);
+  const double scores = fmin(dot, found->dot[WORST]) * error.products + error.fixed;
   const double worst = found->dot[WORST] * error.products + error.fixed;
   const bool none = found->exact && score == found->largest; /* equal numbers, wherever they round */
   const double shift =
@@ -294,7 +330,7 @@ static void add_sink(const attn_problem *problem, reference_row *row, const soft
   for (int form = WORST; form < FORMS; form++) {
     const double t = exponent_error(found, form, sink, error_of_sink(sink));
     const double error = weight_error(weight, sink - row->lse, t);
-    double *bound = form == WORST ? row->output_bound : row->output_bound_probabilistic;
+    double *bound = output_bound_of(row, form);
     sums->grown[form] += error;
     sums->kept[form] += weight * exp(-t);
     for (int64_t e = 0; e < problem->value_dim; e++) bound[e] += error * fabs(row->output[e]);
@@ -352,7 +388,8 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
     return;
   }
 
-  const chain_errors chains = errors_of_chains(found.seen + 2 * found.rescales + 1, found.repeated);
+  const chain_errors chains =
+      errors_of_chains(found.seen + 2 * found.rescales + 1, found.repeated, count_equal(problem, row));
   const double absolute = (found.rescales + 4) * FLUSHED;
   weight_sums sums = {{0}, {0}};
   double largest_t[FORMS] = {0}, previous_weight = NAN;
@@ -423,12 +460,20 @@ static linear_key survey_linear_key(const float *query, double queries, const fl
 
 typedef struct linear_row {
   double seen, normaliser, repeated;
+  double repeated_products; /* the most of a key */
   double largest_value;
   bool overflows;
 } linear_row;
 
+/* Products phi(q_d) phi(k_jd) that are the one before, and may round as it did. */
+static double count_repeated(const float *query, const float *key, int64_t head_dim) {
+  double repeated = 0;
+  for (int64_t d = 1; d < head_dim; d++) repeated += query[d] == query[d - 1] && key[d] == key[d - 1];
+  return repeated;
+}
+
 static linear_row survey_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                int64_t kv_head, const reference_row *row) {
+                                int64_t kv_head, const float *query, const reference_row *row) {
   linear_row found = {.normaliser = problem->epsilon};
   double features = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -438,6 +483,7 @@ static linear_row survey_linear(const attn_problem *problem, const attn_tensors 
     found.seen++;
     found.normaliser += row->weights[j];
     features += sum_of_features(key, problem->head_dim);
+    found.repeated_products = fmax(found.repeated_products, count_repeated(query, key, problem->head_dim));
     found.largest_value = fmax(found.largest_value, largest_finite(value, problem->value_dim));
   }
   /* States hold sums of phi(k) v, numerators sums of w v. */
@@ -459,16 +505,18 @@ void reference_linear_bound(const attn_problem *problem, const attn_tensors *ten
   if (row->exact) return;
   const int64_t kv_head = reference_kv_head(problem, h);
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-  const linear_row found = survey_linear(problem, tensors, b, kv_head, row);
+  const linear_row found = survey_linear(problem, tensors, b, kv_head, query, row);
   if (found.seen == 0) return;
   if (found.overflows) {
     set_output_bounds(problem, row, INFINITY);
     return;
   }
 
-  const chain_errors chains = errors_of_chains(found.seen + (double)problem->head_dim + 8, found.repeated);
+  const chain_errors chains = errors_of_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
+                                               count_equal(problem, row) + found.repeated_products);
   const double epsilon_part = problem->epsilon / found.normaliser;
-  weight_sums sums = {{0}, {epsilon_part * (1 - UNIT), epsilon_part * (1 - UNIT)}};
+  weight_sums sums = {{0}, {0}};
+  for (int form = WORST; form < FORMS; form++) sums.kept[form] = epsilon_part * (1 - UNIT);
   const double queries = sum_of_features(query, problem->head_dim);
   double previous_weight = NAN, vanished = 0;
   const float *previous = NULL;
@@ -479,8 +527,9 @@ void reference_linear_bound(const attn_problem *problem, const attn_tensors *ten
     const linear_key errors = survey_linear_key(query, queries, key, problem->head_dim);
     const double weight = row->weights[j] / found.normaliser;
     const double absolute = errors.underflow / found.normaliser;
-    const double error[FORMS] = {weight * errors.relative, weight * errors.relative};
+    double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {
+      error[form] = weight * errors.relative;
       sums.grown[form] += error[form] + absolute;
       sums.kept[form] += weight - error[form] - absolute;
     }

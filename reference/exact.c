@@ -127,7 +127,8 @@ static void set_outputs(const attn_problem *p, reference_row *row, double own, d
     double bound = (terms * (own + (count + 4) * UNIT) + o * (shared + 4 * UNIT)) * SECOND_ORDER +
                    (count + 4) * SUBNORMAL;
     if (!(terms * sum <= LARGEST)) bound = INFINITY;
-    row->output_bound[e] = row->output_bound_probabilistic[e] = isfinite(row->output[e]) ? bound : 0;
+    row->output_bound[e] = isfinite(row->output[e]) ? bound : 0;
+    row->output_bound_probabilistic[e] = row->output_deviation[e] = row->output_bound[e];
   }
 }
 

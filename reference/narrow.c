@@ -9,7 +9,11 @@
 #include "roundings.h"
 #include "rows.h"
 
-enum { FEATURES = 64 }; /* that are summed at a time */
+enum { FEATURES = 64 };  /* that are summed at a time */
+enum { MANTISSAS = 32 }; /* that are told apart in the spacing of rounded weights */
+
+#define EQUAL                                                                                                \
+  0x1p-18 /* weights as near as this to each other may be one number, computed alike in every row */
 
 /* A type's unit roundoff, the error of what lies below its normal range, and its largest number. */
 typedef struct rounding {
@@ -44,22 +48,55 @@ static int64_t sort_keys(const attn_problem *problem, reference_row *row) {
 /* What rounding the weights adds to features [first, first + count). */
 typedef struct rounded_weights {
   double worst[FEATURES], absolute[FEATURES], flushed[FEATURES], squares[FEATURES], group[FEATURES];
+  double expected[FEATURES];                      /* of the squares, as a share of u^2 */
+  double signed_group[FEATURES], apart[FEATURES]; /* of the group: sums of p v, and of its squares */
+  double spacing;                                 /* of what is expected of a weight */
+  int64_t members;                                /* of the group */
+  bool has_equal;                                 /* two of them */
 } rounded_weights;
 
+/* Of a group of weights that round alike in every row nothing is left to chance; of another the members may still round
+ * apart. */
 static void add_group(rounded_weights *sums, int64_t count) {
+  const double chance = sums->has_equal ? 1 : sums->spacing;
   for (int64_t e = 0; e < count; e++) {
+    const double together = sums->signed_group[e] * sums->signed_group[e];
     sums->squares[e] += sums->group[e] * sums->group[e];
-    sums->group[e] = 0;
+    sums->expected[e] += chance * (together + (sums->members > 1 ? sums->apart[e] : 0));
+    sums->group[e] = sums->signed_group[e] = sums->apart[e] = 0;
   }
+  sums->members = 0;
+  sums->has_equal = false;
+}
+
+/* What the square of a weight's rounding is expected to be, as a share of u^2 p^2: a third where it lies just above a power of
+ * two, a quarter of that just below. A kernel may have scaled all weights by a power of its own (a running maximum, or their
+ * sum): by the one that is worst for these. */
+static double expected_spacing(const reference_row *row, int64_t keys) {
+  double at[MANTISSAS] = {0}, all = 0, most = 0;
+  for (int64_t n = 0; n < keys; n++) {
+    const double weight = row->weights[row->order[n]];
+    int exponent;
+    const double place = MANTISSAS * log2(2 * frexp(weight, &exponent));
+    const double square = weight * weight;
+    at[(int)fmin(place, MANTISSAS - 1)] += square;
+    all += square;
+  }
+  for (int moved = 0; moved < MANTISSAS; moved++) {
+    double sum = 0;
+    for (int n = 0; n < MANTISSAS; n++) sum += at[n] * exp2(-2.0 * ((n + moved) % MANTISSAS) / MANTISSAS);
+    most = fmax(most, sum);
+  }
+  return all > 0 ? most / all / 3 : 0;
 }
 
 /* Those that are equal round alike wherever they stand, and so do those that lie closer to each other than an eighth of
  * u: their values add up before the squares do. */
 static void sum_values(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
-                       const reference_row *row, int64_t keys, rounding to, int64_t first, int64_t count,
-                       rounded_weights *sums) {
-  double smallest = 0;
-  *sums = (rounded_weights){{0}, {0}, {0}, {0}, {0}};
+                       const reference_row *row, int64_t keys, rounding to, double spacing, int64_t first,
+                       int64_t count, rounded_weights *sums) {
+  double smallest = 0, previous = 0;
+  *sums = (rounded_weights){.spacing = spacing};
   for (int64_t n = 0; n < keys; n++) {
     const int64_t j = row->order[n];
     const double weight = row->weights[j];
@@ -68,8 +105,13 @@ static void sum_values(const attn_problem *problem, const attn_tensors *tensors,
       add_group(sums, count);
       smallest = weight;
     }
+    sums->members++;
+    sums->has_equal |= weight - previous <= EQUAL * weight;
+    previous = weight;
     for (int64_t e = 0; e < count; e++) {
-      const double size = fabs((double)value[e]);
+      const double size = fabs((double)value[e]), part = weight * value[e];
+      sums->signed_group[e] += part;
+      sums->apart[e] += part * part;
       sums->worst[e] += weight * size;
       sums->group[e] += weight * size;
       sums->absolute[e] += size;
@@ -84,17 +126,20 @@ static void add_rounded_weights(const attn_problem *problem, const attn_tensors 
                                 int64_t h, reference_row *row, rounding to) {
   const int64_t kv_head = reference_kv_head(problem, h), keys = sort_keys(problem, row);
   const double largest = keys > 0 ? row->weights[row->order[keys - 1]] : 0;
+  const double spacing = expected_spacing(row, keys);
   rounded_weights sums;
   for (int64_t first = 0; first < problem->value_dim; first += FEATURES) {
     const int64_t left = problem->value_dim - first, count = left < FEATURES ? left : FEATURES;
-    sum_values(problem, tensors, b, kv_head, row, keys, to, first, count, &sums);
+    sum_values(problem, tensors, b, kv_head, row, keys, to, spacing, first, count, &sums);
     for (int64_t e = 0; e < count; e++) {
       double *worst = &row->output_bound[first + e], *probable = &row->output_bound_probabilistic[first + e];
       const double below =
           to.absolute * largest * sums.absolute[e] + sums.flushed[e] + to.flushed * largest * (double)keys;
+      const double linear = row->output_deviation[first + e] + below;
       const double likely = fmin(sums.worst[e], LAMBDA * sqrt(sums.squares[e]));
       *worst = copysign(fabs(*worst) + to.unit * sums.worst[e] + below, *worst);
       *probable = copysign(fabs(*probable) + to.unit * likely + below, *probable);
+      row->output_deviation[first + e] = sqrt(linear * linear + to.unit * to.unit * sums.expected[e]);
     }
   }
 }
@@ -105,6 +150,36 @@ static double rounded(double bound, double truth, rounding to) {
   return copysign(fabs(truth) + more > to.largest ? INFINITY : more, bound);
 }
 
+/* The probability that a standard normal number lies below x. */
+static double below_normal(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+/* Float32's own roundings are another below its normal range. */
+static void leave_out_denormal(const attn_problem *problem, reference_row *row) {
+  for (int64_t e = 0; e < problem->value_dim; e++)
+    if (row->output[e] != 0 && fabs(row->output[e]) < FLT_MIN) row->output_deviation[e] = INFINITY;
+}
+
+/* The root mean square of what is left when a number that is normally distributed about the truth is rounded to a multiple of
+ * the spacing there. Where it hardly varies, that is the truth's own rounding: nothing is left to chance. */
+static double rounded_deviation(double deviation, double truth, rounding to) {
+  enum { SIDE = 6 };
+  int exponent;
+  if (truth == 0) return deviation;
+  frexp(truth, &exponent);
+  const double spacing = fmax(ldexp(to.unit, exponent), 2 * to.absolute);
+  const double least = 0.1 * spacing; /* or a row of few elements may turn on one that lies at its number */
+  if (deviation > 0.6 * spacing) return sqrt(deviation * deviation + spacing * spacing / 12);
+  const double first = floor(truth / spacing) - SIDE, scale = spacing / fmax(deviation, 1e-9 * spacing);
+  double squares = 0, before = 0;
+  for (int n = 0; n <= 2 * SIDE; n++) {
+    const double off = first + n - truth / spacing;
+    const double until = n == 2 * SIDE ? 1 : below_normal((off + 0.5) * scale);
+    squares += (until - before) * off * off;
+    before = until;
+  }
+  return fmax(least, spacing * sqrt(squares));
+}
+
 void reference_narrow_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
   const rounding weights = rounding_of(problem->value.type), output = rounding_of(problem->output.type);
@@ -112,10 +187,15 @@ void reference_narrow_bound(const attn_problem *problem, const attn_tensors *ten
   (void)i;
   if (weights.unit > 0 && problem->function == ATTN_SOFTMAX && !row->exact && isfinite(row->lse))
     add_rounded_weights(problem, tensors, b, h, row, weights);
+  leave_out_denormal(problem, row);
   for (int64_t e = 0; e < problem->value_dim && output.unit > 0; e++) {
     if (!isfinite(row->output[e])) continue;
     row->output_bound[e] = rounded(row->output_bound[e], row->output[e], output);
     row->output_bound_probabilistic[e] = rounded(row->output_bound_probabilistic[e], row->output[e], output);
+    /* What is flushed, or may overflow, says nothing. */
+    const bool ordinary = fabs(row->output[e]) >= 0x1p10 * output.flushed && isfinite(row->output_bound[e]);
+    row->output_deviation[e] =
+        ordinary ? rounded_deviation(row->output_deviation[e], row->output[e], output) : INFINITY;
   }
   /* Nobody flushes float16, which ends early. */
   row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;

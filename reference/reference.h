@@ -25,6 +25,9 @@ typedef struct reference_row {
    * that is not finite. */
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */
+  /* [Dv] root mean square of the error that the roundings of a right kernel leave, at most: they are taken as independent
+   * where they are, and as large as they can be where they may be alike. Infinite where nothing can be said. */
+  double *output_deviation;
   double lse_bound, lse_bound_probabilistic;
   bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
   int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */

@@ -6,7 +6,10 @@ check_of() { # words
   case $1 in
   *crashed*SIGSEGV* | *crashed*SIGBUS*) echo "guard page" ;;
   *crashed*) echo "crash" ;;
+  *"exact probe"*) echo "exact probe" ;;
+  lse*'times the '*' bound'*) echo "bound of the log-sum-exp" ;;
   *'times the '*' bound'*) echo "error bound" ;;
+  *'root mean square'*) echo "root mean square" ;;
   *'no error of this kind is allowed'*) echo "error bound: NaN and infinity" ;;
   *'are not written'*) echo "poisoned output" ;;
   *'lie between its rows'*) echo "gaps between rows" ;;

@@ -18,6 +18,7 @@
 #include "run/predict.h"
 #include "run/supervisor.h"
 #include "base/format.h"
+#include "verify/verify.h"
 
 /* The points of one length. */
 typedef struct length_group {
@@ -116,6 +117,42 @@ static shared_entry *acquire_solved(bench *bench, length_group *length_group, co
   shared->solved = expected_solve(&shared->expected, &shared->inputs, rows_to_check(workload), why, why_size);
   if (shared->solved) shared->projection = make_projection(bench, &shared->inputs);
   return shared->solved ? shared : NULL;
+}
+
+/* Rows of the probe that are looked at: the first, the last, and some between. */
+enum { PROBED_ROWS = 8 };
+
+/* The point's lengths and its band with exact sums, in which one key too many or too few shows, however many there are.
+ * One entry and one key/value head of it, with its query heads. */
+static workload exact_probe_of(const workload *w) {
+  workload probe = *w;
+  probe.batch = probe.kv_heads = 1;
+  probe.query_heads = w->query_heads / w->kv_heads;
+  probe.fill = FILL_EXACT;
+  probe.scale = NAN; /* what the fill needs */
+  probe.softcap = 0;
+  return probe;
+}
+
+/* Once before it is timed; the result is RESULT_FAILED where it fails. False, with the reason in words, when memory cannot be
+ * had. */
+static bool run_exact_probe(bench *bench, length_group *length_group, size_t n, char *why, size_t why_size) {
+  const workload probe = exact_probe_of(&bench->points[n].workload);
+  result *result = &bench->report->results[n];
+  shared_entry *shared = shared_inputs_acquire(&length_group->shared_inputs, &probe, why, why_size);
+  run_setup setup = setup_of(bench, n);
+  verdict verdict;
+  if (!shared) return false;
+  if (!shared->solved)
+    shared->solved = expected_solve(&shared->expected, &shared->inputs, PROBED_ROWS, why, why_size);
+  setup.property = "the exact probe";
+  if (!shared->solved ||
+      !verify_run_against(&setup, &shared->inputs, &shared->expected, false, &verdict, why, why_size))
+    return false;
+  if (verdict.passed) return true;
+  result->state = RESULT_FAILED;
+  snprintf(result->reason, sizeof result->reason, "fails the exact probe: %.200s", verdict.problem);
+  return true;
 }
 
 static void learn(bench *bench, const result *result, double run_seconds) {
@@ -219,6 +256,11 @@ static void prepare_point(bench *bench, length_group *length_group, size_t n) {
   const bool verified = shared && measurement_verify(&measurement, why, sizeof why);
   if (verified) learn(bench, result, measurement.run_seconds);
   if (verified && !kept_time(bench, result, measurement.run_seconds)) return;
+  if (verified && result->state != RESULT_FAILED &&
+      !run_exact_probe(bench, length_group, n, why, sizeof why)) {
+    if (!interrupt_wanted()) bench_skip(bench, result, "%s", why);
+    return;
+  }
   if (!verified || !measure_memory(bench, n, why, sizeof why) ||
       !measurement_make_room(&measurement, why, sizeof why)) {
     if (interrupt_wanted()) return; /* as if it had not been reached */

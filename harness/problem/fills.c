@@ -86,6 +86,10 @@ static float cancelling(const element *e, int tensor) {
   return (e->x % 2 ? -shared : shared) + plain(e) * 0x1p-10f;
 }
 
+static float around_one(const element *e, int tensor) {
+  return tensor == VALUE ? 1 + (float)(0.1 * (double)normal(e->stream, place(e, e->x))) : plain(e);
+}
+
 static float denormal(const element *e, int tensor) {
   return tensor == VALUE || e->d % 2 ? (float)((double)plain(e) * 0.5 * e->type->smallest_normal) : plain(e);
 }
@@ -186,6 +190,7 @@ static float element_of(const element *e, int tensor) {
     case FILL_RISING: return monotone(e, tensor, true);
     case FILL_FALLING: return monotone(e, tensor, false);
     case FILL_CANCELLATION: return cancelling(e, tensor);
+    case FILL_AROUND_ONE: return around_one(e, tensor);
     case FILL_DENORMAL: return denormal(e, tensor);
     case FILL_HUGE: return huge(e, tensor);
     case FILL_ZEROS: return with_zero_rows(e);

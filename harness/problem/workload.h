@@ -45,6 +45,7 @@ typedef enum workload_fill {
   FILL_RISING,       /* the running maximum rises at every key */
   FILL_FALLING,      /* and falls */
   FILL_CANCELLATION, /* values of both signs that nearly cancel */
+  FILL_AROUND_ONE,   /* values of 1 + normal / 10: what is off is off to one side */
   FILL_DENORMAL,     /* all values, and every other element of queries and keys */
   FILL_HUGE,         /* values as large as a float32 sum over all keys can hold */
   FILL_ZEROS,        /* every third row of queries, keys and values is zero, of either sign */

@@ -37,12 +37,12 @@ workload workload_default(void) {
 }
 
 static const char *const fill_names[] = {
-    [FILL_UNIFORM] = "uniform",    [FILL_NORMAL] = "normal",   [FILL_HEAVY] = "heavy",
-    [FILL_DOMINANT] = "dominant",  [FILL_EQUAL] = "equal",     [FILL_SATURATED] = "saturated",
-    [FILL_RISING] = "rising",      [FILL_FALLING] = "falling", [FILL_CANCELLATION] = "cancellation",
-    [FILL_DENORMAL] = "denormal",  [FILL_HUGE] = "huge",       [FILL_ZEROS] = "zeros",
-    [FILL_EXACT] = "exact",        [FILL_POWERS] = "powers",   [FILL_LARGEST] = "largest",
-    [FILL_NONFINITE] = "nonfinite"};
+    [FILL_UNIFORM] = "uniform",       [FILL_NORMAL] = "normal",      [FILL_HEAVY] = "heavy",
+    [FILL_DOMINANT] = "dominant",     [FILL_EQUAL] = "equal",        [FILL_SATURATED] = "saturated",
+    [FILL_RISING] = "rising",         [FILL_FALLING] = "falling",    [FILL_CANCELLATION] = "cancellation",
+    [FILL_AROUND_ONE] = "around_one", [FILL_DENORMAL] = "denormal",  [FILL_HUGE] = "huge",
+    [FILL_ZEROS] = "zeros",           [FILL_EXACT] = "exact",        [FILL_POWERS] = "powers",
+    [FILL_LARGEST] = "largest",       [FILL_NONFINITE] = "nonfinite"};
 static const char *const layout_names[] = {[LAYOUT_BHTD] = "bhtd",
                                            [LAYOUT_BTHD] = "bthd",
                                            [LAYOUT_SHIFTED] = "shifted",

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "problem/types.h"
 #include "problem/widened.h"
+#include "mean_square.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
@@ -78,14 +79,16 @@ static bool place_rows(expected *known) {
   const size_t Dv = (size_t)p->value_dim, Tk = p->weights.type ? (size_t)p->key_length : 0;
   const size_t rows = (size_t)known->rows;
   known->solved = calloc(rows + 1, sizeof *known->solved);
-  known->numbers = calloc(rows + 1, (3 * Dv + Tk + 1) * sizeof(double));
-  if (!known->solved || !known->numbers) return false;
+  known->numbers = calloc(rows + 1, (4 * Dv + Tk + 1) * sizeof(double));
+  known->is_first = calloc(rows + 1, sizeof *known->is_first);
+  if (!known->solved || !known->numbers || !known->is_first) return false;
   for (size_t n = 0; n < rows; n++) {
-    double *numbers = known->numbers + n * (3 * Dv + Tk);
+    double *numbers = known->numbers + n * (4 * Dv + Tk);
     known->solved[n].output = numbers;
     known->solved[n].output_bound = numbers + Dv;
     known->solved[n].output_bound_probabilistic = numbers + 2 * Dv;
-    known->solved[n].weights = Tk ? numbers + 3 * Dv : NULL;
+    known->solved[n].output_deviation = numbers + 3 * Dv;
+    known->solved[n].weights = Tk ? numbers + 4 * Dv : NULL;
   }
   return true;
 }
@@ -185,7 +188,10 @@ static bool solve_rows(expected *known) {
     free(order);
   }
   widened_destroy(&widened);
-  for (int64_t n = 0; had_memory && n < known->rows; n++) known->solved[n] = known->solved[twins[n]];
+  for (int64_t n = 0; had_memory && n < known->rows; n++) {
+    known->is_first[n] = twins[n] == n;
+    known->solved[n] = known->solved[twins[n]];
+  }
   free(twins);
   return had_memory;
 }
@@ -223,6 +229,7 @@ void expected_destroy(expected *known) {
   free(known->positions);
   free(known->solved);
   free(known->numbers);
+  free(known->is_first);
   memset(known, 0, sizeof *known);
 }
 
@@ -306,29 +313,35 @@ static void check_written(const attn_problem *p, const output *o, verdict *resul
 /* What one thread has found so far. */
 typedef struct findings {
   double worst, probabilistic; /* shares */
+  double exact, lse;           /* of these, of exact rows and of the log-sum-exp */
   verdict first;               /* complaint of the lowest row */
   int64_t first_row;
 } findings;
 
 /* One element against its bounds. */
-static void hold(findings *found, int64_t n, const output *o, row_place at, int64_t d, double expected,
-                 double bound, double probabilistic_bound) {
+static double hold(findings *found, int64_t n, const output *o, row_place at, int64_t d, double expected,
+                   double bound, double probabilistic_bound, bool exact) {
   const double computed = element_of(o, at, d);
   const double worst = reference_error_share(computed, expected, bound);
   const double probabilistic = reference_error_share(computed, expected, probabilistic_bound);
   found->worst = fmax(found->worst, worst);
   found->probabilistic = fmax(found->probabilistic, probabilistic);
-  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return;
+  const double larger = fmax(worst, probabilistic);
+  if (exact) found->exact = fmax(found->exact, larger);
+  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return larger;
   found->first_row = n;
   char share[64] = "no error of this kind is allowed";
   const bool beyond_worst = !(worst <= 1);
   if (isfinite(computed) && isfinite(expected))
     snprintf(share, sizeof share, "%.3g times the %s bound", beyond_worst ? worst : probabilistic,
-             beyond_worst ? "worst-case" : "probabilistic");
+             exact          ? "exact probe's"
+             : beyond_worst ? "worst-case"
+                            : "probabilistic");
   fail(&found->first, "%s[b %lld, h %lld, i %lld, %c %lld] is %.9g, the reference is %.9g within %.3g: %s",
        o->name, (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd',
        (long long)d, isnan(computed) ? (double)NAN : computed, expected,
        fabs(beyond_worst ? bound : probabilistic_bound), share);
+  return larger;
 }
 
 /* Nearly every row of float32: none of it is worse than what is found already. Saves a division or two for each
@@ -348,19 +361,20 @@ static bool is_no_worse(const findings *found, const reference_row *row, const o
 static void hold_row(const expected *known, int64_t n, const output outputs[3], findings *found) {
   const reference_row *row = &known->solved[n];
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
-  const bool no_worse = is_no_worse(found, row, &outputs[0], at);
+  const bool no_worse = !row->exact && is_no_worse(found, row, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
     hold(found, n, &outputs[0], at, d, row->output[d], row->output_bound[d],
-         row->output_bound_probabilistic[d]);
+         row->output_bound_probabilistic[d], row->exact);
   if (outputs[1].width)
-    hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic);
+    found->lse = fmax(found->lse, hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound,
+                                       row->lse_bound_probabilistic, row->exact));
   for (int64_t j = 0; j < outputs[2].width; j++) {
     /* A weight that underflows may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
     const bool flushed = element_of(&outputs[2], at, j) == 0 && row->weights[j] < row->weights_vanish;
     const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + row->weights_vanish
                                              : copysign(0, row->weights_bound);
-    if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound);
+    if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound, row->exact);
   }
 }
 
@@ -368,6 +382,8 @@ static void hold_row(const expected *known, int64_t n, const output outputs[3], 
 static void merge(findings *all, const findings *found) {
   all->worst = fmax(all->worst, found->worst);
   all->probabilistic = fmax(all->probabilistic, found->probabilistic);
+  all->exact = fmax(all->exact, found->exact);
+  all->lse = fmax(all->lse, found->lse);
   if (found->first_row >= all->first_row) return;
   all->first_row = found->first_row;
   all->first = found->first;
@@ -385,7 +401,28 @@ static void hold_rows(const expected *known, const output outputs[3], verdict *r
   }
   result->bound_share = fmax(result->bound_share, all.worst);
   result->probabilistic_share = fmax(result->probabilistic_share, all.probabilistic);
+  result->exact_share = all.exact;
+  result->lse_share = all.lse;
   if (!all.first.passed) fail(result, "%s", all.first.problem);
+}
+
+/* The errors of each row together: what no element shows alone. */
+static void hold_mean_square(const expected *known, const output *o, verdict *result) {
+  mean_square sums = {0};
+  for (int64_t n = 0; n < known->rows; n++) {
+    const reference_row *row = &known->solved[n];
+    const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
+    row_square square = {0};
+    if (!known->is_first[n]) continue;
+    for (int64_t d = 0; d < o->width; d++)
+      row_square_add(&square, element_of(o, at, d), row->output[d], row->output_deviation[d]);
+    mean_square_add(&sums, &square);
+  }
+  result->mean_square_share = mean_square_share(&sums);
+  if (!(result->mean_square_share <= 1))
+    fail(result,
+         "root mean square of the errors of %lld rows is %.3g times what the model's roundings explain",
+         (long long)sums.rows, mean_square_root(&sums));
 }
 
 void expected_compare(const expected *known, verdict *result) {
@@ -402,4 +439,5 @@ void expected_compare(const expected *known, verdict *result) {
   for (int n = 0; n < 3; n++)
     if (outputs[n].width > 0) check_written(p, &outputs[n], result);
   hold_rows(known, outputs, result);
+  hold_mean_square(known, &outputs[0], result);
 }

@@ -11,6 +11,9 @@ typedef struct verdict {
   bool passed;
   char problem[256];                       /* in words, when it did not pass */
   double bound_share, probabilistic_share; /* worst error as a share of its bound */
+  double exact_share,
+      lse_share;            /* the latter of rows whose sums are exact alone, and of the log-sum-exp alone */
+  double mean_square_share; /* see mean_square.h */
   int64_t rows_checked, rows_total;
   bool sampled; /* only a seeded sample of rows was checked */
 } verdict;
@@ -21,6 +24,7 @@ typedef struct expected {
   int64_t rows, rows_total;
   int64_t *positions;    /* [rows] (b * H + h) * Tq + i, ascending */
   reference_row *solved; /* [rows] without scores and visible; weights only where they are wanted */
+  bool *is_first;        /* [rows] false: an earlier row has its solution */
   double *numbers;       /* what the rows point to, those that ask the same to the same */
 } expected;
 

@@ -241,9 +241,9 @@ static const char *const with_fills[] = {
     "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/%s",
     "linear/causal/B:1/H:2/Hkv:1/D:32/T:140/%s",
 };
-static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",    "saturated",
-                                    "rising", "falling", "cancellation", "denormal", "huge",
-                                    "zeros",  "exact",   "powers",       "largest",  "nonfinite"};
+static const char *const fills[] = {
+    "normal",     "heavy",    "dominant", "equal", "saturated", "rising", "falling", "cancellation",
+    "around_one", "denormal", "huge",     "zeros", "exact",     "powers", "largest", "nonfinite"};
 
 /* With each fill, and the types in turn. */
 static const char *const with_types[] = {

@@ -64,10 +64,10 @@ static const int few[] = {1, 2, 3};
 static const int kv_heads[] = {1, 2, 3, 8, 43, 129};
 static const int groups[] = {1, 2, 3, 4, 7, 43, 129};
 
-static const char *const fills[] = {"fill:uniform",      "fill:normal",    "fill:heavy",   "fill:dominant",
-                                    "fill:equal",        "fill:saturated", "fill:rising",  "fill:falling",
-                                    "fill:cancellation", "fill:denormal",  "fill:huge",    "fill:zeros",
-                                    "fill:exact",        "fill:powers",    "fill:largest", "fill:nonfinite"};
+static const char *const fills[] = {
+    "fill:uniform", "fill:normal",  "fill:heavy",        "fill:dominant",   "fill:equal",    "fill:saturated",
+    "fill:rising",  "fill:falling", "fill:cancellation", "fill:around_one", "fill:denormal", "fill:huge",
+    "fill:zeros",   "fill:exact",   "fill:powers",       "fill:largest",    "fill:nonfinite"};
 static const char *const bands[] = {"full",           "causal",       "causal_bottom_right",
                                     "window:7",       "window:70",    "band:9,3,5",
                                     "band:inf,2,-20", "band:4,inf,0", "offsets"};

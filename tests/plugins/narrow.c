@@ -14,7 +14,9 @@ typedef enum fault {
   SCALES_QUERY,     /* the scaled query is rounded */
   TRUNCATES_OUTPUT,
   TRUNCATES_WEIGHTS,
-  ROUNDS_SCORES
+  ROUNDS_SCORES,
+  ROUNDS_SUMS, /* the running output is kept in the type of the values */
+  WEIGHS_TWICE /* weights are rounded, divided by their sum, and rounded again */
 } fault;
 
 static int64_t row_at(attn_layout layout, int64_t b, int64_t h, int64_t i) {
@@ -55,6 +57,7 @@ static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i, fa
   const attn_problem *p = call->problem;
   const attn_tensors *t = &call->tensors;
   const int64_t kv = h / (p->query_heads / p->kv_heads), output = row_at(p->output, b, h, i);
+  const bool normalises = fault == NORMALISES_FIRST || fault == WEIGHS_TWICE;
   float *weights = call->workspace, *sums = weights + p->key_length, max = -INFINITY, sum = 0;
   attn_range keys = attn_visible_keys(p, b, i);
   if (fault == DROPS_LAST_KEY && keys.end - keys.first > 1) keys.end--;
@@ -71,12 +74,14 @@ static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i, fa
   for (int64_t e = 0; e < p->value_dim; e++) sums[e] = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
     const int64_t value = row_at(p->value, b, kv, value_of(j, keys, fault));
-    const float weight = fault == NORMALISES_FIRST ? rounded(p->value.type, weights[j] / sum) : weights[j];
+    const float weight = normalises ? rounded(p->value.type, weights[j] / sum) : weights[j];
     for (int64_t e = 0; e < p->value_dim; e++)
       sums[e] += weight * attn_load(t->value, p->value.type, value + e);
+    for (int64_t e = 0; e < p->value_dim && fault == ROUNDS_SUMS && j % 64 == 63; e++)
+      sums[e] = rounded(p->value.type, sums[e]);
   }
   for (int64_t e = 0; e < p->value_dim; e++) {
-    float result = sum > 0 && fault != NORMALISES_FIRST ? sums[e] / sum : sums[e];
+    float result = sum > 0 && !normalises ? sums[e] / sum : sums[e];
     if (fault == TRUNCATES_OUTPUT) result = truncated(p->output.type, result);
     attn_store(t->output, p->output.type, output + e, result);
   }
@@ -114,8 +119,10 @@ KERNEL(scales_query, SCALES_QUERY)
 KERNEL(truncates_output, TRUNCATES_OUTPUT)
 KERNEL(truncates_weights, TRUNCATES_WEIGHTS)
 KERNEL(rounds_scores, ROUNDS_SCORES)
+KERNEL(rounds_sums, ROUNDS_SUMS)
+KERNEL(weighs_twice, WEIGHS_TWICE)
 
 static const attn_variant *const variants[] = {
-    &right,        &normalises_first, &drops_last_key,   &last_value_twice,  &swaps_pairs,
-    &sums_rounded, &scales_query,     &truncates_output, &truncates_weights, &rounds_scores};
+    &right,        &normalises_first, &drops_last_key,    &last_value_twice, &swaps_pairs, &sums_rounded,
+    &scales_query, &truncates_output, &truncates_weights, &rounds_scores,    &rounds_sums, &weighs_twice};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof *variants, variants, NULL};

@@ -45,7 +45,7 @@ typedef struct arena {
   float bias[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
   uint8_t mask[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
   double weights[MAX_KEYS], scores[MAX_KEYS];
-  double output[MAX_DIM], bound[MAX_DIM], probabilistic[MAX_DIM];
+  double output[MAX_DIM], bound[MAX_DIM], probabilistic[MAX_DIM], deviation[MAX_DIM];
   bool visible[MAX_KEYS];
   int64_t order[MAX_KEYS];
   reference_row row;
@@ -73,7 +73,8 @@ static void use_arena(void) {
                           .order = a.order,
                           .output = a.output,
                           .output_bound = a.bound,
-                          .output_bound_probabilistic = a.probabilistic};
+                          .output_bound_probabilistic = a.probabilistic,
+                          .output_deviation = a.deviation};
 }
 
 static void draw_problem(attn_function function) {

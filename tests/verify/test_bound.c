@@ -249,7 +249,7 @@ typedef struct shares {
 } shares;
 
 static double truth_weights[MAX_T], truth_scores[MAX_T];
-static double expected[D], bound[D], probabilistic[D];
+static double expected[D], bound[D], probabilistic[D], deviation[D];
 static bool visible[MAX_T];
 
 static void look_at_row(const attn_problem *given, int64_t r, kernel *run, fault planted, shares *found) {
@@ -261,7 +261,8 @@ static void look_at_row(const attn_problem *given, int64_t r, kernel *run, fault
                        .visible = visible,
                        .output = expected,
                        .output_bound = bound,
-                       .output_bound_probabilistic = probabilistic};
+                       .output_bound_probabilistic = probabilistic,
+                       .output_deviation = deviation};
   reference_solve(&p, &tensors, 0, 0, r, &row);
   run(&p, query + r * D, planted);
   for (int e = 0; e < D; e++) {

@@ -52,8 +52,8 @@ static double share_of(const char *name, const char *format, ...) {
 static const char *const types[] = {"bf16", "f16", "bf16/out:f32", "f16/out:f32"};
 /* The plugin's kernels are too plain for what is not finite; variants meet that in the grid. */
 static const char *const fills[] = {"uniform",   "normal", "heavy",   "dominant",     "equal",
-                                    "saturated", "rising", "falling", "cancellation", "denormal",
-                                    "huge",      "zeros",  "powers",  "largest"};
+                                    "saturated", "rising", "falling", "cancellation", "around_one",
+                                    "denormal",  "huge",   "zeros",   "powers",       "largest"};
 
 static void rounding_the_weights_is_admitted(void **state) {
   (void)state;
@@ -112,6 +112,56 @@ static void one_key_is_seen_among_thousands(void **state) {
     }
 }
 
+/* What the checks say of a kernel, each as a share. */
+static verdict verdict_of(const char *name, const char *text) {
+  inputs in = inputs_of(text);
+  const verdict verdict = judge(name, &in);
+  inputs_destroy(&in);
+  return verdict;
+}
+
+static void the_root_mean_square_shows_what_hides_below_the_bound(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *problem;
+  } hidden[] = {
+      {"truncates_output", "full/B:1/H:2/D:64/Tq:128/Tk:256/bf16"},
+      {"truncates_output", "full/B:1/H:2/D:64/Tq:128/Tk:4096/bf16/fill:around_one"},
+      {"truncates_output", "full/B:1/H:2/D:64/Tq:128/Tk:256/f16"},
+      {"truncates_weights", "full/B:1/H:2/D:64/Tq:128/Tk:256/bf16"},
+      {"truncates_weights", "full/B:1/H:2/D:64/Tq:128/Tk:4096/bf16/fill:around_one"},
+      {"truncates_weights", "full/B:1/H:2/D:64/Tq:128/Tk:256/f16"},
+      {"rounds_sums", "full/B:1/H:2/D:64/Tq:128/Tk:1024/bf16"},
+      {"rounds_sums", "full/B:1/H:2/D:64/Tq:128/Tk:1024/f16"},
+  };
+  for (size_t n = 0; n < sizeof hidden / sizeof *hidden; n++) {
+    const verdict right = verdict_of("right", hidden[n].problem),
+                  wrong = verdict_of(hidden[n].name, hidden[n].problem);
+    if (!right.passed) fail_msg("right on %s: %s", hidden[n].problem, right.problem);
+    if (wrong.passed || !strstr(wrong.problem, "root mean square"))
+      fail_msg("%s on %s: %g of the bounds, %g of the root mean square; '%s'", hidden[n].name,
+               hidden[n].problem, fmax(wrong.bound_share, wrong.probabilistic_share), wrong.mean_square_share,
+               wrong.problem);
+    assert_true(fmax(wrong.bound_share, wrong.probabilistic_share) < 1);
+  }
+}
+
+/* Of 4096 keys one weighs about as much as 6 bounds of the log-sum-exp, or more where scores differ more. */
+static void one_key_of_4096_shows_in_the_log_sum_exp(void **state) {
+  (void)state;
+  static const char *const fills_seen[] = {"uniform", "normal"}, *const all_types[] = {"f32", "bf16", "f16"};
+  for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++)
+    for (size_t n = 0; n < sizeof fills_seen / sizeof *fills_seen; n++) {
+      char text[WORKLOAD_NAME_BYTES];
+      snprintf(text, sizeof text, "full/B:1/H:2/D:64/Tq:32/Tk:4096/lse/fill:%s%s%s", fills_seen[n],
+               t > 0 ? "/" : "", t > 0 ? all_types[t] : "");
+      const verdict right = verdict_of("right", text), dropped = verdict_of("drops_last_key", text);
+      if (!(right.lse_share < 1) || !(dropped.lse_share > 6))
+        fail_msg("%s: the right one has %g, without a key %g", text, right.lse_share, dropped.lse_share);
+      assert_false(dropped.passed);
+    }
+}
+
 static void faults_of_narrow_types_are_seen(void **state) {
   (void)state;
   static const struct {
@@ -153,6 +203,8 @@ int main(void) {
       cmocka_unit_test(rounding_normalised_weights_is_admitted),
       cmocka_unit_test(keys_that_repeat_are_admitted),
       cmocka_unit_test(one_key_is_seen_among_thousands),
+      cmocka_unit_test(the_root_mean_square_shows_what_hides_below_the_bound),
+      cmocka_unit_test(one_key_of_4096_shows_in_the_log_sum_exp),
       cmocka_unit_test(faults_of_narrow_types_are_seen),
   };
   return cmocka_run_group_tests(tests, load, unload);
