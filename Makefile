@@ -116,6 +116,8 @@ KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads 
 
 # What prints the tables of docs/method.md.
 RATES := $(BUILD)/scripts/method/rates
+# Of docs/power.md.
+POWER := $(BUILD)/scripts/power/power
 
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
@@ -177,9 +179,9 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full test-aarch64 verify bench plots kernels method peers gate gate-baseline gate-selftest mutants \
-  adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy cppcheck \
-  needed force
+.PHONY: all help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
+  mutants adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy \
+  cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
@@ -234,7 +236,10 @@ kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the
 	@scripts/kernels/table.sh $(BUILD)
 
 method: $(RATES) ## draw sweeps of known truth and write docs/method.md's tables of how often what is said of them holds
-	@scripts/method/tables.sh $(RATES) docs/method.md
+	@scripts/tables.sh docs/method.md rates $(RATES) 2000
+
+power: $(POWER) $(VARIANTS) ## run right and wrong kernels and write docs/power.md's tables of what each check sees (some minutes)
+	@scripts/tables.sh docs/power.md power $(POWER) $(VARIANTS)
 
 gate: ## did anything get slower, bigger or wrong? BASE=<git ref> (the merge base with main), ARGS="--budget 60"
 	@scripts/setup.sh bench
@@ -275,7 +280,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS) $(RATES)
+tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
 
 relinks: $(RELINKS)
 
@@ -284,7 +289,7 @@ run-tests:
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c \
-  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES))
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -347,6 +352,9 @@ $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/so
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 $(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
+
+$(POWER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 $(SUITE): $(SUITE_SOURCES) $(HEADERS) $(BUILD)/flags

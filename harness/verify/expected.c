@@ -312,23 +312,25 @@ static void check_written(const attn_problem *p, const output *o, verdict *resul
 
 /* What one thread has found so far. */
 typedef struct findings {
-  double worst, probabilistic; /* shares */
-  double exact, lse;           /* of these, of exact rows and of the log-sum-exp */
-  verdict first;               /* complaint of the lowest row */
+  struct {
+    double worst, probabilistic;
+  } shares[3];   /* by output */
+  double exact;  /* the largest of these in rows whose sums are exact */
+  verdict first; /* complaint of the lowest row */
   int64_t first_row;
 } findings;
 
 /* One element against its bounds. */
-static double hold(findings *found, int64_t n, const output *o, row_place at, int64_t d, double expected,
-                   double bound, double probabilistic_bound, bool exact) {
+static void hold(findings *found, int64_t n, const output outputs[3], int which, row_place at, int64_t d,
+                 double expected, double bound, double probabilistic_bound, bool exact) {
+  const output *o = &outputs[which];
   const double computed = element_of(o, at, d);
   const double worst = reference_error_share(computed, expected, bound);
   const double probabilistic = reference_error_share(computed, expected, probabilistic_bound);
-  found->worst = fmax(found->worst, worst);
-  found->probabilistic = fmax(found->probabilistic, probabilistic);
-  const double larger = fmax(worst, probabilistic);
-  if (exact) found->exact = fmax(found->exact, larger);
-  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return larger;
+  found->shares[which].worst = fmax(found->shares[which].worst, worst);
+  found->shares[which].probabilistic = fmax(found->shares[which].probabilistic, probabilistic);
+  if (exact) found->exact = fmax(found->exact, fmax(worst, probabilistic));
+  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return;
   found->first_row = n;
   char share[64] = "no error of this kind is allowed";
   const bool beyond_worst = !(worst <= 1);
@@ -341,7 +343,6 @@ static double hold(findings *found, int64_t n, const output *o, row_place at, in
        o->name, (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd',
        (long long)d, isnan(computed) ? (double)NAN : computed, expected,
        fabs(beyond_worst ? bound : probabilistic_bound), share);
-  return larger;
 }
 
 /* Nearly every row of float32: none of it is worse than what is found already. Saves a division or two for each
@@ -352,8 +353,8 @@ static bool is_no_worse(const findings *found, const reference_row *row, const o
   if (o->layout.type != ATTN_FLOAT32) return false;
   for (int64_t d = 0; d < o->width; d++) {
     const double error = fabs((double)computed[d] - row->output[d]);
-    worse |= !(error <= found->worst * row->output_bound[d]);
-    worse |= !(error <= found->probabilistic * row->output_bound_probabilistic[d]);
+    worse |= !(error <= found->shares[0].worst * row->output_bound[d]);
+    worse |= !(error <= found->shares[0].probabilistic * row->output_bound_probabilistic[d]);
   }
   return !worse;
 }
@@ -363,27 +364,27 @@ static void hold_row(const expected *known, int64_t n, const output outputs[3], 
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
   const bool no_worse = !row->exact && is_no_worse(found, row, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
-    hold(found, n, &outputs[0], at, d, row->output[d], row->output_bound[d],
+    hold(found, n, outputs, 0, at, d, row->output[d], row->output_bound[d],
          row->output_bound_probabilistic[d], row->exact);
   if (outputs[1].width)
-    found->lse = fmax(found->lse, hold(found, n, &outputs[1], at, 0, row->lse, row->lse_bound,
-                                       row->lse_bound_probabilistic, row->exact));
+    hold(found, n, outputs, 1, at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic, row->exact);
   for (int64_t j = 0; j < outputs[2].width; j++) {
     /* A weight that underflows may be flushed, which says nothing of how near the others are to
      * their bound; one of zero, of a hidden key, may not be anything else. */
     const bool flushed = element_of(&outputs[2], at, j) == 0 && row->weights[j] < row->weights_vanish;
     const double bound = row->weights[j] > 0 ? row->weights_bound * row->weights[j] + row->weights_vanish
                                              : copysign(0, row->weights_bound);
-    if (!flushed) hold(found, n, &outputs[2], at, j, row->weights[j], bound, bound, row->exact);
+    if (!flushed) hold(found, n, outputs, 2, at, j, row->weights[j], bound, bound, row->exact);
   }
 }
 
 /* Adds what one thread has found to what all have. */
 static void merge(findings *all, const findings *found) {
-  all->worst = fmax(all->worst, found->worst);
-  all->probabilistic = fmax(all->probabilistic, found->probabilistic);
+  for (int n = 0; n < 3; n++) {
+    all->shares[n].worst = fmax(all->shares[n].worst, found->shares[n].worst);
+    all->shares[n].probabilistic = fmax(all->shares[n].probabilistic, found->shares[n].probabilistic);
+  }
   all->exact = fmax(all->exact, found->exact);
-  all->lse = fmax(all->lse, found->lse);
   if (found->first_row >= all->first_row) return;
   all->first_row = found->first_row;
   all->first = found->first;
@@ -399,10 +400,13 @@ static void hold_rows(const expected *known, const output outputs[3], verdict *r
 #pragma omp critical
     merge(&all, &found);
   }
-  result->bound_share = fmax(result->bound_share, all.worst);
-  result->probabilistic_share = fmax(result->probabilistic_share, all.probabilistic);
+  for (int n = 0; n < 3; n++) {
+    result->bound_share = fmax(result->bound_share, all.shares[n].worst);
+    result->probabilistic_share = fmax(result->probabilistic_share, all.shares[n].probabilistic);
+  }
+  result->output_share = fmax(all.shares[0].worst, all.shares[0].probabilistic);
+  result->lse_share = fmax(all.shares[1].worst, all.shares[1].probabilistic);
   result->exact_share = all.exact;
-  result->lse_share = all.lse;
   if (!all.first.passed) fail(result, "%s", all.first.problem);
 }
 

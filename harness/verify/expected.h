@@ -11,8 +11,8 @@ typedef struct verdict {
   bool passed;
   char problem[256];                       /* in words, when it did not pass */
   double bound_share, probabilistic_share; /* worst error as a share of its bound */
-  double exact_share,
-      lse_share;            /* the latter of rows whose sums are exact alone, and of the log-sum-exp alone */
+  /* The larger of both of the output alone, of the log-sum-exp alone, and of what lies in rows whose sums are exact. */
+  double output_share, lse_share, exact_share;
   double mean_square_share; /* see mean_square.h */
   int64_t rows_checked, rows_total;
   bool sampled; /* only a seeded sample of rows was checked */

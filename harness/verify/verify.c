@@ -80,7 +80,6 @@ bool verify_projected(const inputs *in, const projection *projection, verdict *r
   expected_destroy(&known);
   result->bound_share = fmax(result->bound_share, more.bound_share);
   result->probabilistic_share = fmax(result->probabilistic_share, more.probabilistic_share);
-  result->lse_share = fmax(result->lse_share, more.lse_share);
   if (!more.passed) fail(result, more.problem);
   return true;
 }

@@ -31,6 +31,17 @@ class Inputs:
     def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.query, self.key, self.value
 
+    def torch_tensors(self, torch: Any) -> list[Any]:
+        """The same bits as PyTorch's tensors."""
+        kind = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[self.shape.type]
+        bits = np.int32 if self.shape.type == "f32" else np.int16
+        return [torch.from_numpy(aligned(x).view(bits)).view(kind) for x in self.tensors()]
+
+    def from_torch(self, torch: Any, output: Any) -> np.ndarray:
+        """PyTorch's tensor as the suite takes it."""
+        bits = torch.int32 if self.shape.type == "f32" else torch.int16
+        return output.contiguous().view(bits).numpy().view(self.shape.array_type())
+
     @property
     def causal(self) -> bool:
         return self.shape.mask == "causal"
@@ -65,7 +76,7 @@ class Ours:
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         case = Case(self.suite, inputs.shape)
         for name, values in zip(("query", "key", "value"), inputs.tensors()):
-            if not np.array_equal(case.tensor(name), values):
+            if case.tensor(name).tobytes() != values.tobytes():
                 raise RuntimeError("the inputs of two processes differ")
         case.prepare(self.variant, self.threads)
         yield Candidate(
@@ -91,7 +102,7 @@ class Torch:
 
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         attention = self.torch.nn.functional.scaled_dot_product_attention
-        query, key, value = (self.torch.from_numpy(aligned(x)) for x in inputs.tensors())
+        query, key, value = inputs.torch_tensors(self.torch)
 
         def run() -> Any:
             return attention(query, key, value, is_causal=inputs.causal)
@@ -100,7 +111,9 @@ class Torch:
             int(value): name for name, value in self.torch.nn.attention.SDPBackend.__members__.items()
         }
         choice = self.torch._fused_sdp_choice(query, key, value, is_causal=inputs.causal)
-        yield Candidate(backends.get(int(choice), "SDPA").lower(), run, lambda: run().numpy())
+        yield Candidate(
+            backends.get(int(choice), "SDPA").lower(), run, lambda: inputs.from_torch(self.torch, run())
+        )
 
 
 class OneDnn:
@@ -123,9 +136,9 @@ class OneDnn:
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         torch = self.torch
         scale, length = 1 / math.sqrt(inputs.shape.head_dim), inputs.shape.length
-        tensors = [torch.from_numpy(aligned(x)) for x in inputs.tensors()]
+        tensors = inputs.torch_tensors(torch)
         if inputs.causal:
-            mask = torch.full((length, length), -math.inf).triu(1)
+            mask = torch.full((length, length), -math.inf).triu(1).to(tensors[0].dtype)
             tensors.append(mask.view(1, 1, length, length))
 
         class Attention(torch.nn.Module):
@@ -143,7 +156,7 @@ class OneDnn:
         outside = str(graph.graph_for(*tensors)).partition("\nwith ")[0]
         if "oneDNNFusionGroup" not in outside or "aten::softmax" in outside:
             raise RuntimeError("oneDNN did not take the graph of attention as a whole")
-        yield Candidate("graph", lambda: graph(*tensors), lambda: graph(*tensors).numpy())
+        yield Candidate("graph", lambda: graph(*tensors), lambda: inputs.from_torch(torch, graph(*tensors)))
 
 
 class OnnxRuntime:
@@ -159,12 +172,13 @@ class OnnxRuntime:
 
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         batch, heads, length, dim = inputs.shape.dims()
-        causal = int(inputs.causal)
-        yield self._candidate("Attention", inputs.tensors(), lambda x: x, is_causal=causal)
+        causal, kind = int(inputs.causal), inputs.shape.type
+        yield self._candidate("Attention", kind, inputs.tensors(), lambda x: x, is_causal=causal)
         # [B, T, H D] in, and out.
         merged = tuple(x.swapaxes(1, 2).reshape(batch, length, heads * dim) for x in inputs.tensors())
         yield self._candidate(
             "MultiHeadAttention",
+            kind,
             merged,
             lambda x: x.reshape(batch, length, heads, dim).swapaxes(1, 2),
             domain="com.microsoft",
@@ -175,14 +189,23 @@ class OnnxRuntime:
     def _candidate(
         self,
         operator: str,
+        kind: str,
         tensors: tuple[np.ndarray, ...],
         to_heads: Callable[[np.ndarray], np.ndarray],
         **attributes: Any,
     ) -> Candidate:
         from onnx import TensorProto, helper
 
+        element = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16, "f16": TensorProto.FLOAT16}[kind]
+
         def info(name: str) -> Any:
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, tensors[0].shape)
+            return helper.make_tensor_value_info(name, element, tensors[0].shape)
+
+        def value_of(array: np.ndarray) -> Any:
+            values = self.runtime.OrtValue
+            if kind == "bf16":
+                return values.ortvalue_from_numpy_with_onnx_type(array, element)
+            return values.ortvalue_from_numpy(array)
 
         names = ["query", "key", "value"]
         node = helper.make_node(operator, names, ["output"], **attributes)
@@ -196,7 +219,7 @@ class OnnxRuntime:
         )
         # Bound to memory, so that no copy of the output is measured.
         binding, output = session.io_binding(), aligned(np.empty_like(tensors[0]))
-        values = [self.runtime.OrtValue.ortvalue_from_numpy(aligned(x)) for x in (*tensors, output)]
+        values = [value_of(aligned(x)) for x in (*tensors, output)]
         for name, value in zip(names, values):
             binding.bind_ortvalue_input(name, value)
         binding.bind_ortvalue_output("output", values[-1])
@@ -223,24 +246,30 @@ class OpenVino:
         from openvino import opset13
 
         names = ["query", "key", "value"]
-        nodes = [opset13.parameter(inputs.shape.dims(), np.float32, name=name) for name in names]
+        kind = getattr(self.openvino.Type, inputs.shape.type)
+        nodes = [opset13.parameter(inputs.shape.dims(), kind, name=name) for name in names]
         model = self.openvino.Model(
             [opset13.scaled_dot_product_attention(*nodes, causal=inputs.causal)], nodes
         )
         settings = {
             "INFERENCE_NUM_THREADS": self.threads,
             "NUM_STREAMS": 1,
-            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_PRECISION_HINT": inputs.shape.type,
         }
         request = self.core.compile_model(model, "CPU", settings).create_infer_request()
         tensors = [aligned(tensor) for tensor in inputs.tensors()]
         for index, tensor in enumerate(tensors):
-            request.set_input_tensor(index, self.openvino.Tensor(tensor, shared_memory=True))
+            memory = self.openvino.Tensor(tensor, inputs.shape.dims(), kind)  # shares it
+            request.set_input_tensor(index, memory)
 
         def run(owned: list[np.ndarray] = tensors) -> Any:  # the request does not keep their memory
             return request.infer()
 
-        yield Candidate("ScaledDotProductAttention", run, lambda: request.get_output_tensor(0).data.copy())
+        yield Candidate(
+            "ScaledDotProductAttention",
+            run,
+            lambda: request.get_output_tensor(0).data.view(inputs.shape.array_type()).copy(),
+        )
 
 
 PEERS: dict[str, Callable[[int], Any]] = {

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 MASKS = ("full", "causal")
+TYPES = ("f32", "bf16", "f16")
 
 # The peers and what they are called, in the order in which they are shown.
 TITLES = {
@@ -58,6 +59,7 @@ class Options:
     lengths: list[int]
     head_dims: list[int]
     masks: list[str]
+    types: list[str]
     threads: list[int]
     peers: list[str]
     variant: str
@@ -81,11 +83,12 @@ def parse(arguments: list[str]) -> Options:
     add = parser.add_argument
     lengths, dims, out = [512, 1024, 2048, 4096, 8192], [64, 128], ROOT / "results" / f"peers-{now}"
     processors = len(os.sched_getaffinity(0))
-    known, masks = _names(tuple(TITLES)), _names(MASKS)
+    known, masks, types = _names(tuple(TITLES)), _names(MASKS), _names(TYPES)
     add("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
     add("--head-dims", metavar="D,...", type=_numbers, default=dims, help="(64,128)")
     add("--masks", metavar="MASK,...", type=masks, default=list(MASKS), help="of full,causal (both)")
+    add("--types", metavar="TYPE,...", type=types, default=["f32"], help=f"of {','.join(TYPES)} (f32)")
     add(
         "--threads",
         metavar="N,...",

@@ -8,6 +8,7 @@ the machine for a while slows both sides of a ratio.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import subprocess
@@ -17,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from implementations import PEERS, Inputs, Ours
-from options import ROOT, TITLES, Options, parse
+from options import ROOT, TITLES, TYPES, Options, parse
 from results import Measurement, Point, Run, header, plot, row, summary, write
 from suite import Case, Shape, Suite, SuiteError
 from worker import Worker, WorkerError
@@ -25,15 +26,20 @@ from worker import Worker, WorkerError
 TURN_SECONDS = 0.02  # of one implementation in one repetition, at least one call
 
 
-def measure_peak(options: Options, threads: int) -> float:
-    """The multiply-add peak of the fastest instruction set in FLOP/s, or 0."""
+def measure_peaks(options: Options, threads: int) -> dict[str, float]:
+    """The multiply-add peak of the fastest instruction set in FLOP/s, by type; empty where it cannot be had.
+    What no instruction multiplies is converted, and its peak that of float32."""
     program = options.build / "attnbench"
     try:
         done = subprocess.run([program, "machine", "--threads", str(threads)], capture_output=True, text=True)
     except OSError:
-        return 0
-    rates = re.findall(r"^  (?:portable|avx2|avx512) +([0-9.]+) GFLOP/s", done.stdout, re.MULTILINE)
-    return float(rates[-1]) * 1e9 if rates else 0
+        return {}
+    peaks = {}
+    line = re.compile(r"^  (portable|avx2|avx512|avx512_bf16) +([0-9.]+) GFLOP/s", re.MULTILINE)
+    for name, rate in line.findall(done.stdout):
+        for kind in ("bf16",) if name.endswith("_bf16") else TYPES:
+            peaks[kind] = float(rate) * 1e9
+    return peaks
 
 
 def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
@@ -59,7 +65,7 @@ def prepare(worker: Worker, case: Case, timed: Case, measurement: Measurement) -
     try:
         ready = worker.prepare(inputs_of(case))
         measurement.kernel = ready.kernel
-        measurement.bound_share, measurement.failure = case.hold(ready.output)
+        measurement.note(case.hold(ready.output))
         worker.prepare(inputs_of(timed), ready.kernel)
     except WorkerError as error:
         measurement.failure = str(error)
@@ -70,11 +76,12 @@ def prepare(worker: Worker, case: Case, timed: Case, measurement: Measurement) -
 def hold_timed(worker: Worker, timed: Case, measurement: Measurement) -> None:
     """Holds what the last timed call wrote to the reference."""
     try:
-        share, failure = timed.hold(worker.output())
+        held = timed.hold(worker.output())
     except WorkerError as error:
-        failure, share = str(error), measurement.bound_share
-    if failure and not measurement.failure:
-        measurement.bound_share, measurement.failure = share, f"wrong while it is timed: {failure}"
+        measurement.failure = measurement.failure or f"wrong while it is timed: {error}"
+        return
+    if held.problem and not measurement.failure:
+        measurement.note(held, "wrong while it is timed: ")
 
 
 def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape, threads: int) -> Point:
@@ -110,21 +117,19 @@ def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape,
 
 def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], None]) -> None:
     say(f"{options.variant} against its peers: their time over ours, above 1 where ours is less;")
-    say("median [95% interval] of paired repetitions; '!': an output beyond the error bound.")
+    say("median [95% interval] of paired repetitions; '!': an output that our checks fail, as told below.")
     say(f"B {options.batch}, H {options.heads}. Percent: of the multiply-add peak of this run.\n")
     say(header(run))
     for threads in options.threads:
-        if peak := measure_peak(options, threads):
-            run.peaks[threads] = peak
+        run.peaks |= {(threads, kind): peak for kind, peak in measure_peaks(options, threads).items()}
         workers: list[Worker] = []
         try:
             workers = start_workers(options, threads, run)
-            for mask in options.masks:
-                for dim in options.head_dims:
-                    for length in options.lengths:
-                        shape = Shape(mask, options.batch, options.heads, dim, length, options.seed)
-                        run.points.append(measure(options, suite, workers, shape, threads))
-                        say(row(run, run.points[-1]))
+            corners = itertools.product(options.types, options.masks, options.head_dims, options.lengths)
+            for kind, mask, dim, length in corners:
+                shape = Shape(mask, options.batch, options.heads, dim, length, options.seed, kind)
+                run.points.append(measure(options, suite, workers, shape, threads))
+                say(row(run, run.points[-1]))
         finally:
             for worker in workers:
                 worker.end()

@@ -14,8 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from options import TITLES
-from suite import Interval, Shape
+from options import TITLES, TYPES
+from suite import Held, Interval, Shape
 
 
 @dataclass
@@ -26,9 +26,14 @@ class Measurement:
     kernel: str = ""
     failure: str = ""  # in words, when there is nothing to show
     bound_share: float = math.nan
+    mean_square_share: float = math.nan
     seconds: list[float] = field(default_factory=list)  # of each repetition
     time: Interval | None = None
     ratio: Interval | None = None  # its time over ours, from pairs of repetitions
+
+    def note(self, held: Held, when: str = "") -> None:
+        self.bound_share, self.mean_square_share = held.bound_share, held.mean_square_share
+        self.failure = f"{when}{held.problem}" if held.problem else ""
 
 
 @dataclass
@@ -50,7 +55,7 @@ class Run:
     plugin: str
     peers: list[str]
     versions: dict[str, str]
-    peaks: dict[int, float]  # FLOP/s by threads; empty where it was not measured
+    peaks: dict[tuple[int, str], float]  # FLOP/s by threads and type; empty where it was not measured
     points: list[Point] = field(default_factory=list)
 
 
@@ -63,7 +68,8 @@ def title(run: Run, name: str) -> str:
 
 def header(run: Run) -> str:
     columns = "".join(f"  {TITLES[name]:>21}" for name in run.peers)
-    return f"{'threads':>7}  {'mask':<6}  {'D':>3}  {'T':>6}  {run.variant + ' GFLOP/s':>20}{columns}"
+    problem = f"{'threads':>7}  {'type':<4}  {'mask':<6}  {'D':>3}  {'T':>6}"
+    return f"{problem}  {run.variant + ' GFLOP/s':>20}{columns}"
 
 
 def _ours(run: Run, point: Point) -> str:
@@ -71,7 +77,7 @@ def _ours(run: Run, point: Point) -> str:
     if mine.time is None:
         return mine.failure or "not measured"
     rate = point.flops / mine.time.estimate
-    peak = run.peaks.get(point.threads)
+    peak = run.peaks.get((point.threads, point.shape.type))
     return f"{rate * 1e-9:.1f}" + (f" ({100 * rate / peak:.0f}%)" if peak else "")
 
 
@@ -87,7 +93,7 @@ def row(run: Run, point: Point) -> str:
     shape = point.shape
     cells = "".join(f"  {_cell(measurement):>21}" for measurement in point.measurements[1:])
     return (
-        f"{point.threads:>7}  {shape.mask:<6}  {shape.head_dim:>3}  {shape.length:>6}  "
+        f"{point.threads:>7}  {shape.type:<4}  {shape.mask:<6}  {shape.head_dim:>3}  {shape.length:>6}  "
         f"{_ours(run, point):>20}{cells}"
     )
 
@@ -108,11 +114,11 @@ def summary(run: Run) -> list[str]:
         )
     for index, name in enumerate([run.variant, *run.peers]):
         measured = [p.measurements[index] for p in run.points]
-        shares = [m.bound_share for m in measured if not math.isnan(m.bound_share)]
         kernels = sorted({m.kernel for m in measured if m.kernel})
+        accuracy = [_accuracy(run, index, kind) for kind in dict.fromkeys(p.shape.type for p in run.points)]
         lines.append(
             f"{title(run, name):<13} {run.versions.get(name, 'not there')}: {', '.join(kernels)}; "
-            f"worst error {max(shares, default=math.nan):.2g} of its bound"
+            f"worst error {', '.join(accuracy)}"
         )
     failures: dict[tuple[str, str], list[Point]] = {}
     for point in run.points:
@@ -125,9 +131,21 @@ def summary(run: Run) -> list[str]:
     return lines
 
 
+def _accuracy(run: Run, index: int, kind: str) -> str:
+    """What an implementation shows in this type: one that rounds more than the model is beyond a check, and
+    the multiple says by how much."""
+    found = [p.measurements[index] for p in run.points if p.shape.type == kind]
+    shown = [m for m in found if not math.isnan(m.bound_share)]
+    bound = max((m.bound_share for m in shown), default=math.nan)
+    square = max((m.mean_square_share for m in shown), default=math.nan)
+    more = " (rounds more than the model)" if 1 < max(bound, square) < math.inf and kind != "f32" else ""
+    return f"{bound:.2g} of its bound and root mean square {square:.2g} of its limit in {kind}{more}"
+
+
 def _where(point: Point) -> str:
     threads = f"{point.threads} thread{'' if point.threads == 1 else 's'}"
-    return f"{point.shape.mask}, D {point.shape.head_dim}, T {point.shape.length}, {threads}"
+    shape = point.shape
+    return f"{shape.type}, {shape.mask}, D {shape.head_dim}, T {shape.length}, {threads}"
 
 
 # ---- files ----
@@ -161,7 +179,9 @@ def _context(run: Run, seed: int) -> dict[str, Any]:
         "variant": run.variant,
         "plugin": run.plugin,
         "versions": run.versions,
-        "peaks": [{"threads": threads, "median": peak} for threads, peak in run.peaks.items()],
+        "peaks": [
+            {"threads": threads, "type": kind, "median": peak} for (threads, kind), peak in run.peaks.items()
+        ],
     }
 
 
@@ -179,6 +199,7 @@ def _entry(run: Run, point: Point, measurement: Measurement) -> dict[str, Any]:
     }
     if not math.isnan(measurement.bound_share) and math.isfinite(measurement.bound_share):
         entry["error_bound_fraction"] = measurement.bound_share
+        entry["root_mean_square_fraction"] = measurement.mean_square_share
     if measurement.failure:
         entry["error_occurred"] = True
         entry["error_message"] = measurement.failure
@@ -194,8 +215,8 @@ def _entry(run: Run, point: Point, measurement: Measurement) -> dict[str, Any]:
             "flops_per_second": rate,
             "repetition_times": [seconds * 1e9 for seconds in measurement.seconds],
         }
-        if point.threads in run.peaks:
-            entry["peak_fraction"] = rate / run.peaks[point.threads]
+        if peak := run.peaks.get((point.threads, point.shape.type)):
+            entry["peak_fraction"] = rate / peak
     if measurement.ratio:
         entry |= {
             "time_over_ours": measurement.ratio.estimate,
@@ -219,15 +240,19 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _lines(run: Run, panel: tuple[str, int]) -> list[tuple[str, int, list[tuple[int, Interval]]]]:
-    """(peer, threads, points) of one panel, which is a mask and a head dimension."""
+def _panel(shape: Shape) -> tuple[str, str, int]:
+    return shape.type, shape.mask, shape.head_dim
+
+
+def _lines(run: Run, panel: tuple[str, str, int]) -> list[tuple[str, int, list[tuple[int, Interval]]]]:
+    """(peer, threads, points) of one panel, which is a type, a mask and a head dimension."""
     lines = []
     for index, name in enumerate(run.peers, start=1):
         for threads in sorted({point.threads for point in run.points}):
             found = [
                 (point.shape.length, ratio)
                 for point in run.points
-                if (point.shape.mask, point.shape.head_dim) == panel
+                if _panel(point.shape) == panel
                 and point.threads == threads
                 and (ratio := point.measurements[index].ratio)
             ]
@@ -239,7 +264,7 @@ def _lines(run: Run, panel: tuple[str, int]) -> list[tuple[str, int, list[tuple[
 def _settings(run: Run, scripts: Path, data: Path) -> str:
     """Writes the data, one block for each line, and gives what peers.gp needs to know of them."""
     panels = sorted(
-        {(p.shape.mask, p.shape.head_dim) for p in run.points}, key=lambda p: (p[0] != "full", p[1])
+        {_panel(p.shape) for p in run.points}, key=lambda p: (TYPES.index(p[0]), p[1] != "full", p[2])
     )
     all_threads = sorted({point.threads for point in run.points})
     ratios = [m.ratio for p in run.points for m in p.measurements if m.ratio]
@@ -265,9 +290,9 @@ def _settings(run: Run, scripts: Path, data: Path) -> str:
             f"scripts = {_quoted(str(scripts))}",
             f"data = {_quoted(str(data))}",
             f"title = {_quoted(f'{run.variant} against its peers: their time over ours')}",
-            f"machine = {_quoted(f'{cpu_name()}, B {shape.batch}, H {shape.heads}, float32')}",
+            f"machine = {_quoted(f'{cpu_name()}, B {shape.batch}, H {shape.heads}')}",
             f"panels = {len(panels)}",
-            array("panel_title", [_quoted(f"{mask}, D {dim}") for mask, dim in panels]),
+            array("panel_title", [_quoted(f"{kind}, {mask}, D {dim}") for kind, mask, dim in panels]),
             array("first", first),
             array("line_title", [_quoted(text) for text in titles]),
             array("style", style),

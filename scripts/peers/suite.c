@@ -1,5 +1,6 @@
 /* What scripts/peers asks of the suite, as a shared object for Python: inputs, a variant to run, the
  * reference with its bound, and the interval of a median. One case is one problem with its inputs. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ typedef struct suite_case {
 
 typedef struct suite_verdict {
   bool passed;
-  double bound_share;
+  double bound_share;       /* the larger share of both bounds */
+  double mean_square_share; /* of what the root mean square may be */
   char problem[256];
 } suite_verdict;
 
@@ -85,9 +87,9 @@ EXPORTED void suite_run(suite_case *at, const attn_variant *variant, int threads
   runner_invoke(&call);
 }
 
-/* Holds an output, packed [B, H, T, D], to reference rows that are solved at the first call. False, with
+/* Holds an output, packed [B, H, T, D] and of the problem's type, to reference rows that are solved at the first call. False, with
  * the reason, when that could not be done. */
-EXPORTED bool suite_hold(suite_case *at, const float *output, int64_t max_rows, suite_verdict *result,
+EXPORTED bool suite_hold(suite_case *at, const void *output, int64_t max_rows, suite_verdict *result,
                          char *why, size_t why_size) {
   if (!at->solved) at->solved = expected_solve(&at->expected, &at->inputs, max_rows, why, why_size);
   if (!at->solved) return false;
@@ -95,7 +97,8 @@ EXPORTED bool suite_hold(suite_case *at, const float *output, int64_t max_rows, 
   verdict verdict;
   expected_compare(&at->expected, &verdict);
   result->passed = verdict.passed;
-  result->bound_share = verdict.bound_share;
+  result->bound_share = fmax(verdict.bound_share, verdict.probabilistic_share);
+  result->mean_square_share = verdict.mean_square_share;
   memcpy(result->problem, verdict.problem, sizeof result->problem);
   return true;
 }

@@ -13,7 +13,21 @@ import numpy as np
 
 
 class _Verdict(ctypes.Structure):
-    _fields_ = [("passed", c_bool), ("bound_share", c_double), ("problem", c_char * 256)]
+    _fields_ = [
+        ("passed", c_bool),
+        ("bound_share", c_double),
+        ("mean_square_share", c_double),
+        ("problem", c_char * 256),
+    ]
+
+
+@dataclass(frozen=True)
+class Held:
+    """How an output compared with the reference."""
+
+    bound_share: float  # the worst error, as a share of its bound
+    mean_square_share: float  # the root mean square of all, as a share of what fails
+    problem: str  # what is wrong in words, or ""
 
 
 class Interval(ctypes.Structure):
@@ -32,15 +46,20 @@ class Shape:
     head_dim: int
     length: int
     seed: int
+    type: str = "f32"
 
     def family(self) -> str:
         return f"{self.mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.heads}/D:{self.head_dim}"
 
     def workload(self) -> str:
-        return f"{self.family()}/T:{self.length}"
+        return f"{self.family()}/T:{self.length}" + ("" if self.type == "f32" else f"/{self.type}")
 
     def dims(self) -> tuple[int, int, int, int]:
         return self.batch, self.heads, self.length, self.head_dim
+
+    def array_type(self) -> np.dtype:
+        """numpy has no bfloat16: its bits stand in for it."""
+        return np.dtype({"f32": np.float32, "bf16": np.uint16, "f16": np.float16}[self.type])
 
 
 class SuiteError(Exception):
@@ -96,7 +115,9 @@ class Case:
     def tensor(self, name: str) -> np.ndarray:
         """A view of query, key, value or output, [B, H, T, D]."""
         address = getattr(self.suite.library, f"suite_{name}")(self.handle)
-        return np.ctypeslib.as_array(ctypes.cast(address, POINTER(ctypes.c_float)), self.shape.dims())
+        kind = self.shape.array_type()
+        bits = ctypes.c_uint32 if kind.itemsize == 4 else ctypes.c_uint16
+        return np.ctypeslib.as_array(ctypes.cast(address, POINTER(bits)), self.shape.dims()).view(kind)
 
     def prepare(self, variant: int, threads: int) -> None:
         self.suite.ask("suite_prepare", self.handle, variant, threads)
@@ -104,12 +125,13 @@ class Case:
     def run(self, variant: int, threads: int) -> None:
         self.suite.library.suite_run(self.handle, variant, threads)
 
-    def hold(self, output: np.ndarray) -> tuple[float, str]:
-        """Worst error as a share of its bound, and what is wrong in words, or ""."""
-        packed = np.ascontiguousarray(output, dtype=np.float32)
-        if packed.shape != self.shape.dims():
-            return float("inf"), f"the output has shape {packed.shape} and not {self.shape.dims()}"
+    def hold(self, output: np.ndarray) -> Held:
+        packed, kind = np.ascontiguousarray(output), self.shape.array_type()
+        if packed.shape != self.shape.dims() or packed.dtype != kind:
+            found, wanted = f"{packed.shape} of {packed.dtype}", f"{self.shape.dims()} of {kind}"
+            return Held(float("inf"), float("inf"), f"the output has shape {found} and not {wanted}")
         rows = 64  # a fraction of a second at T = 8192, D = 128
         verdict = _Verdict()
         self.suite.ask("suite_hold", self.handle, packed.ctypes.data, rows, ctypes.byref(verdict))
-        return verdict.bound_share, "" if verdict.passed else verdict.problem.decode(errors="replace")
+        problem = "" if verdict.passed else verdict.problem.decode(errors="replace")
+        return Held(verdict.bound_share, verdict.mean_square_share, problem)

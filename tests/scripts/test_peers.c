@@ -47,6 +47,7 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
       {"--lengths 512,0", "'512,0' is not a list of whole numbers from 1"},
       {"--peers torch,nobody", "'nobody' is not one of torch, "},
       {"--masks diagonal", "'diagonal' is not one of full, causal"},
+      {"--types f32,f64", "'f64' is not one of f32, bf16, f16"},
       {"--out /tmp", "'/tmp' is there already"},
       {"--threads 1,100000", "--threads 100000 is more than the "},
       {"--faster", "--faster"},
@@ -61,15 +62,17 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
     if (!strstr(said, wrong[n][1])) fail_msg("%s: %s", wrong[n][0], said);
     assert_int_equal(strchr(said, '\n') - said, strlen(said) - 1);
   }
-  assert_int_equal(
-      status_of("python3 -B " PEERS "options.py --lengths 512,1024 --peers torch", said, sizeof said), 0);
+  assert_int_equal(status_of("python3 -B " PEERS
+                             "options.py --lengths 512,1024 --peers torch --types bf16,f16",
+                             said, sizeof said),
+                   0);
 }
 
 /* ---- scripts/peers/suite.c, as Python sees it ---- */
 
 typedef struct suite_verdict {
   bool passed;
-  double bound_share;
+  double bound_share, mean_square_share;
   char problem[256];
 } suite_verdict;
 
@@ -79,8 +82,8 @@ typedef struct suite {
   const attn_variant *(*variant)(const char *plugin, const char *name, char *why, size_t why_size);
   bool (*prepare)(void *at, const attn_variant *variant, int threads, char *why, size_t why_size);
   void (*run)(void *at, const attn_variant *variant, int threads);
-  const float *(*output)(const void *at);
-  bool (*hold)(void *at, const float *output, int64_t max_rows, suite_verdict *result, char *why,
+  const void *(*output)(const void *at);
+  bool (*hold)(void *at, const void *output, int64_t max_rows, suite_verdict *result, char *why,
                size_t why_size);
 } suite;
 
@@ -121,6 +124,32 @@ static void an_output_is_held_to_the_reference_of_its_own_inputs(void **state) {
   suite.close(at);
 }
 
+static void an_output_of_16_bits_is_held_to_the_bound_of_its_type(void **state) {
+  (void)state;
+  enum { ELEMENTS = 64 * 2 * 32 };
+  suite suite;
+  suite_verdict verdict;
+  char why[256] = "";
+  uint16_t output[ELEMENTS];
+  load(&suite);
+  void *at = suite.open("full/B:1/H:2/D:32/T:64/bf16/seed:3", why, sizeof why);
+  const attn_variant *naive =
+      suite.variant(ATTN_BUILD_DIR "/attnbench_variants.so", "naive", why, sizeof why);
+  assert_non_null(at);
+  assert_non_null(naive);
+  assert_true(suite.prepare(at, naive, 1, why, sizeof why));
+  suite.run(at, naive, 1);
+  memcpy(output, suite.output(at), sizeof output);
+  assert_true(suite.hold(at, output, 0, &verdict, why, sizeof why));
+  assert_true(verdict.passed && verdict.bound_share > 0 && verdict.mean_square_share > 0.3);
+  /* Each a last place further from zero: below the bound of most, and seen in all. */
+  for (int n = 0; n < ELEMENTS; n++) output[n]++;
+  assert_true(suite.hold(at, output, 0, &verdict, why, sizeof why));
+  assert_false(verdict.passed);
+  assert_true(verdict.mean_square_share > 1);
+  suite.close(at);
+}
+
 static void what_the_suite_cannot_do_it_says(void **state) {
   (void)state;
   suite suite;
@@ -145,6 +174,7 @@ int main(void) {
       cmocka_unit_test(missing_packages_are_said_and_not_installed),
       cmocka_unit_test(arguments_that_make_no_sense_are_told_in_a_line),
       cmocka_unit_test(an_output_is_held_to_the_reference_of_its_own_inputs),
+      cmocka_unit_test(an_output_of_16_bits_is_held_to_the_bound_of_its_type),
       cmocka_unit_test(what_the_suite_cannot_do_it_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
