@@ -136,9 +136,11 @@ def _accuracy(run: Run, index: int, kind: str) -> str:
     the multiple says by how much."""
     found = [p.measurements[index] for p in run.points if p.shape.type == kind]
     shown = [m for m in found if not math.isnan(m.bound_share)]
-    bound = max((m.bound_share for m in shown), default=math.nan)
-    square = max((m.mean_square_share for m in shown), default=math.nan)
-    more = " (rounds more than the model)" if 1 < max(bound, square) < math.inf and kind != "f32" else ""
+    if not shown:
+        return f"not known in {kind}"
+    bound = max(m.bound_share for m in shown)
+    square = max(m.mean_square_share for m in shown)
+    more = " (more than the model's roundings)" if 1 < max(bound, square) < math.inf else ""
     return f"{bound:.2g} of its bound and root mean square {square:.2g} of its limit in {kind}{more}"
 
 
