@@ -97,26 +97,18 @@ static bool place_rows(expected *known) {
 typedef struct question {
   int64_t b, kv_head;
   attn_range visible;
-  const char *query, *mask, *bias, *sink;
+  const unsigned char *query, *mask, *bias, *sink;
 } question;
-
-static const char *row_at(const inputs *in, tensor_id id, row_place at) {
-  const attn_layout *layout = tensor_layout(&in->problem, id);
-  if (!layout->type) return NULL;
-  const int64_t element = at.b * layout->batch + at.h * layout->head + at.i * layout->position;
-  return (const char *)tensor_data(&in->tensors, id) +
-         element * (int64_t)element_type_of(layout->type)->bytes;
-}
 
 static question question_of(const inputs *in, row_place at) {
   const attn_problem *p = &in->problem;
   return (question){.b = at.b,
                     .kv_head = at.h / (p->query_heads / p->kv_heads),
                     .visible = attn_visible_keys(p, at.b, at.i),
-                    .query = row_at(in, TENSOR_QUERY, at),
-                    .mask = row_at(in, TENSOR_MASK, at),
-                    .bias = row_at(in, TENSOR_BIAS, at),
-                    .sink = row_at(in, TENSOR_SINK, (row_place){.h = at.h})};
+                    .query = row_at(in, TENSOR_QUERY, at).first,
+                    .mask = row_at(in, TENSOR_MASK, at).first,
+                    .bias = row_at(in, TENSOR_BIAS, at).first,
+                    .sink = row_at(in, TENSOR_SINK, (row_place){.h = at.h}).first};
 }
 
 static bool is_same(const question *a, const question *b, size_t query_bytes) {
@@ -272,32 +264,20 @@ static double element_of(const output *o, row_place at, int64_t d) {
   return o->type->load(row_of(o, at) + d * (int64_t)o->type->bytes);
 }
 
-/* Either half of the poison of 32 bits is that of 16. */
-static bool is_poison(const output *o, const unsigned char *element) {
-  uint32_t word;
-  uint16_t half;
-  if (o->type->bytes == sizeof word) {
-    memcpy(&word, element, sizeof word);
-    return word == GUARDED_POISON;
-  }
-  memcpy(&half, element, sizeof half);
-  return half == GUARDED_POISON_HALF;
-}
-
 /* Every element is written, and nothing between the rows. */
 static void check_written(const attn_problem *p, const output *o, verdict *result) {
   const int64_t rows = p->batch * p->query_heads * p->query_length, bytes = (int64_t)o->type->bytes;
   const int64_t words = (int64_t)o->buffer->bytes / bytes;
   int64_t poisoned = 0, poisoned_in_rows = 0, first = rows;
 #pragma omp parallel for schedule(static) reduction(+ : poisoned) if (words > worth_threads)
-  for (int64_t n = 0; n < words; n++) poisoned += is_poison(o, o->buffer->data + n * bytes);
+  for (int64_t n = 0; n < words; n++) poisoned += element_is_poison(o->type, o->buffer->data + n * bytes);
   const int64_t between_rows = words - rows * o->width;
   if (poisoned == 0 && between_rows == 0) return;
 #pragma omp parallel for schedule(static) reduction(+ : poisoned_in_rows) \
     reduction(min : first) if (words > worth_threads)
   for (int64_t n = 0; n < rows; n++)
     for (int64_t d = 0; d < o->width; d++)
-      if (is_poison(o, row_of(o, row_place_of(p, n)) + d * bytes)) {
+      if (element_is_poison(o->type, row_of(o, row_place_of(p, n)) + d * bytes)) {
         poisoned_in_rows++;
         first = n < first ? n : first;
       }

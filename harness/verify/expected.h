@@ -4,7 +4,7 @@
 #define ATTN_HARNESS_EXPECTED_H
 
 #include "reference/reference.h"
-#include "problem/inputs.h"
+#include "problem/rows.h"
 
 /* How a run compared with the reference. */
 typedef struct verdict {
@@ -27,16 +27,6 @@ typedef struct expected {
   bool *is_first;        /* [rows] false: an earlier row has its solution */
   double *numbers;       /* what the rows point to, those that ask the same to the same */
 } expected;
-
-/* Where a row stands; position: as in expected. */
-typedef struct row_place {
-  int64_t b, h, i;
-} row_place;
-
-static inline row_place row_place_of(const attn_problem *p, int64_t position) {
-  return (row_place){position / p->query_length / p->query_heads, position / p->query_length % p->query_heads,
-                     position % p->query_length};
-}
 
 /* Solves at most max_rows rows (0: all) of all B H Tq: of each head the first, the last and those next to
  * which the visible range begins or ceases to touch an end of the keys, as far as max_rows goes; the

@@ -38,9 +38,12 @@ const char *property_name(property property); /* "hidden keys" */
 /* Problems beyond this are too large to be run that often. */
 bool properties_can_be_held(const workload *workload);
 
-/* The n-th problem to hold variants to: a few that chance hardly draws, then random ones of a seed. Always sound,
- * and small. */
+/* The n-th problem to hold variants to: a few that chance hardly draws, then random ones of a seed; one in five of elements
+ * of 16 bits. Always sound, and small. */
 workload properties_problem(uint64_t seed, int64_t n);
+
+/* How many there are with those of 16 bits when `count` are of float32. */
+int64_t properties_problems(int64_t count);
 
 typedef struct property_verdict {
   unsigned checked, failed; /* bits 1 << property; what says nothing of this problem is not checked */

@@ -1,24 +1,19 @@
 /* The problems that variants are held to properties on. */
 #include "properties.h"
 
-#include "problem/types.h"
-
 #include <assert.h>
 
 #include "problem/random_problem.h"
 #include "reference/reference.h"
 
-enum { LARGEST_WORK = 100000000, RANDOM_WORK = 400000 };
+enum { LARGEST_WORK = 100000000, RANDOM_WORK = 400000, NARROW_WORK = 100000 };
 
 static double work_of(const workload *w) {
   return (double)w->batch * (double)w->query_heads * (double)w->query_length * (double)w->key_length *
          (double)(w->head_dim + w->value_dim);
 }
 
-/* The altered problems are made of float32. */
-bool properties_can_be_held(const workload *w) {
-  return work_of(w) <= LARGEST_WORK && !element_type_is_narrow(w->type);
-}
+bool properties_can_be_held(const workload *w) { return work_of(w) <= LARGEST_WORK; }
 
 /* What chance hardly draws. */
 static const char *const chosen[] = {
@@ -36,21 +31,41 @@ static const char *const chosen[] = {
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
 };
 
-enum { CHOSEN = sizeof chosen / sizeof *chosen };
+/* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits
+ * only what lies between elements and sums differs from float32. */
+static const char *const chosen_narrow[] = {
+    "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
+    "window:20/B:2/H:4/Hkv:1/D:17/Dv:10/T:70/lse",
+    "linear/causal_bottom_right/B:2/H:4/Hkv:2/D:9/Tq:30/Tk:90",
+    "causal_bottom_right/B:2/H:4/Hkv:1/D:33/Tq:20/Tk:130/sink/bias:hq/lse",
+    "full/B:3/H:2/Hkv:2/D:40/Tq:1/Tk:300/lse",
+};
 
-workload properties_problem(uint64_t seed, int64_t n) {
+/* Of the output too, where it is not said. */
+static const attn_type narrow_types[][2] = {{ATTN_BFLOAT16, ATTN_ABSENT},
+                                            {ATTN_FLOAT16, ATTN_ABSENT},
+                                            {ATTN_BFLOAT16, ATTN_FLOAT32},
+                                            {ATTN_FLOAT16, ATTN_FLOAT32}};
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
+
+enum { NARROW_ONE_IN = 5 };
+
+int64_t properties_problems(int64_t count) { return count * NARROW_ONE_IN / (NARROW_ONE_IN - 1); }
+
+static workload parsed(const char *text, uint64_t seed) {
   workload w;
-  if (n < CHOSEN) {
-    char why[256] = "";
-    const bool sound = workload_parse(chosen[n], &w, why, sizeof why);
-    assert(sound && "these are written in workload's own words");
-    (void)sound;
-    w.seed = seed;
-    return w;
-  }
-  w = random_problem(seed ^ UINT64_C(0x9a17), n);
-  w.type = w.output_type = ATTN_ABSENT; /* float32 */
-  while (work_of(&w) > RANDOM_WORK) {
+  char why[256] = "";
+  const bool sound = workload_parse(text, &w, why, sizeof why);
+  assert(sound && "these are written in workload's own words");
+  (void)sound;
+  w.seed = seed;
+  return w;
+}
+
+static workload random_small(uint64_t seed, int64_t n, double most_work) {
+  workload w = random_problem(seed, n);
+  while (work_of(&w) > most_work) {
     int64_t *length = w.query_length >= w.key_length ? &w.query_length : &w.key_length;
     *length = *length * 2 / 3;
   }
@@ -59,5 +74,24 @@ workload properties_problem(uint64_t seed, int64_t n) {
   /* What few problems have, for the variants and properties that need it. */
   if (n % 4 == 0) w.kv_heads = 1;
   if (n % 4 == 2 && reference_function_of(w.function)->has_scores) w.wants_weights = true;
+  return w;
+}
+
+/* Each line meets each type. */
+static workload narrow_problem(uint64_t seed, int64_t n) {
+  const int64_t lines = COUNT(chosen_narrow), types = COUNT(narrow_types), turn = n % lines + n / lines;
+  workload w = n < lines * types ? parsed(chosen_narrow[n % lines], seed)
+                                 : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
+  w.type = narrow_types[turn % types][0];
+  w.output_type = narrow_types[turn % types][1];
+  return w;
+}
+
+workload properties_problem(uint64_t seed, int64_t n) {
+  const int64_t narrow = n / NARROW_ONE_IN, of_float32 = n - narrow;
+  if (n % NARROW_ONE_IN == NARROW_ONE_IN - 1) return narrow_problem(seed, narrow);
+  if (of_float32 < COUNT(chosen)) return parsed(chosen[of_float32], seed);
+  workload w = random_small(seed ^ UINT64_C(0x9a17), of_float32, RANDOM_WORK);
+  w.type = w.output_type = ATTN_ABSENT;
   return w;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/timer.h"
-#include "problem/types.h"
 #include "problem/check.h"
 #include "run/supervisor.h"
 
@@ -247,8 +246,7 @@ static bool run_with_properties(verification *all, case_run *at, char *why, size
 static bool run_solved(verification *all, case_run *at, char *why, size_t why_size) {
   const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
   const bool held = wanted && properties_can_be_held(&at->inputs->workload);
-  all->progress->properties_too_large +=
-      wanted && !held && !element_type_is_narrow(at->inputs->workload.type);
+  all->progress->properties_too_large += wanted && !held;
   return (held ? run_with_properties : run_variants)(all, at, why, why_size);
 }
 

@@ -70,11 +70,12 @@ static bool hold_one(verification *all, int64_t n, char *why, size_t why_size) {
 /* The problems of properties among the others, for what only they show is to be found as soon. */
 static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
   const int64_t sample = all->options->random_count, count = verify_grid_count() + sample;
+  const int64_t to_hold = properties_problems(sample);
   const int64_t step = all->options->every > 1 ? all->options->every : 1;
   int64_t held = 0;
   for (int64_t place = 0; place < count && !is_decided(all); place += step) {
     if (!run_one(all, scattered(place, count), why, why_size)) return false;
-    for (; held < sample && held * count <= place * sample && !is_decided(all); held++)
+    for (; held < to_hold && held * count <= place * to_hold && !is_decided(all); held++)
       if (!hold_one(all, held, why, why_size)) return false;
   }
   return true;

@@ -1,0 +1,126 @@
+/* See property_check.h. */
+#include "property_check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+bool check_fails(property_check *t, const char *format, ...) {
+  if (t->failed) return false;
+  t->failed = true;
+  const int length = snprintf(t->problem, sizeof t->problem, "%s: ", t->property);
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(t->problem + length, sizeof t->problem - (size_t)length, format, arguments);
+  va_end(arguments);
+  return false;
+}
+
+/* ---- Runs ---- */
+
+/* False where memory is short or the variant did what it may not. Workspaces as in run_watch. */
+static bool run_on(property_check *t, inputs *in, uint64_t checksum, int threads, int workspace) {
+  const run_watch watch = {.workspace = workspace,
+                           .workspace_in_front = t->workspace_in_front,
+                           .side_effects = t->side_effects,
+                           .inputs_checksum = checksum};
+  run_setup setup = t->setup;
+  run_outcome outcome;
+  setup.threads = threads;
+  t->had_memory = runner_run(&setup, in, &watch, &outcome, t->why, t->why_size);
+  if (!t->had_memory) return false;
+  return !outcome.violation[0] || check_fails(t, "%s", outcome.violation);
+}
+
+bool check_run_original(property_check *t, int threads, int workspace) {
+  return run_on(t, t->all->original, t->all->checksum, threads, workspace);
+}
+
+bool check_run_altered(property_check *t, const altered *on) {
+  return run_on(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->setup.threads, RUN_POISONED);
+}
+
+const altered *check_altered(const property_check *t, altered_kind kind) {
+  const altered *on = &t->all->of[kind];
+  return on->made && !runner_refusal(t->setup.variant, &on->inputs.problem) ? on : NULL;
+}
+
+/* ---- Comparisons ---- */
+
+double check_number(const inputs *in, tensor_id id, row_place at, int64_t n) {
+  return row_number(row_at(in, id, at), n);
+}
+
+row_place check_row(const property_check *t, int64_t r) {
+  return row_place_of(&t->all->original->problem, t->all->rows[r]);
+}
+
+/* NaN may carry other bits, but not those of the poison: that was not written. */
+static bool same_element(number_row a, number_row b, int64_t n) {
+  const unsigned char *one = row_element(a, n), *other = row_element(b, n);
+  return memcmp(one, other, a.type->bytes) == 0 ||
+         (isnan(row_number(a, n)) && isnan(row_number(b, n)) && !element_is_poison(a.type, one) &&
+          !element_is_poison(b.type, other));
+}
+
+/* Of every output. */
+static bool same_rows(const inputs *a, row_place in_a, const inputs *b, row_place in_b) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const number_row one = row_at(a, id, in_a), other = row_at(b, id, in_b);
+    const int64_t width = tensor_shape_of(&a->problem, id).width;
+    for (int64_t n = 0; tensor_table[id].written && one.type && n < width; n++)
+      if (!same_element(one, other, n)) return false;
+  }
+  return true;
+}
+
+static bool expect_same_row(property_check *t, const inputs *a, row_place in_a, const inputs *b,
+                            row_place in_b, const char *when) {
+  t->compared++;
+  return same_rows(a, in_a, b, in_b) || check_fails(t, "%s, row b %lld, h %lld, i %lld has other bits", when,
+                                                    (long long)in_a.b, (long long)in_a.h, (long long)in_a.i);
+}
+
+void check_same_rows(property_check *t, const inputs *a, const inputs *b, const bool *rows,
+                     const char *when) {
+  const attn_problem *p = &a->problem;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++)
+    if ((!rows || rows[n]) && !expect_same_row(t, a, row_place_of(p, n), b, row_place_of(p, n), when)) return;
+}
+
+void check_same_as_original(property_check *t, const altered *on, row_place first, const char *when) {
+  const attn_problem *p = &on->inputs.problem;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    const row_place from = {first.b + at.b, first.h + at.h, first.i + at.i};
+    if (!expect_same_row(t, t->all->original, from, &on->inputs, at, when)) return;
+  }
+}
+
+bool check_near(property_check *t, int64_t r, const char *what, int64_t e, double computed, double expected,
+                double bound, const char *when) {
+  if (!isfinite(expected)) return true;
+  t->compared++;
+  if (bound == INFINITY || fabs(computed - expected) <= bound) return true;
+  const row_place at = check_row(t, r);
+  return check_fails(t, "%s, %s[b %lld, h %lld, i %lld, %lld] is %.9g instead of %.9g within %.3g", when,
+                     what, (long long)at.b, (long long)at.h, (long long)at.i, (long long)e, computed,
+                     expected, bound);
+}
+
+void check_near_row(property_check *t, int64_t r, const inputs *a, row_place in_a, const reference_row *of_a,
+                    const inputs *b, row_place in_b, const reference_row *of_b, double shift,
+                    const char *when) {
+  for (int64_t e = 0; e < a->problem.value_dim; e++) {
+    if (!check_is_finite(of_a, e) || !check_is_finite(of_b, e)) continue;
+    const double bound = of_a->output_bound_probabilistic[e] + of_b->output_bound_probabilistic[e];
+    if (!check_near(t, r, "output", e, check_number(b, TENSOR_OUTPUT, in_b, e),
+                    check_number(a, TENSOR_OUTPUT, in_a, e), bound, when))
+      return;
+  }
+  if (!a->problem.lse.type || !check_has_finite_lse(of_a) || !check_has_finite_lse(of_b)) return;
+  check_near(t, r, "lse", 0, check_number(b, TENSOR_LSE, in_b, 0),
+             check_number(a, TENSOR_LSE, in_a, 0) + shift,
+             of_a->lse_bound_probabilistic + of_b->lse_bound_probabilistic, when);
+}

@@ -1,0 +1,83 @@
+/* The inputs of the properties as copies of the original problem's, or of parts of it, under a changed workload: its own
+ * numbers are replaced by those of the original, so that everything but the change is the same. */
+#include "property_copies.h"
+
+#include <string.h>
+
+#include "base/random.h"
+
+uint64_t property_draw(const properties *all, uint64_t purpose, uint64_t n) {
+  return random_bits(random_mixed(all->original->workload.seed) + purpose, n);
+}
+
+bool property_sees(const inputs *in, row_place row, int64_t j) {
+  const attn_range range = attn_visible_keys(&in->problem, row.b, row.i);
+  if (j < range.first || j >= range.end) return false;
+  const number_row mask = row_at(in, TENSOR_MASK, row);
+  return !mask.type || *row_element(mask, j) != 0;
+}
+
+static int64_t key_of(const source *from, int64_t j) { return from->order ? from->order[j] : from->key + j; }
+
+/* Where an index of the copy lies on an axis of the original, by the letter that tensors.h has for it. */
+static int64_t original_index(const source *from, char axis, int64_t n) {
+  switch (axis) {
+    case 'B': return from->entry + n;
+    case 'H': return from->query_head + n;
+    case 'K': return from->kv_head + n / from->group;
+    case 'q': return from->query + n;
+    case 'k': return key_of(from, n);
+    default: return n;
+  }
+}
+
+/* One input of the copy. Axes that it does not vary over are written once for each place on them, with the same
+ * numbers. */
+static void copy_tensor(const properties *all, inputs *to, tensor_id id, const source *from) {
+  const char *axes = tensor_table[id].axes;
+  const tensor_shape shape = tensor_shape_of(&to->problem, id);
+  const size_t bytes = element_type_of(tensor_layout(&to->problem, id)->type)->bytes;
+  const int64_t keys = all->original->problem.key_length; /* the copy may have more */
+  for (int64_t b = 0; b < shape.batch; b++)
+    for (int64_t h = 0; h < shape.heads; h++)
+      for (int64_t n = 0; n < shape.length; n++) {
+        if (axes[2] == 'k' && key_of(from, n) >= keys) continue;
+        const number_row copy = row_at(to, id, (row_place){b, h, n});
+        const row_place place = {original_index(from, axes[0], b), original_index(from, axes[1], h),
+                                 original_index(from, axes[2], n)};
+        const number_row given = row_at(all->original, id, place);
+        if (axes[3] != 'k') memcpy(copy.first, given.first, (size_t)shape.width * bytes);
+        for (int64_t x = 0; axes[3] == 'k' && x < shape.width && key_of(from, x) < keys; x++)
+          memcpy(row_element(copy, x), row_element(given, original_index(from, axes[3], x)), bytes);
+      }
+}
+
+static void copy_inputs(const properties *all, inputs *to, const source *from) {
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type &&
+        all->original->buffers[id].mapping)
+      copy_tensor(all, to, id, from);
+}
+
+bool property_begin(properties *all, altered_kind kind, const workload *w, const source *from, char *why,
+                    size_t why_size) {
+  altered *made = &all->of[kind];
+  if (!inputs_create(&made->inputs, w, false, why, why_size)) return false;
+  made->made = true;
+  copy_inputs(all, &made->inputs, from);
+  return true;
+}
+
+bool property_finish(properties *all, altered_kind kind, bool with_bounds, char *why, size_t why_size) {
+  altered *made = &all->of[kind];
+  made->checksum = inputs_checksum(&made->inputs);
+  if (!inputs_keep(&made->inputs, why, why_size)) return false;
+  return !with_bounds ||
+         expected_solve_rows(&made->expected, &made->inputs, all->rows, all->row_count, why, why_size);
+}
+
+bool property_make(properties *all, altered_kind kind, const workload *w, const source *from,
+                   bool with_bounds, char *why, size_t why_size) {
+  return property_begin(all, kind, w, from, why, why_size) &&
+         property_finish(all, kind, with_bounds, why, why_size);
+}

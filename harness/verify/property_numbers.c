@@ -1,0 +1,230 @@
+/* Problems of other numbers, of which it follows what they do to the result: values of one, keys that nobody sees, a
+ * constant in the scores, a key for the sink, a bias of -inf. Each is a number of the tensor's own type. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "property_copies.h"
+#include "reference/reference.h"
+
+static void set_all(number_row of, int64_t count, double number) {
+  for (int64_t n = 0; n < count; n++) row_set(of, n, number);
+}
+
+static int64_t query_rows(const attn_problem *p) { return p->batch * p->query_heads * p->query_length; }
+static int64_t key_rows(const attn_problem *p) { return p->batch * p->kv_heads * p->key_length; }
+
+static bool make_ones(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  w.epsilon = 0;
+  if (!property_begin(all, ONES, &w, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[ONES].inputs;
+  for (int64_t n = 0; n < key_rows(&in->problem); n++)
+    set_all(row_at(in, TENSOR_VALUE, key_place_of(&in->problem, n)), in->problem.value_dim, 1);
+  return property_finish(all, ONES, true, why, why_size);
+}
+
+/* ---- Keys that some rows cannot see ---- */
+
+/* Of every head, the keys that its first query head's row i cannot see. Where rows see everything there are
+ * none, and a whole head is taken instead: other heads cannot see it. Returns false when there is no other. */
+static bool choose_hidden(const properties *all, int set, bool *chosen) {
+  const inputs *in = all->original;
+  const attn_problem *p = &in->problem;
+  const int64_t heads = p->batch * p->kv_heads, group = p->query_heads / p->kv_heads;
+  const int64_t i = (int64_t)(property_draw(all, 1, (uint64_t)set) % (uint64_t)p->query_length);
+  bool any = false;
+  for (int64_t n = 0; n < key_rows(p); n++) {
+    const row_place key = key_place_of(p, n);
+    chosen[n] = !property_sees(in, (row_place){key.b, key.h * group, i}, key.i);
+    any = any || chosen[n];
+  }
+  if (any && set < SETS_OF_HIDDEN_KEYS - 1) return true;
+  if (heads < 2) return any;
+  const int64_t taken = (int64_t)(property_draw(all, 2, (uint64_t)set) % (uint64_t)heads);
+  for (int64_t n = 0; n < key_rows(p); n++) chosen[n] = n / p->key_length == taken;
+  return true;
+}
+
+/* Rows that see none of the chosen keys; false when there are none. */
+static bool find_untouched(const inputs *in, const bool *chosen, bool *untouched) {
+  const attn_problem *p = &in->problem;
+  bool any = false;
+  for (int64_t n = 0; n < query_rows(p); n++) {
+    const row_place at = row_place_of(p, n);
+    const bool *keys = chosen + (at.b * p->kv_heads + at.h / (p->query_heads / p->kv_heads)) * p->key_length;
+    untouched[n] = true;
+    for (int64_t j = 0; j < p->key_length && untouched[n]; j++)
+      untouched[n] = !(keys[j] && property_sees(in, at, j));
+    any = any || untouched[n];
+  }
+  return any;
+}
+
+/* What is too large for the type becomes its largest number, and not infinity. */
+static void overwrite(number_row of, int64_t count, double number) {
+  set_all(of, count, isfinite(number) ? fmin(number, of.type->largest) : number);
+}
+
+static void overwrite_key(const inputs *in, int64_t n, double number) {
+  const row_place at = key_place_of(&in->problem, n);
+  overwrite(row_at(in, TENSOR_KEY, at), in->problem.head_dim, number);
+  overwrite(row_at(in, TENSOR_VALUE, at), in->problem.value_dim, number);
+}
+
+static bool make_hidden(properties *all, int set, char *why, size_t why_size) {
+  static const double numbers[SETS_OF_HIDDEN_KEYS] = {(double)NAN, 1e30, (double)INFINITY};
+  const attn_problem *p = &all->original->problem;
+  bool *chosen = calloc((size_t)key_rows(p) + 1, sizeof *chosen);
+  all->untouched[set] = calloc((size_t)query_rows(p) + 1, sizeof(bool));
+  bool had_memory = chosen && all->untouched[set];
+  if (had_memory && choose_hidden(all, set, chosen) &&
+      find_untouched(all->original, chosen, all->untouched[set])) {
+    had_memory =
+        property_begin(all, HIDDEN_KEYS + set, &all->original->workload, &property_whole, why, why_size);
+    for (int64_t n = 0; had_memory && n < key_rows(p); n++)
+      if (chosen[n]) overwrite_key(&all->of[HIDDEN_KEYS + set].inputs, n, numbers[set]);
+    had_memory = had_memory && property_finish(all, HIDDEN_KEYS + set, false, why, why_size);
+  }
+  free(chosen);
+  return had_memory;
+}
+
+/* ---- A constant in the scores ---- */
+
+/* By the bias. Of 16 bits, multiples of an eighth up to 32 are exact: the bias is rounded to these, and what is too
+ * large for a constant to be added to it hides its key. */
+static void shift_bias(const properties *all, const inputs *level, const inputs *shifted, double *shift_of) {
+  const attn_problem *p = &level->problem;
+  const unsigned char *first = tensor_data(&level->tensors, TENSOR_BIAS);
+  for (int64_t n = 0; n < query_rows(p); n++) {
+    const row_place at = row_place_of(p, n);
+    const number_row bias = row_at(level, TENSOR_BIAS, at), moved = row_at(shifted, TENSOR_BIAS, at);
+    /* The same constant for all rows that share this one: drawn by where it lies. */
+    const uint64_t place = (uint64_t)(bias.first - first) / bias.type->bytes;
+    const double shift = (double)(property_draw(all, 5, place) % 129) / 4 - 16;
+    for (int64_t j = 0; j < p->key_length; j++) {
+      const double rounded = rint(row_number(bias, j) * 8) / 8;
+      const double whole = isfinite(rounded) && fabs(rounded) > 8 ? -INFINITY : rounded;
+      row_set(bias, j, whole);
+      row_set(moved, j, whole + shift);
+    }
+    for (int64_t r = 0; r < all->row_count; r++)
+      if (all->rows[r] == n) shift_of[r] = shift;
+  }
+}
+
+/* By the keys' first feature, which is 0 and then the same number in all of them, as the type has it. */
+static void shift_keys(const properties *all, const inputs *level, const inputs *shifted, double *shift_of) {
+  const attn_problem *p = &level->problem;
+  const double wanted = ((double)(property_draw(all, 6, 0) % 65) / 4 - 8) / p->scale, size = fabs(wanted);
+  const element_type *type = element_type_of(p->key.type);
+  const bool usual =
+      wanted == 0 || (size >= fmax(type->smallest_normal, 0x1p-40) && size <= fmin(type->largest, 0x1p40));
+  double feature = 1;
+  for (int64_t n = 0; n < key_rows(p); n++) {
+    const row_place at = key_place_of(p, n);
+    row_set(row_at(level, TENSOR_KEY, at), 0, 0);
+    row_set(row_at(shifted, TENSOR_KEY, at), 0, usual ? wanted : 1);
+    feature = row_number(row_at(shifted, TENSOR_KEY, at), 0);
+  }
+  for (int64_t r = 0; r < all->row_count; r++) {
+    const row_place at = row_place_of(p, all->rows[r]);
+    shift_of[r] = p->scale * row_number(row_at(level, TENSOR_QUERY, at), 0) * feature;
+  }
+}
+
+static bool make_shift(properties *all, char *why, size_t why_size) {
+  const workload *w = &all->original->workload;
+  if (!reference_function_of(w->function)->has_scores || w->sink || (w->softcap > 0 && !w->bias.present))
+    return true;
+  if (!property_begin(all, LEVEL, w, &property_whole, why, why_size) ||
+      !property_begin(all, SHIFTED, w, &property_whole, why, why_size))
+    return false;
+  (w->bias.present ? shift_bias : shift_keys)(all, &all->of[LEVEL].inputs, &all->of[SHIFTED].inputs,
+                                              all->shifts);
+  return property_finish(all, LEVEL, true, why, why_size) &&
+         property_finish(all, SHIFTED, true, why, why_size);
+}
+
+/* ---- A key for the sink ---- */
+
+/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. */
+static bool make_sink_key(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  if (!w.sink || w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) return true;
+  const int64_t last = w.key_length++;
+  const bool given = w.bias.present;
+  w.sink = w.wants_weights = w.has_offsets = w.has_lengths = false;
+  w.left = w.right = ATTN_UNLIMITED;
+  w.offset = 0;
+  w.bias.present = w.bias.head = true;
+  if (!property_begin(all, SINK_KEY, &w, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[SINK_KEY].inputs, *plain = &all->of[PLAIN].inputs;
+  const attn_problem *p = &in->problem;
+  for (int64_t n = 0; n < query_rows(p); n++) {
+    const row_place at = row_place_of(p, n);
+    const number_row bias = row_at(in, TENSOR_BIAS, at), mask = row_at(in, TENSOR_MASK, at);
+    if (!given) set_all(bias, last, 0);
+    row_set(bias, last, row_number(row_at(plain, TENSOR_SINK, (row_place){.h = at.h}), 0));
+    if (mask.type) *row_element(mask, last) = 1;
+  }
+  for (int64_t b = 0; b < p->batch; b++)
+    for (int64_t h = 0; h < p->kv_heads; h++) {
+      set_all(row_at(in, TENSOR_KEY, (row_place){b, h, last}), p->head_dim, 0);
+      set_all(row_at(in, TENSOR_VALUE, (row_place){b, h, last}), p->value_dim, 0);
+    }
+  return property_finish(all, SINK_KEY, true, why, why_size);
+}
+
+/* ---- A bias of -inf ---- */
+
+/* Every third key of a head. */
+static bool is_biased(const properties *all, int64_t b, int64_t kv_head, int64_t j) {
+  const attn_problem *p = &all->original->problem;
+  return property_draw(all, 11, (uint64_t)((b * p->kv_heads + kv_head) * p->key_length + j)) % 3 == 0;
+}
+
+/* Hides them, and of one query in eight all keys. */
+static void bias_away(const properties *all, const inputs *in) {
+  const attn_problem *p = &in->problem;
+  const bool given = all->original->problem.bias.type;
+  for (int64_t n = 0; n < query_rows(p); n++) {
+    const row_place at = row_place_of(p, n);
+    const int64_t kv_head = at.h / (p->query_heads / p->kv_heads);
+    const bool hidden = property_draw(all, 12, (uint64_t)at.i) % 8 == 0;
+    const number_row bias = row_at(in, TENSOR_BIAS, at);
+    for (int64_t j = 0; j < p->key_length; j++)
+      if (hidden || is_biased(all, at.b, kv_head, j))
+        row_set(bias, j, -INFINITY);
+      else if (!given)
+        row_set(bias, j, 0);
+  }
+}
+
+/* Large numbers stand in for others, so that a bias that only pushes a score down lets it be seen; but the scores that
+ * they make are finite, and so -inf hides them. */
+static bool make_biased(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  const double scale = fabs(all->original->problem.scale);
+  if (!reference_function_of(w.function)->has_scores || w.fill >= FILL_POWERS || scale > 0x1p6) return true;
+  w.bias = (workload_axes){true, true, true, true};
+  if (!property_begin(all, BIASED, &w, &property_whole, why, why_size)) return false;
+  bias_away(all, &all->of[BIASED].inputs);
+  if (!property_finish(all, BIASED, true, why, why_size) ||
+      !property_begin(all, UNSEEN, &w, &property_whole, why, why_size))
+    return false;
+  const inputs *in = &all->of[UNSEEN].inputs;
+  bias_away(all, in);
+  for (int64_t n = 0; n < key_rows(&in->problem); n++) {
+    const row_place key = key_place_of(&in->problem, n);
+    if (is_biased(all, key.b, key.h, key.i)) overwrite_key(in, n, 1e20);
+  }
+  return property_finish(all, UNSEEN, false, why, why_size);
+}
+
+bool property_make_numbers(properties *all, char *why, size_t why_size) {
+  for (int set = 0; set < SETS_OF_HIDDEN_KEYS; set++)
+    if (!make_hidden(all, set, why, why_size)) return false;
+  return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
+         make_sink_key(all, why, why_size) && make_biased(all, why, why_size);
+}
