@@ -138,14 +138,20 @@ static int draw_threads(uint64_t seed, int64_t n) {
   return 1 + (int)(random_bits(random_mixed(seed ^ UINT64_C(0x7412ead5)), (uint64_t)n) % 16);
 }
 
+/* Properties cost many runs: they have half of the time at most, but for the last problem that they are held on. */
+static bool properties_are_due(const verification *all) {
+  return 2 * all->progress->properties_seconds <= wall_seconds() - all->progress->started;
+}
+
 /* Problems until the time is over, one at least. Their number, or -1 with the reason in words. */
 static int64_t search(verification *all, double until, char *why, size_t why_size) {
   const uint64_t seed = all->options->seed;
   int64_t n = 0;
   for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all)); n++) {
     const workload w = random_problem(seed, n);
-    if (!verification_run(all, &w, draw_threads(seed, n), -1,
-                          REPEAT_WITH_1 | REPEAT_WITH_3 | HOLD_PROPERTIES_IN_TURN, why, why_size))
+    const unsigned properties = properties_are_due(all) ? HOLD_PROPERTIES_IN_TURN : 0;
+    if (!verification_run(all, &w, draw_threads(seed, n), -1, REPEAT_WITH_1 | REPEAT_WITH_3 | properties, why,
+                          why_size))
       return -1;
   }
   return all->progress->begun;
