@@ -32,13 +32,16 @@ static const char *const chosen[] = {
 };
 
 /* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits
- * only what lies between elements and sums differs from float32. */
+ * only what lies between elements and sums differs from float32. A number of lines that meets all turns of instruction
+ * sets. */
 static const char *const chosen_narrow[] = {
     "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
     "window:20/B:2/H:4/Hkv:1/D:17/Dv:10/T:70/lse",
     "linear/causal_bottom_right/B:2/H:4/Hkv:2/D:9/Tq:30/Tk:90",
     "causal_bottom_right/B:2/H:4/Hkv:1/D:33/Tq:20/Tk:130/sink/bias:hq/lse",
     "full/B:3/H:2/Hkv:2/D:40/Tq:1/Tk:300/lse",
+    "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/lse",
+    "window:6/B:3/H:2/Hkv:1/D:8/Tq:40/Tk:90/lengths:90,33,0/lse",
 };
 
 /* Of the output too, where it is not said. */

@@ -9,6 +9,7 @@
 
 #include "base/timer.h"
 #include "problem/check.h"
+#include "problem/types.h"
 #include "run/supervisor.h"
 
 /* One problem on its way through the variants. */
@@ -223,17 +224,18 @@ static bool anyone_solves(verification *all, const workload *w) {
   return false;
 }
 
-/* Each once, whichever children it takes; returns how many of this plugin's came before. */
-static int64_t count_held(verification_progress *progress) {
-  if (progress->held_last != progress->begun) progress->held++;
+/* Each once, whichever children it takes; returns how many of this plugin's and of this kind came before. */
+static int64_t count_held(verification_progress *progress, bool is_narrow) {
+  int64_t *held = progress->held;
+  if (progress->held_last != progress->begun) held[is_narrow]++;
   progress->held_last = progress->begun;
-  if (progress->held > progress->properties_problems) progress->properties_problems = progress->held;
-  return progress->held - 1;
+  if (held[0] + held[1] > progress->properties_problems) progress->properties_problems = held[0] + held[1];
+  return held[is_narrow] - 1;
 }
 
 static bool run_with_properties(verification *all, case_run *at, char *why, size_t why_size) {
   const double start = wall_seconds();
-  const int64_t before = count_held(all->progress);
+  const int64_t before = count_held(all->progress, element_type_is_narrow(at->inputs->problem.query.type));
   at->held_turn = at->wanted & HOLD_PROPERTIES ? -1 : before;
   at->properties = properties_prepare(at->inputs, at->expected, why, why_size);
   const bool ran = at->properties && run_variants(all, at, why, why_size);
@@ -439,7 +441,7 @@ bool verification_next_plugin(verification *all) {
   const size_t last = all->count > 0 ? all->of[all->count - 1].group : 0;
   if (progress->group == last || (all->stops && verification_failed(all) > 0)) return false;
   progress->group++;
-  all->asked = progress->begun = progress->held = progress->held_last = 0;
+  all->asked = progress->begun = progress->held[0] = progress->held[1] = progress->held_last = 0;
   supervisor_renew();
   return true;
 }

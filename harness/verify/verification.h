@@ -38,10 +38,11 @@ typedef struct variant_verdicts {
 
 /* Where a verification is, for the next child when a variant ends this one. */
 typedef struct verification_progress {
-  size_t group;            /* of variants that have their turn */
-  int64_t begun;           /* problems */
-  size_t variant;          /* that the last of them is given to */
-  int64_t held, held_last; /* problems that properties are held on; which was the last */
+  size_t group;   /* of variants that have their turn */
+  int64_t begun;  /* problems */
+  size_t variant; /* that the last of them is given to */
+  int64_t held[2],
+      held_last; /* problems that properties are held on, of float32 and of 16 bits; which was the last */
   int64_t properties_problems, properties_too_large; /* problems, of the plugin with the most */
   double properties_seconds, started;                /* by wall_seconds */
 } verification_progress;

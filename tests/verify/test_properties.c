@@ -20,6 +20,7 @@
 #include "run/thread_watch.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
+#include "variants/elements.h"
 
 typedef enum fault {
   NO_FAULT,
@@ -55,12 +56,13 @@ typedef enum fault {
   KEYS_REMEMBERED_BY_ADDRESS,
   VALUES_REMEMBERED_BY_SHAPE,
   INPUTS_WHERE_THEY_WERE,
+  HIDDEN_PARTNER_TIMES_ZERO,
 } fault;
 
 static fault planted;
 
 static size_t workspace_size(const attn_call *call) {
-  return (size_t)(call->problem->key_length + 1) * sizeof(float);
+  return (size_t)(call->problem->key_length + 1 + call->problem->value_dim) * sizeof(float);
 }
 
 static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
@@ -71,13 +73,23 @@ static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
   return attn_visible_keys(&changed, b, i);
 }
 
-static const float *vector(const void *data, attn_layout s, int64_t b, int64_t h, int64_t i) {
-  return (const float *)data + b * s.batch + h * s.head + i * s.position;
+/* A row of a tensor, of whichever type. */
+typedef struct vector {
+  void *tensor;
+  attn_type type;
+  int64_t first;
+} vector;
+
+static vector row(const void *data, attn_layout s, int64_t b, int64_t h, int64_t i) {
+  return (vector){(void *)(uintptr_t)data, s.type, b * s.batch + h * s.head + i * s.position};
 }
 
-static float score(const attn_problem *p, const float *q, const float *k) {
+static float get(vector of, int64_t n) { return attn_load(of.tensor, of.type, of.first + n); }
+static void set(vector of, int64_t n, float number) { attn_store(of.tensor, of.type, of.first + n, number); }
+
+static float score(const attn_problem *p, vector q, vector k) {
   float dot = 0;
-  for (int64_t d = 0; d < p->head_dim; d++) dot += q[d] * k[d];
+  for (int64_t d = 0; d < p->head_dim; d++) dot += get(q, d) * get(k, d);
   return dot * (float)p->scale;
 }
 
@@ -87,26 +99,27 @@ static float changed_weight(float weight, int64_t j) {
 }
 
 /* What -inf becomes where it is not let through: nothing where it hides the whole row. */
-static float pushed_down(float bias, const float *row, int64_t count) {
+static float pushed_down(vector bias, int64_t j, int64_t count) {
   bool any = false;
-  for (int64_t j = 0; j < count; j++) any |= row[j] != -INFINITY;
-  return any ? fmaxf(bias, -1e9f) : bias;
+  for (int64_t n = 0; n < count; n++) any |= get(bias, n) != -INFINITY;
+  return any ? fmaxf(get(bias, j), -1e9f) : get(bias, j);
 }
 
 static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t i,
                       float *w) {
   const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
   const attn_range keys = visible(p, b, i);
-  const float *q = vector(t->query, p->query, b, h, i);
-  const float *bias = p->bias.type ? vector(t->bias, p->bias, b, h, i) : NULL;
+  float *sums = w + p->key_length + 1;
+  const vector q = row(t->query, p->query, b, h, i), bias = row(t->bias, p->bias, b, h, i);
+  const vector out = row(t->output, p->output, b, h, i), weights = row(t->weights, p->weights, b, h, i);
   const float sink = p->sink.type ? t->sink[h * p->sink.head] : -INFINITY;
-  float *out = (float *)(uintptr_t)vector(t->output, p->output, b, h, i), max = sink, sum = 0;
+  float max = sink, sum = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
-    w[j] = score(p, q, vector(t->key, p->key, b, kv, j));
-    if (bias && planted == BIAS_CLAMPED)
-      w[j] += fmaxf(bias[j], -1e4f);
-    else if (bias)
-      w[j] += planted == BIAS_ONLY_PUSHES_DOWN ? pushed_down(bias[j], bias, p->key_length) : bias[j];
+    w[j] = score(p, q, row(t->key, p->key, b, kv, j));
+    if (p->bias.type && planted == BIAS_CLAMPED)
+      w[j] += fmaxf(get(bias, j), -1e4f);
+    else if (p->bias.type)
+      w[j] += planted == BIAS_ONLY_PUSHES_DOWN ? pushed_down(bias, j, p->key_length) : get(bias, j);
     max = fmaxf(max, w[j]);
   }
   if (sink != -INFINITY) sum += (planted == SINK_TWICE ? 2.0f : 1.0f) * expf(sink - max);
@@ -114,23 +127,23 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
     for (int64_t j = keys.first; j < keys.end; j++) w[j] = fminf(w[j], 4);
   for (int64_t j = keys.first; j < keys.end; j++)
     sum += w[j] = w[j] == -INFINITY ? 0 : changed_weight(expf(w[j] - max), j);
-  const float hidden = planted == HIDDEN_KEY_READ ? *vector(t->key, p->key, b, kv, p->key_length - 1) : 0;
-  for (int64_t d = 0; d < p->value_dim; d++) out[d] = isfinite(hidden) ? 0.0f : 1.0f;
+  const float hidden = planted == HIDDEN_KEY_READ ? get(row(t->key, p->key, b, kv, p->key_length - 1), 0) : 0;
+  for (int64_t d = 0; d < p->value_dim; d++) sums[d] = isfinite(hidden) ? 0.0f : 1.0f;
   for (int64_t j = 0; j < p->key_length; j++) {
     const bool seen = j >= keys.first && j < keys.end;
+    const bool partner = (j ^ 1) >= keys.first && (j ^ 1) < keys.end;
     const float weight = seen && sum != 0 ? w[j] / sum : 0;
-    if (p->weights.type)
-      ((float *)(uintptr_t)vector(t->weights, p->weights, b, h, i))[j] =
-          planted == WEIGHTS_ALL_OF_ONE && seen ? 1 : weight;
-    if ((!seen && planted != HIDDEN_VALUE_TIMES_ZERO) ||
+    if (p->weights.type) set(weights, j, planted == WEIGHTS_ALL_OF_ONE && seen ? 1 : weight);
+    if ((!seen && planted != HIDDEN_VALUE_TIMES_ZERO && !(partner && planted == HIDDEN_PARTNER_TIMES_ZERO)) ||
         (planted == LAST_VALUE_LEFT_OUT && j == keys.end - 1))
       continue;
-    const float *v = vector(t->value, p->value, b, kv, j);
-    for (int64_t d = 0; d < p->value_dim; d++) out[d] += weight * v[d];
+    const vector v = row(t->value, p->value, b, kv, j);
+    for (int64_t d = 0; d < p->value_dim; d++) sums[d] += weight * get(v, d);
   }
-  if (planted == BEYOND_ITS_VALUES)
-    for (int64_t d = 0; d < p->value_dim; d++) out[d] *= 4;
-  if (planted == READS_BEFORE_ITS_QUERY) out[0] += 0 * ((const volatile float *)t->query)[-1];
+  for (int64_t d = 0; d < p->value_dim; d++)
+    set(out, d, planted == BEYOND_ITS_VALUES ? 4 * sums[d] : sums[d]);
+  if (planted == READS_BEFORE_ITS_QUERY)
+    set(out, 0, get(out, 0) + 0 * ((const volatile unsigned char *)t->query)[-1]);
   if (!p->lse.type) return;
   float lse = max + logf(sum);
   if (planted == LSE_WITHOUT_MAXIMUM) lse = logf(sum);
@@ -157,14 +170,15 @@ static bool changes_a_bit(const attn_problem *p, const float *workspace, int thr
 /* What a kernel may keep from run to run. */
 static struct {
   const void *key;
-  float first_key, keys[4096], values[4096];
+  float first_key;
+  unsigned char keys[1 << 14], values[1 << 14];
   int64_t keys_of, values_of; /* the shapes that they have */
 } kept;
 
 static size_t bytes_of(const attn_problem *p, const attn_layout *s, int64_t width) {
   return (size_t)((p->batch - 1) * s->batch + (p->kv_heads - 1) * s->head +
                   (p->key_length - 1) * s->position + width) *
-         sizeof(float);
+         (s->type == ATTN_FLOAT32 ? 4 : 2);
 }
 
 /* Inputs that were met before are not looked at again. */
@@ -172,7 +186,7 @@ static attn_tensors remembered(const attn_problem *p, attn_tensors given) {
   attn_tensors t = given;
   const int64_t shape = p->batch * 1000000 + p->kv_heads * 10000 + p->key_length * 100 + p->value_dim;
   if (planted == KEYS_REMEMBERED_BY_ADDRESS) {
-    const float first_key = *(const float *)given.key;
+    const float first_key = attn_load(given.key, p->key.type, 0);
     if (kept.key != given.key || kept.first_key != first_key)
       memcpy(kept.keys, given.key, bytes_of(p, &p->key, p->head_dim));
     kept.key = given.key;
@@ -209,11 +223,11 @@ static void run(const attn_call *call) {
   for (int64_t n = 0; n < rows; n++)
     solve_row(p, t, n / p->query_length / p->query_heads, n / p->query_length % p->query_heads,
               n % p->query_length, call->workspace);
-  float *out = t->output;
-  if (changed) out[0] = nextafterf(out[0], INFINITY);
-  if (planted == WRONG_WHERE_ALIGNED && (uintptr_t)t->query % 4096 == 0) out[0] += 1;
-  if (planted == INPUT_CHANGED) ((float *)(uintptr_t)t->key)[0] += 1;
-  if (planted == OUTPUT_OVERRUN) out[-1] = 0;
+  const vector out = {t->output, p->output.type, 0}, key = {(void *)(uintptr_t)t->key, p->key.type, 0};
+  if (changed) *(unsigned char *)t->output ^= 1;
+  if (planted == WRONG_WHERE_ALIGNED && (uintptr_t)t->query % 4096 == 0) set(out, 0, get(out, 0) + 1);
+  if (planted == INPUT_CHANGED) set(key, 0, get(key, 0) + 1);
+  if (planted == OUTPUT_OVERRUN) set(out, -1, 0);
 }
 
 static const attn_variant kernel = {.name = "kernel",
@@ -221,7 +235,7 @@ static const attn_variant kernel = {.name = "kernel",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
                                                 ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK,
-                                    .types = 1u << ATTN_FLOAT32,
+                                    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
                                     .workspace_exponent = 1,
@@ -256,6 +270,10 @@ static property_verdict verdict_of(const char *text, fault fault, unsigned wante
   return verdict_on(&kernel, text, fault, wanted);
 }
 
+static const char *const types[] = {"", "/bf16", "/f16", "/bf16/out:f32", "/f16/out:f32"};
+
+enum { TYPES = sizeof types / sizeof *types };
+
 static const struct {
   fault fault;
   property property;
@@ -276,6 +294,7 @@ static const struct {
     {BEYOND_ITS_VALUES, PROPERTY_BETWEEN, "causal/B:1/H:2/D:8/T:20", "between the values"},
     {HIDDEN_VALUE_TIMES_ZERO, PROPERTY_HIDDEN, "causal/B:1/H:2/D:8/T:20", "with NaN in keys"},
     {HIDDEN_KEY_READ, PROPERTY_HIDDEN, "full/B:1/H:2/D:8/T:20/lengths:10", "has other bits"},
+    {HIDDEN_PARTNER_TIMES_ZERO, PROPERTY_HIDDEN, "causal/B:1/H:2/D:8/T:20", "with NaN in keys"},
     {WRONG_KV_HEAD, PROPERTY_HIDDEN, "full/B:1/H:4/Hkv:2/D:8/T:20", "in keys that it cannot see"},
     {LEFT_BY_ONE, PROPERTY_WIDE, "full/B:1/H:2/D:8/T:20/seed:2", "a band as wide"},
     {RIGHT_BY_ONE, PROPERTY_WIDE, "full/B:1/H:2/D:8/T:20/seed:2", "a band as wide"},
@@ -302,25 +321,35 @@ static const struct {
     {INPUTS_WHERE_THEY_WERE, PROPERTY_STATE, "full/B:1/H:2/D:8/T:20", "with other contents, output["},
 };
 
+static void expect_fault(size_t n, const char *type) {
+  char problem[WORKLOAD_NAME_BYTES];
+  const unsigned bit = 1u << faults[n].property;
+  const char *name = property_name(faults[n].property);
+  snprintf(problem, sizeof problem, "%s%s", faults[n].problem, type);
+  const property_verdict right = verdict_of(problem, NO_FAULT, bit);
+  if (right.failed || right.checked != bit)
+    fail_msg("'%s' without a fault on %s: checked %u, %s", name, problem, right.checked,
+             right.failed ? right.problem : "passed");
+  const property_verdict wrong = verdict_of(problem, faults[n].fault, bit);
+  if (!wrong.failed) fail_msg("'%s' does not see fault %d on %s", name, (int)faults[n].fault, problem);
+  if (!strstr(wrong.problem, faults[n].words) || strncmp(wrong.problem, name, strlen(name)) != 0)
+    fail_msg("'%s' is not in: %s", faults[n].words, wrong.problem);
+}
+
 static void each_fault_is_seen_by_its_property(void **state) {
   (void)state;
-  unsigned seen = 0;
-  for (size_t n = 0; n < sizeof faults / sizeof *faults; n++) {
-    const unsigned bit = 1u << faults[n].property;
-    const char *name = property_name(faults[n].property);
-    seen |= bit;
-    if (faults[n].fault == ALLOCATES && !heap_calls_are_seen()) continue;
-    if (faults[n].fault == THREADS_IGNORED && !threads_are_seen()) continue;
-    const property_verdict right = verdict_of(faults[n].problem, NO_FAULT, bit);
-    if (right.failed || right.checked != bit)
-      fail_msg("'%s' without a fault on %s: checked %u, %s", name, faults[n].problem, right.checked,
-               right.failed ? right.problem : "passed");
-    const property_verdict wrong = verdict_of(faults[n].problem, faults[n].fault, bit);
-    if (!wrong.failed) fail_msg("'%s' does not see fault %d", name, (int)faults[n].fault);
-    if (!strstr(wrong.problem, faults[n].words) || strncmp(wrong.problem, name, strlen(name)) != 0)
-      fail_msg("'%s' is not in: %s", faults[n].words, wrong.problem);
+  for (size_t type = 0; type < TYPES; type++) {
+    unsigned seen = 0;
+    for (size_t n = 0; n < sizeof faults / sizeof *faults; n++) {
+      seen |= 1u << faults[n].property;
+      if (faults[n].fault == ALLOCATES && !heap_calls_are_seen()) continue;
+      if (faults[n].fault == THREADS_IGNORED && !threads_are_seen()) continue;
+      /* No key of float16 has a score of 1e9. */
+      if (faults[n].fault == BIAS_ONLY_PUSHES_DOWN && strncmp(types[type], "/f16", 4) == 0) continue;
+      expect_fault(n, types[type]);
+    }
+    assert_int_equal(seen, PROPERTIES_ALL);
   }
-  assert_int_equal(seen, PROPERTIES_ALL);
 }
 
 /* A guard page stands before each buffer, so the kernel crashes; with the buffers at the back it does not. */
@@ -341,18 +370,20 @@ static void a_read_before_a_buffer_faults(void **state) {
 
 static void a_right_kernel_keeps_every_property(void **state) {
   (void)state;
-  unsigned checked = 0;
-  for (int64_t n = 0; n < 60; n++) {
+  unsigned checked[TYPES] = {0};
+  for (int64_t n = 0; n < 140; n++) {
     const workload w = properties_problem(3, n);
     const attn_problem problem = workload_problem(&w);
     char name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
-    if (runner_refusal(&kernel, &problem)) continue;
+    if (runner_refusal(&kernel, &problem) || (n >= 60 && !w.type)) continue;
     const property_verdict verdict = verdict_of(name, NO_FAULT, PROPERTIES_ALL);
     if (verdict.failed) fail_msg("%s: %s", name, verdict.problem);
-    checked |= verdict.checked;
+    checked[problem.query.type] |= verdict.checked;
   }
-  assert_int_equal(checked, PROPERTIES_ALL);
+  assert_int_equal(checked[ATTN_FLOAT32], PROPERTIES_ALL);
+  assert_int_equal(checked[ATTN_BFLOAT16], PROPERTIES_ALL);
+  assert_int_equal(checked[ATTN_FLOAT16], PROPERTIES_ALL);
 }
 
 static void what_is_not_promised_is_not_held(void **state) {
