@@ -2,6 +2,7 @@
 #ifndef ATTN_HARNESS_ROWS_H
 #define ATTN_HARNESS_ROWS_H
 
+#include <assert.h>
 #include <string.h>
 
 #include "inputs.h"
@@ -25,14 +26,14 @@ static inline row_place key_place_of(const attn_problem *p, int64_t n) {
 
 /* One row. Kernels may not change inputs, who has made them may. */
 typedef struct number_row {
-  const element_type *type; /* NULL: the problem has no such tensor */
+  const element_type *type;
   unsigned char *first;
 } number_row;
 
 static inline number_row row_at(const inputs *in, tensor_id id, row_place at) {
   const attn_layout *s = tensor_layout(&in->problem, id);
   const element_type *type = element_type_of(s->type);
-  if (!type) return (number_row){NULL, NULL};
+  assert(type && "the problem has the tensor");
   unsigned char *data = (unsigned char *)(uintptr_t)tensor_data(&in->tensors, id);
   return (number_row){type,
                       data + (at.b * s->batch + at.h * s->head + at.i * s->position) * (int64_t)type->bytes};

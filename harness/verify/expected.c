@@ -100,15 +100,20 @@ typedef struct question {
   const unsigned char *query, *mask, *bias, *sink;
 } question;
 
+/* NULL: the problem has no such tensor. */
+static const unsigned char *beginning_of(const inputs *in, tensor_id id, row_place at) {
+  return tensor_layout(&in->problem, id)->type ? row_at(in, id, at).first : NULL;
+}
+
 static question question_of(const inputs *in, row_place at) {
   const attn_problem *p = &in->problem;
   return (question){.b = at.b,
                     .kv_head = at.h / (p->query_heads / p->kv_heads),
                     .visible = attn_visible_keys(p, at.b, at.i),
-                    .query = row_at(in, TENSOR_QUERY, at).first,
-                    .mask = row_at(in, TENSOR_MASK, at).first,
-                    .bias = row_at(in, TENSOR_BIAS, at).first,
-                    .sink = row_at(in, TENSOR_SINK, (row_place){.h = at.h}).first};
+                    .query = beginning_of(in, TENSOR_QUERY, at),
+                    .mask = beginning_of(in, TENSOR_MASK, at),
+                    .bias = beginning_of(in, TENSOR_BIAS, at),
+                    .sink = beginning_of(in, TENSOR_SINK, (row_place){.h = at.h})};
 }
 
 static bool is_same(const question *a, const question *b, size_t query_bytes) {

@@ -13,8 +13,7 @@ uint64_t property_draw(const properties *all, uint64_t purpose, uint64_t n) {
 bool property_sees(const inputs *in, row_place row, int64_t j) {
   const attn_range range = attn_visible_keys(&in->problem, row.b, row.i);
   if (j < range.first || j >= range.end) return false;
-  const number_row mask = row_at(in, TENSOR_MASK, row);
-  return !mask.type || *row_element(mask, j) != 0;
+  return !in->problem.mask.type || *row_element(row_at(in, TENSOR_MASK, row), j) != 0;
 }
 
 static int64_t key_of(const source *from, int64_t j) { return from->order ? from->order[j] : from->key + j; }

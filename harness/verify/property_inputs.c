@@ -14,10 +14,11 @@ static void find_least_and_most(properties *all, int64_t r) {
   const attn_problem *p = &in->problem;
   const row_place at = row_place_of(p, all->rows[r]);
   double *least = all->least + r * p->value_dim, *most = all->most + r * p->value_dim;
-  const number_row bias = row_at(in, TENSOR_BIAS, at);
   for (int64_t e = 0; e < p->value_dim; e++) least[e] = most[e] = (double)NAN;
   for (int64_t j = 0; j < p->key_length; j++) {
-    if (!property_sees(in, at, j) || (bias.type && row_number(bias, j) == -INFINITY)) continue;
+    if (!property_sees(in, at, j) ||
+        (p->bias.type && row_number(row_at(in, TENSOR_BIAS, at), j) == -INFINITY))
+      continue;
     const row_place key = {at.b, at.h / (p->query_heads / p->kv_heads), j};
     const number_row value = row_at(in, TENSOR_VALUE, key);
     for (int64_t e = 0; e < p->value_dim; e++) {

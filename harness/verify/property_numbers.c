@@ -163,10 +163,10 @@ static bool make_sink_key(properties *all, char *why, size_t why_size) {
   const attn_problem *p = &in->problem;
   for (int64_t n = 0; n < query_rows(p); n++) {
     const row_place at = row_place_of(p, n);
-    const number_row bias = row_at(in, TENSOR_BIAS, at), mask = row_at(in, TENSOR_MASK, at);
+    const number_row bias = row_at(in, TENSOR_BIAS, at);
     if (!given) set_all(bias, last, 0);
     row_set(bias, last, row_number(row_at(plain, TENSOR_SINK, (row_place){.h = at.h}), 0));
-    if (mask.type) *row_element(mask, last) = 1;
+    if (p->mask.type) *row_element(row_at(in, TENSOR_MASK, at), last) = 1;
   }
   for (int64_t b = 0; b < p->batch; b++)
     for (int64_t h = 0; h < p->kv_heads; h++) {

@@ -157,10 +157,11 @@ static bool make_other(properties *all, char *why, size_t why_size) {
   in->workload.seed ^= 1;
   inputs_draw(in);
   for (tensor_id id = 0; id < TENSORS; id++) {
-    const number_row first = row_at(in, id, (row_place){0}),
-                     given = row_at(all->original, id, (row_place){0});
-    if (!tensor_table[id].written && tensor_elements(&in->problem, id) > 0)
-      memcpy(first.first, given.first, (size_t)tensor_shape_of(&in->problem, id).width * first.type->bytes);
+    if (tensor_table[id].written || tensor_elements(&in->problem, id) == 0) continue;
+    const row_place first = {0};
+    const number_row given = row_at(all->original, id, first);
+    memcpy(row_at(in, id, first).first, given.first,
+           (size_t)tensor_shape_of(&in->problem, id).width * given.type->bytes);
   }
   return property_finish(all, OTHER, true, why, why_size);
 }

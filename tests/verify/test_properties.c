@@ -143,7 +143,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   for (int64_t d = 0; d < p->value_dim; d++)
     set(out, d, planted == BEYOND_ITS_VALUES ? 4 * sums[d] : sums[d]);
   if (planted == READS_BEFORE_ITS_QUERY)
-    set(out, 0, get(out, 0) + 0 * ((const volatile unsigned char *)t->query)[-1]);
+    set(out, 0, get(out, 0) + 0 * (float)((const volatile unsigned char *)t->query)[-1]);
   if (!p->lse.type) return;
   float lse = max + logf(sum);
   if (planted == LSE_WITHOUT_MAXIMUM) lse = logf(sum);
