@@ -58,10 +58,12 @@ static void hold_all(const workload *w, int64_t turn, unsigned checked[MOST_VARI
   properties *prepared = properties_prepare(&in, &known, why, sizeof why);
   if (!prepared) fail_msg("%s", why);
   const char *const *sets = own_variants.tables[0]->instruction_sets();
-  for (size_t v = 0; v < own_variants.count; v++)
-    if (!runner_refusal(own_variants.variants[v], &in.problem))
-      hold(prepared, w, own_variants.variants[v], sets[turn % count_texts(sets)],
-           &checked[v][in.problem.query.type]);
+  for (size_t v = 0; v < own_variants.count; v++) {
+    if (runner_refusal(own_variants.variants[v], &in.problem)) continue;
+    for (int64_t i = 0; sets[i]; i++)
+      if (i == turn % count_texts(sets))
+        hold(prepared, w, own_variants.variants[v], sets[i], &checked[v][in.problem.query.type]);
+  }
   properties_destroy(prepared);
   expected_destroy(&known);
   inputs_destroy(&in);
