@@ -230,8 +230,8 @@ static bool try_all(tables *to, const char *function, int type, int length, cons
   inputs in;
   expected known;
   const bool is_probe = strcmp(fill, "exact") == 0, is_softmax = *function == '\0';
-  snprintf(text, sizeof text, "%sfull/B:1/H:2/Hkv:1/D:64/Tq:16/Tk:%d/%sfill:%s%s%s", function,
-           lengths[length], is_softmax ? "lse/" : "", fill, type > 0 ? "/" : "", type > 0 ? types[type] : "");
+  snprintf(text, sizeof text, "%sfull/B:1/H:2/Hkv:1/D:64/Tq:16/Tk:%d/%sfill:%s/%s", function, lengths[length],
+           is_softmax ? "lse/" : "", fill, types[type]);
   if (!workload_parse_sound(text, &workload, why, why_size) ||
       !inputs_create(&in, &workload, false, why, why_size))
     return false;

@@ -153,8 +153,8 @@ static void one_key_of_4096_shows_in_the_log_sum_exp(void **state) {
   for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++)
     for (size_t n = 0; n < sizeof fills_seen / sizeof *fills_seen; n++) {
       char text[WORKLOAD_NAME_BYTES];
-      snprintf(text, sizeof text, "full/B:1/H:2/D:64/Tq:32/Tk:4096/lse/fill:%s%s%s", fills_seen[n],
-               t > 0 ? "/" : "", t > 0 ? all_types[t] : "");
+      snprintf(text, sizeof text, "full/B:1/H:2/D:64/Tq:32/Tk:4096/lse/fill:%s/%s", fills_seen[n],
+               all_types[t]);
       const verdict right = verdict_of("right", text), dropped = verdict_of("drops_last_key", text);
       if (!(right.lse_share < 1) || !(dropped.lse_share > 6))
         fail_msg("%s: the right one has %g, without a key %g", text, right.lse_share, dropped.lse_share);
