@@ -85,12 +85,10 @@ static void multiply_add_avx512_bf16(int64_t rounds) {
 #define TILE_CHAINS "0,1,2,3,4,5"
 enum { TILE_CHAIN_COUNT = 6 };
 static void multiply_add_avx512_amx(int64_t rounds) {
-  static const struct {
-    uint8_t palette, none[15];
-    uint16_t row_bytes[16];
-    uint8_t rows[16];
-  } tiles = {1, {0}, {64, 64, 64, 64, 64, 64, 64, 64}, {16, 16, 16, 16, 16, 16, 16, 16}};
+  /* Palette 1; from byte 16 the bytes of a row of each tile, in two bytes; from byte 48 the rows of each. */
+  uint8_t tiles[64] = {1};
   uint32_t halves[16];
+  for (int n = 0; n < 8; n++) tiles[16 + 2 * n] = 64, tiles[48 + n] = 16;
   for (int n = 0; n < 16; n++) halves[n] = 0x3f003f00;
   __asm__ volatile("ldtilecfg %1\n"
                    "tileloadd (%2,%3,1), %%tmm6\n"

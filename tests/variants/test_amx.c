@@ -94,11 +94,11 @@ static void multiply_as_documented(const product *of, float c[AMX_ROWS][AMX_COLU
   memset(c, 0, sizeof of->c);
   for (int m = 0; m < of->rows; m++) {
     float temporary[2 * AMX_COLUMNS] = {0};
-    for (int k = 0; k < of->pairs; k++)
-      for (int n = 0; n < 2 * of->columns; n++)
+    for (int64_t k = 0; k < of->pairs; k++)
+      for (int64_t n = 0; n < 2 * of->columns; n++)
         temporary[n] =
             fused(attn_from_bfloat16(of->a[m][2 * k + n % 2]), attn_from_bfloat16(of->b[k][n]), temporary[n]);
-    for (int n = 0; n < of->columns; n++)
+    for (int64_t n = 0; n < of->columns; n++)
       c[m][n] = sum(of->c[m][n], sum(temporary[2 * n], temporary[2 * n + 1]));
   }
 }
@@ -246,7 +246,7 @@ static void loads_and_stores_touch_what_is_configured(void **state) {
       amx_tilestored(&unit, 0, to, STRIDE);
       assert_true(amx_all_zero(to, sizeof to));
       amx_tilestored(&unit, 1, again, STRIDE);
-      for (int m = 0; m < AMX_ROWS; m++)
+      for (int64_t m = 0; m < AMX_ROWS; m++)
         assert_memory_equal(again + m * STRIDE, from + m * STRIDE, AMX_ROW_BYTES);
     }
 }

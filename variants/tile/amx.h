@@ -56,10 +56,10 @@ INLINE void multiply_block(amx_unit *unit, const bool two_high, const bool two_w
     const float *columns = of.columns.x + d / 2 * of.columns.stride;
     amx_tileloadd(unit, 6, columns, column);
     amx_tileloadd(unit, 4, elements, row);
-    amx_tdpbf16ps(unit, 0, 4, 6);
     if (two_wide) amx_tileloadd(unit, 7, columns + AMX_COLUMNS, column);
-    if (two_wide) amx_tdpbf16ps(unit, 1, 4, 7);
     if (two_high) amx_tileloadd(unit, 5, elements + AMX_ROWS * of.stride, row);
+    amx_tdpbf16ps(unit, 0, 4, 6);
+    if (two_wide) amx_tdpbf16ps(unit, 1, 4, 7);
     if (two_high) amx_tdpbf16ps(unit, 2, 5, 6);
     if (two_high && two_wide) amx_tdpbf16ps(unit, 3, 5, 7);
   }
@@ -83,9 +83,10 @@ static void multiply_depth(amx_unit *unit, tile_product of) {
   const int64_t tile_depth = of.depth < AMX_DEPTH ? of.depth : AMX_DEPTH;
   uint16_t copy[AMX_BLOCK * AMX_DEPTH] = {0};
   for (int64_t left = of.count; left > 0; left -= AMX_BLOCK) {
+    const bool whole = left >= AMX_BLOCK;
     tile_product block = of;
-    block.count = left < AMX_BLOCK ? left : AMX_BLOCK;
-    if (left == of.count || block.count < AMX_BLOCK) configure(unit, block.count, (tile_depth + 1) / 2);
+    block.count = whole ? AMX_BLOCK : left;
+    if (left == of.count || !whole) configure(unit, block.count, (tile_depth + 1) / 2);
     if (tile_depth % 2 != 0) {
       for (int64_t m = 0; m < block.count; m++)
         memcpy(copy + m * AMX_DEPTH, of.elements + m * of.stride, (size_t)tile_depth * sizeof *copy);

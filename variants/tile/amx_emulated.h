@@ -113,18 +113,19 @@ typedef struct amx_halves {
 } amx_halves;
 
 static inline void amx_take_halves(const amx_unit *unit, int tile, amx_halves *halves) {
-  float(*first)[AMX_COLUMNS] = (float(*)[AMX_COLUMNS])halves->first;
-  float(*second)[AMX_COLUMNS] = (float(*)[AMX_COLUMNS])halves->second;
+  float first[AMX_ROWS][AMX_COLUMNS], second[AMX_ROWS][AMX_COLUMNS];
   int others = 0;
   for (int m = 0; m < AMX_ROWS; m++)
-    for (int n = 0; n < AMX_COLUMNS; n++) {
-      uint32_t pair;
-      memcpy(&pair, unit->tile[tile][m] + 4 * n, sizeof pair);
-      const float x[] = {amx_without_denormals(attn_float_of_bits(pair << 16)),
-                         amx_without_denormals(attn_float_of_bits(pair & 0xffff0000))};
+    for (int64_t n = 0; n < AMX_COLUMNS; n++) {
+      uint32_t both;
+      memcpy(&both, unit->tile[tile][m] + 4 * n, sizeof both);
+      const float x[] = {amx_without_denormals(attn_float_of_bits(both << 16)),
+                         amx_without_denormals(attn_float_of_bits(both & 0xffff0000))};
       first[m][n] = x[0], second[m][n] = x[1];
       for (int h = 0; h < 2; h++) others += x[h] != 0 && !(fabsf(x[h]) >= 0x1p-50f && fabsf(x[h]) <= 0x1p50f);
     }
+  memcpy(halves->first, first, sizeof first);
+  memcpy(halves->second, second, sizeof second);
   halves->plain = others == 0;
 }
 

@@ -3,10 +3,8 @@
 #include "amx_configuration.h"
 #include "avx512_bf16.h"
 
-/* The processor has the unit: one for each thread. */
-typedef struct amx_unit {
-  char none;
-} amx_unit;
+/* The processor has the unit, one for each thread: nothing of it is here. */
+typedef char amx_unit;
 
 /* gcc's intrinsics do not say that a tile is loaded from memory (gcc 12, amxtileintrin.h): without a barrier what was
  * stored last may be stored after. */
