@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/statistics.h"
+#include "variants/tile/tile.h"
 #include "verify/verify.h"
 #include "own_variants.h"
 
@@ -27,6 +28,7 @@ static double error_share(const attn_variant *variant, inputs *in, const expecte
   for (const char *const *isa = own_variants.tables[0]->instruction_sets(); *isa; isa++) {
     char why[256];
     verdict verdict;
+    if (tile_refusal(*isa, in->problem.query.type)) continue;
     const run_setup setup = {.variant = variant, .isa = *isa, .threads = 2};
     const bool ran = verify_run_against(&setup, in, known, false, &verdict, why, sizeof why);
     if (!ran) fail_msg("%s", why);

@@ -95,7 +95,7 @@ static void multiply_as_documented(const product *of, float c[AMX_ROWS][AMX_COLU
   for (int m = 0; m < of->rows; m++) {
     float temporary[2 * AMX_COLUMNS] = {0};
     for (int64_t k = 0; k < of->pairs; k++)
-      for (int64_t n = 0; n < 2 * of->columns; n++)
+      for (int64_t n = 0; n < (int64_t)2 * of->columns; n++)
         temporary[n] =
             fused(attn_from_bfloat16(of->a[m][2 * k + n % 2]), attn_from_bfloat16(of->b[k][n]), temporary[n]);
     for (int64_t n = 0; n < of->columns; n++)

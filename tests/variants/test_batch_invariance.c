@@ -180,6 +180,7 @@ static void with_each(void (*check)(const attn_variant *, const shape *, const b
     make_batch(&shapes[s], &all);
     for (int v = 0; v < VARIANTS; v++)
       for (const char *const *isa = tile_instruction_sets(); *isa; isa++) {
+        if (tile_refusal(*isa, ATTN_FLOAT32)) continue;
         all.problem.function = variants[v]->function;
         all.problem.lse.type = variants[v]->function == ATTN_SOFTMAX ? ATTN_FLOAT32 : ATTN_ABSENT;
         all.problem.features = features_of(&all.problem);

@@ -102,7 +102,7 @@ static void check_weights_and_values(const tile_kernels *kernels) {
   for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
     for (int64_t keys = 1; keys <= kernels->keys; keys += keys < 12 ? 1 : 13)
       for (int64_t width = 1; width < 40; width += 6) {
-        const int64_t stride = width + PAD, spread = kernels->transposes_values ? 2 * TILE_KEYS : width + 5;
+        const int64_t stride = width + PAD, spread = kernels->transposes_values ? TILE_MOST_KEYS : width + 5;
         uint32_t seed = (uint32_t)(rows + keys * width);
         fill(elements, kernels->type, seed);
         for (int64_t n = 0; n < rows * keys; n++)
