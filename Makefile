@@ -130,8 +130,9 @@ SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
 
 # ---- Flags ----------------------------------------------------------------------------------------
 
-# DWARF 4, for valgrind 3.19 cannot read the DWARF 5 that clang writes.
-CFLAGS ?= -gdwarf-4
+# DWARF 4, for valgrind 3.19 cannot read the DWARF 5 that clang writes. Where variables are in which instruction of a kernel
+# takes gcc a third of all its time to say, and has not been asked yet.
+CFLAGS ?= -gdwarf-4 -fno-var-tracking
 # `report *report` is fine: only a variable that hides another one is not. clang's -Wshadow means that.
 SHADOW := $(if $(findstring clang,$(shell $(CC) --version 2>/dev/null)),-Wshadow,-Wshadow=local)
 WARNINGS := -Wall -Wextra -Wpedantic $(SHADOW) -Wconversion -Wno-sign-conversion $(if $(WERROR),-Werror)
@@ -164,8 +165,9 @@ $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=a
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
-# Vectors wider than the processor's: how they are handed to a function does not matter where all are inlined.
-$(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = -Wno-psabi
+# Vectors wider than the processor's: how they are handed to a function does not matter where all are inlined. At -O3
+# they take gcc 20 s, and nobody asks an emulation how fast it is.
+$(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = -O1 -Wno-psabi
 $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
 $(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
@@ -205,11 +207,12 @@ test-full: ## the same with the long sweeps
 EMULATED_TESTS := $(filter tests/variants/test_%tile.c tests/variants/test_schedule.c tests/variants/test_visibility.c \
   tests/reference/% tests/verify/test_cases.c tests/run/test_heap_calls.c tests/run/test_runner.c \
   tests/run/test_side_effects.c,$(TEST_SOURCES))
+EMULATED_PLUGINS := $(patsubst %,tests/plugins/%.c,calls_heap side_effects)
 ACROSS := build/aarch64
 test-aarch64: ## the tile tests and a short verification for aarch64: built by a cross compiler, run under qemu
 	@scripts/setup.sh aarch64
 	@$(MAKE) --no-print-directory $(PARALLEL) CC=aarch64-linux-gnu-gcc BUILD=$(ACROSS) SANITIZE= \
-	  all $(EMULATED_TESTS:%.c=$(ACROSS)/%)
+	  all $(EMULATED_TESTS:%.c=$(ACROSS)/%) $(EMULATED_PLUGINS:%.c=$(ACROSS)/%.so)
 	@scripts/aarch64.sh $(ACROSS) $(EMULATED_TESTS:%.c=$(ACROSS)/%)
 
 verify: all ## hold every variant to the reference

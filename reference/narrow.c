@@ -5,6 +5,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "roundings.h"
 #include "rows.h"
@@ -153,12 +154,6 @@ static double rounded(double bound, double truth, rounding to) {
 /* The probability that a standard normal number lies below x. */
 static double below_normal(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
 
-/* Float32's own roundings are another below its normal range. */
-static void leave_out_denormal(const attn_problem *problem, reference_row *row) {
-  for (int64_t e = 0; e < problem->value_dim; e++)
-    if (row->output[e] != 0 && fabs(row->output[e]) < FLT_MIN) row->output_deviation[e] = INFINITY;
-}
-
 /* The root mean square of what is left when a number that is normally distributed about the truth is rounded to a multiple of
  * the spacing there. Where it hardly varies, that is the truth's own rounding: nothing is left to chance. */
 static double rounded_deviation(double deviation, double truth, rounding to) {
@@ -180,23 +175,43 @@ static double rounded_deviation(double deviation, double truth, rounding to) {
   return fmax(least, spacing * sqrt(squares));
 }
 
+/* The output's rounding to its own type. */
+static void round_output(const attn_problem *problem, const reference_row *row, rounding to,
+                         reference_bounds *bounds) {
+  for (int64_t e = 0; e < problem->value_dim; e++) {
+    const double output = row->output[e];
+    double *worst = &bounds->worst[e], *probabilistic = &bounds->probabilistic[e];
+    /* Float32's own roundings are another below its normal range. */
+    if (output != 0 && fabs(output) < FLT_MIN) bounds->deviation[e] = INFINITY;
+    if (to.unit == 0 || !isfinite(output)) continue;
+    *worst = rounded(*worst, output, to);
+    *probabilistic = rounded(*probabilistic, output, to);
+    /* What is flushed, or may overflow, says nothing. */
+    const bool ordinary = fabs(output) >= 0x1p10 * to.flushed && isfinite(*worst);
+    bounds->deviation[e] = ordinary ? rounded_deviation(bounds->deviation[e], output, to) : INFINITY;
+  }
+}
+
+static void copy_bounds(const attn_problem *problem, const reference_bounds *from, reference_bounds *to) {
+  const size_t bytes = (size_t)problem->value_dim * sizeof(double);
+  memcpy(to->worst, from->worst, bytes);
+  memcpy(to->probabilistic, from->probabilistic, bytes);
+  memcpy(to->deviation, from->deviation, bytes);
+}
+
 void reference_narrow_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
   const rounding weights = rounding_of(problem->value.type), output = rounding_of(problem->output.type);
   const rounding shown = rounding_of(problem->weights.type);
+  reference_bounds model = {row->output_bound, row->output_bound_probabilistic, row->output_deviation};
   (void)i;
+  if (row->float32_weights.worst) {
+    copy_bounds(problem, &model, &row->float32_weights);
+    round_output(problem, row, output, &row->float32_weights);
+  }
   if (weights.unit > 0 && problem->function == ATTN_SOFTMAX && !row->exact && isfinite(row->lse))
     add_rounded_weights(problem, tensors, b, h, row, weights);
-  leave_out_denormal(problem, row);
-  for (int64_t e = 0; e < problem->value_dim && output.unit > 0; e++) {
-    if (!isfinite(row->output[e])) continue;
-    row->output_bound[e] = rounded(row->output_bound[e], row->output[e], output);
-    row->output_bound_probabilistic[e] = rounded(row->output_bound_probabilistic[e], row->output[e], output);
-    /* What is flushed, or may overflow, says nothing. */
-    const bool ordinary = fabs(row->output[e]) >= 0x1p10 * output.flushed && isfinite(row->output_bound[e]);
-    row->output_deviation[e] =
-        ordinary ? rounded_deviation(row->output_deviation[e], row->output[e], output) : INFINITY;
-  }
+  round_output(problem, row, output, &model);
   /* Nobody flushes float16, which ends early. */
   row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;
   if (shown.unit > 0) {

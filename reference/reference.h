@@ -9,6 +9,11 @@
 
 #include "../variants/attention.h"
 
+/* How far a right kernel's output may be off, [Dv] each: see reference_row. */
+typedef struct reference_bounds {
+  double *worst, *probabilistic, *deviation;
+} reference_bounds;
+
 /* One query row: entry b, query head h, position i. The caller provides the arrays. */
 typedef struct reference_row {
   double *weights; /* [Tk] softmax weights, or phi(q).phi(k) for ATTN_LINEAR; 0 for hidden keys */
@@ -28,6 +33,8 @@ typedef struct reference_row {
   /* [Dv] root mean square of the error that the roundings of a right kernel leave, at most: they are taken as independent
    * where they are, and as large as they can be where they may be alike. Infinite where nothing can be said. */
   double *output_deviation;
+  /* The same of kernels that do not round their weights to the 16 bits of the values; NULL: nobody asks. */
+  reference_bounds float32_weights;
   double lse_bound, lse_bound_probabilistic;
   bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
   int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */

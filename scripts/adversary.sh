@@ -110,6 +110,17 @@ processes_with() {
   printf '%s\n' "$1" | grep -l -s -z -x -F -f - /proc/[0-9]*/cmdline | tr -dc '0-9\n'
 }
 
+# The same, once those that are ended have had the time to go: a second.
+processes_left() {
+  local left= wait
+  for wait in 0 0.1 0.2 0.3 0.4; do
+    sleep $wait
+    left=$(processes_with "$1")
+    [ -n "$left" ] || return 0
+  done
+  echo "$left"
+}
+
 named() { # word before each, words
   local before=$1 word
   shift
@@ -142,7 +153,7 @@ try_misbehaving() { # name
   124 | 137) outcome=endless ;;
   *) outcome="status $status" ;;
   esac
-  left=$(processes_with "$name,neighbour")
+  left=$(processes_left "$name,neighbour")
   if [ -n "$left" ]; then
     kill -KILL $left 2>/dev/null
     [ "$outcome" != caught ] || outcome='left running'

@@ -142,7 +142,7 @@ build_variants() { # tree, jobs, options...
   local tree=$1 jobs=$2
   shift 2
   # A fault may give a warning.
-  make --no-print-directory -j"$jobs" -C "$tree" "$@" BUILD=build SETUP=no WERROR= QUICK=1 \
+  make --no-print-directory -j"$jobs" -C "$tree" "$@" BUILD=build SETUP=no WERROR= QUICK=1 CFLAGS= \
     build/attnbench_variants.so >"$tree/make.log" 2>&1
 }
 

@@ -151,7 +151,9 @@ enum {
   /* The bits of a row do not depend on its company: on the batch size and the other key/value heads. */
   ATTN_BATCH_INVARIANT = 1 << 0,
   /* A row has the same bits decoded alone (Tq = 1) as in the whole problem. */
-  ATTN_DECODE_INVARIANT = 1 << 1
+  ATTN_DECODE_INVARIANT = 1 << 1,
+  /* Weights meet values of 16 bits as float32, and not rounded to these: errors have to stay that much smaller. */
+  ATTN_FLOAT32_WEIGHTS = 1 << 2
 };
 
 /* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. It uses no more threads

@@ -151,7 +151,7 @@ const attn_variant attn_blocked = {
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK,
     .types = ATTN_ALL_FLOATS,
-    .traits = ATTN_BATCH_INVARIANT,
+    .traits = ATTN_BATCH_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,
     .workspace_exponent = 1,
     .unsupported = attn_portable_unsupported,

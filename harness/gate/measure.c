@@ -187,7 +187,7 @@ static double sample(process *process, measured *benchmark, int arm, int64_t ite
   inputs_poison_outputs(benchmark->inputs); /* always, so that no kernel can tell what is checked */
   const uint64_t checksum = checked ? inputs_checksum(benchmark->inputs) : 0;
   runner_time(&setup, &batch, &elapsed);
-  if (checked && arm == 1 && verify_batch(&batch, NULL, &verdict) && !verdict.passed)
+  if (checked && arm == 1 && verify_batch(&batch, NULL, setup.variant->traits, &verdict) && !verdict.passed)
     snprintf(benchmark->wrong, sizeof benchmark->wrong, "%.200s", verdict.problem);
   if ((!runner_restore(&batch, checksum) || batch.violation[0]) && arm == 1)
     snprintf(benchmark->wrong, sizeof benchmark->wrong, "%s", batch.violation);

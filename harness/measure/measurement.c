@@ -36,9 +36,10 @@ bool measurement_verify(measurement *measurement, char *why, size_t why_size) {
   measurement->run_seconds = outcome.seconds;
   measurement->inputs_checksum = watch.inputs_checksum;
   result->workspace_touched_bytes = outcome.workspace_touched_bytes;
-  expected_compare(measurement->expected, &verdict);
+  expected_compare(measurement->expected, measurement->setup.variant->traits, &verdict);
   if (measurement->projection) {
-    if (!verify_projected(measurement->inputs, measurement->projection, &verdict))
+    if (!verify_projected(measurement->inputs, measurement->projection, measurement->setup.variant->traits,
+                          &verdict))
       return no_memory(why, why_size);
     result->rows_projected = measurement->projection->rows;
   }
@@ -64,7 +65,8 @@ static void fail_while_timed(measurement *measurement, const char *problem) {
 static void check_batch(measurement *measurement, const run_batch *batch) {
   const double start = wall_seconds();
   verdict verdict;
-  if (verify_batch(batch, measurement->projection, &verdict) && !verdict.passed)
+  if (verify_batch(batch, measurement->projection, measurement->setup.variant->traits, &verdict) &&
+      !verdict.passed)
     fail_while_timed(measurement, verdict.problem);
   measurement->checked += wall_seconds() - start;
 }

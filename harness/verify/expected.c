@@ -78,17 +78,22 @@ static bool place_rows(expected *known) {
   const attn_problem *p = &known->inputs->problem;
   const size_t Dv = (size_t)p->value_dim, Tk = p->weights.type ? (size_t)p->key_length : 0;
   const size_t rows = (size_t)known->rows;
+  const bool rounds_weights = p->function == ATTN_SOFTMAX && element_type_is_narrow(p->value.type);
+  const size_t each = (rounds_weights ? 7 : 4) * Dv + Tk;
   known->solved = calloc(rows + 1, sizeof *known->solved);
-  known->numbers = calloc(rows + 1, (4 * Dv + Tk + 1) * sizeof(double));
+  known->numbers = calloc(rows + 1, (each + 1) * sizeof(double));
   known->is_first = calloc(rows + 1, sizeof *known->is_first);
   if (!known->solved || !known->numbers || !known->is_first) return false;
   for (size_t n = 0; n < rows; n++) {
-    double *numbers = known->numbers + n * (4 * Dv + Tk);
+    double *numbers = known->numbers + n * each;
     known->solved[n].output = numbers;
     known->solved[n].output_bound = numbers + Dv;
     known->solved[n].output_bound_probabilistic = numbers + 2 * Dv;
     known->solved[n].output_deviation = numbers + 3 * Dv;
     known->solved[n].weights = Tk ? numbers + 4 * Dv : NULL;
+    numbers += 4 * Dv + Tk;
+    if (rounds_weights)
+      known->solved[n].float32_weights = (reference_bounds){numbers, numbers + Dv, numbers + 2 * Dv};
   }
   return true;
 }
@@ -295,6 +300,13 @@ static void check_written(const attn_problem *p, const output *o, verdict *resul
          (long long)(between_rows - poisoned));
 }
 
+/* Those that a variant with these traits is held to. */
+static reference_bounds bounds_of(const reference_row *row, uint32_t traits) {
+  return traits & ATTN_FLOAT32_WEIGHTS && row->float32_weights.worst
+             ? row->float32_weights
+             : (reference_bounds){row->output_bound, row->output_bound_probabilistic, row->output_deviation};
+}
+
 /* What one thread has found so far. */
 typedef struct findings {
   struct {
@@ -332,25 +344,27 @@ static void hold(findings *found, int64_t n, const output outputs[3], int which,
 
 /* Nearly every row of float32: none of it is worse than what is found already. Saves a division or two for each
  * element. */
-static bool is_no_worse(const findings *found, const reference_row *row, const output *o, row_place at) {
+static bool is_no_worse(const findings *found, const reference_row *row, const reference_bounds *bounds,
+                        const output *o, row_place at) {
   const float *computed = (const float *)(const void *)row_of(o, at);
   bool worse = false;
   if (o->layout.type != ATTN_FLOAT32) return false;
   for (int64_t d = 0; d < o->width; d++) {
     const double error = fabs((double)computed[d] - row->output[d]);
-    worse |= !(error <= found->shares[0].worst * row->output_bound[d]);
-    worse |= !(error <= found->shares[0].probabilistic * row->output_bound_probabilistic[d]);
+    worse |= !(error <= found->shares[0].worst * bounds->worst[d]);
+    worse |= !(error <= found->shares[0].probabilistic * bounds->probabilistic[d]);
   }
   return !worse;
 }
 
-static void hold_row(const expected *known, int64_t n, const output outputs[3], findings *found) {
+static void hold_row(const expected *known, uint32_t traits, int64_t n, const output outputs[3],
+                     findings *found) {
   const reference_row *row = &known->solved[n];
+  const reference_bounds bounds = bounds_of(row, traits);
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
-  const bool no_worse = !row->exact && is_no_worse(found, row, &outputs[0], at);
+  const bool no_worse = !row->exact && is_no_worse(found, row, &bounds, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
-    hold(found, n, outputs, 0, at, d, row->output[d], row->output_bound[d],
-         row->output_bound_probabilistic[d], row->exact);
+    hold(found, n, outputs, 0, at, d, row->output[d], bounds.worst[d], bounds.probabilistic[d], row->exact);
   if (outputs[1].width)
     hold(found, n, outputs, 1, at, 0, row->lse, row->lse_bound, row->lse_bound_probabilistic, row->exact);
   for (int64_t j = 0; j < outputs[2].width; j++) {
@@ -375,13 +389,13 @@ static void merge(findings *all, const findings *found) {
   all->first = found->first;
 }
 
-static void hold_rows(const expected *known, const output outputs[3], verdict *result) {
+static void hold_rows(const expected *known, uint32_t traits, const output outputs[3], verdict *result) {
   findings all = {.first = {.passed = true}, .first_row = INT64_MAX};
 #pragma omp parallel if (known->rows * (outputs[0].width + outputs[2].width) > worth_threads)
   {
     findings found = {.first = {.passed = true}, .first_row = INT64_MAX};
 #pragma omp for schedule(static)
-    for (int64_t n = 0; n < known->rows; n++) hold_row(known, n, outputs, &found);
+    for (int64_t n = 0; n < known->rows; n++) hold_row(known, traits, n, outputs, &found);
 #pragma omp critical
     merge(&all, &found);
   }
@@ -396,15 +410,16 @@ static void hold_rows(const expected *known, const output outputs[3], verdict *r
 }
 
 /* The errors of each row together: what no element shows alone. */
-static void hold_mean_square(const expected *known, const output *o, verdict *result) {
+static void hold_mean_square(const expected *known, uint32_t traits, const output *o, verdict *result) {
   mean_square sums = {0};
   for (int64_t n = 0; n < known->rows; n++) {
     const reference_row *row = &known->solved[n];
     const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
+    const double *deviation = bounds_of(row, traits).deviation;
     row_square square = {0};
     if (!known->is_first[n]) continue;
     for (int64_t d = 0; d < o->width; d++)
-      row_square_add(&square, element_of(o, at, d), row->output[d], row->output_deviation[d]);
+      row_square_add(&square, element_of(o, at, d), row->output[d], deviation[d]);
     mean_square_add(&sums, &square);
   }
   result->mean_square_share = mean_square_share(&sums);
@@ -414,7 +429,7 @@ static void hold_mean_square(const expected *known, const output *o, verdict *re
          (long long)sums.rows, mean_square_root(&sums));
 }
 
-void expected_compare(const expected *known, verdict *result) {
+void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   const inputs *in = known->inputs;
   const attn_problem *p = &in->problem;
   const output outputs[3] = {output_of(in, TENSOR_OUTPUT), output_of(in, TENSOR_LSE),
@@ -427,6 +442,6 @@ void expected_compare(const expected *known, verdict *result) {
   if (known->rows_total == 0) return;
   for (int n = 0; n < 3; n++)
     if (outputs[n].width > 0) check_written(p, &outputs[n], result);
-  hold_rows(known, outputs, result);
-  hold_mean_square(known, &outputs[0], result);
+  hold_rows(known, traits, outputs, result);
+  hold_mean_square(known, traits, &outputs[0], result);
 }

@@ -38,8 +38,8 @@ bool expected_solve_rows(expected *expected, const inputs *inputs, const int64_t
                          char *why, size_t why_size);
 void expected_destroy(expected *expected);
 
-/* Holds the outputs to the rows, and all outputs to being written: inputs_poison_outputs must have come
- * before the run. Fills the verdict; the first wrong element is named in it. */
-void expected_compare(const expected *expected, verdict *verdict);
+/* Holds the outputs of a variant with these traits to the rows, and all outputs to being written: inputs_poison_outputs must
+ * have come before the run. Fills the verdict; the first wrong element is named in it. */
+void expected_compare(const expected *expected, uint32_t traits, verdict *verdict);
 
 #endif

@@ -191,6 +191,8 @@ static const char *const single[] = {
     "band:inf,0,-16/B:1/H:32/D:8/T:390/bf16/fill:nonfinite",
     "band:141,5,0/B:1/H:32/D:8/T:390/bf16",
     "band:141,5,0/B:1/H:32/D:8/Dv:2/T:390/bf16/fill:nonfinite/seed:2",
+    "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/f16/fill:nonfinite",
+    "window:20/B:1/H:2/D:33/T:170/lse/f16/fill:nonfinite",
     "causal/B:1/H:1/D:16/T:33/scale:0/bf16",
     "full/B:1/H:1/D:1601/Dv:3/Tq:17/Tk:9/bias:h/bf16",
 };

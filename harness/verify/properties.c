@@ -250,7 +250,7 @@ static void hold_decoded(property_check *t) {
 /* What the reference says of a problem that was made, all of it. */
 static void expect_right(property_check *t, const altered *on, const char *when) {
   verdict verdict;
-  expected_compare(&on->expected, &verdict);
+  expected_compare(&on->expected, t->setup.variant->traits, &verdict);
   t->compared++;
   if (!verdict.passed) check_fails(t, "%s, %s", when, verdict.problem);
 }

@@ -21,7 +21,7 @@ bool verify_run_against(const run_setup *setup, inputs *in, const expected *know
   run_outcome outcome;
   if (!runner_run(setup, in, &watch, &outcome, why, why_size)) return false;
   if (outcome.ran)
-    expected_compare(known, result);
+    expected_compare(known, setup->variant->traits, result);
   else
     *result = (verdict){.passed = true};
   if (outcome.violation[0]) fail(result, outcome.violation);
@@ -45,14 +45,14 @@ void verify_outputs(const inputs *in, int64_t max_rows, verdict *result) {
     fail(result, why);
     return;
   }
-  expected_compare(&known, result);
+  expected_compare(&known, 0, result);
   expected_destroy(&known);
 }
 
 /* Of the rows that deviate most. One that is wrong stands out by far, and each costs what the reference costs. */
 enum { DEVIATING = 4, DEVIATING_OF_BATCH = 2 };
 
-bool verify_batch(const run_batch *batch, const projection *projection, verdict *result) {
+bool verify_batch(const run_batch *batch, const projection *projection, uint32_t traits, verdict *result) {
   const attn_problem *p = &batch->inputs->problem;
   const int64_t all = p->batch * p->query_heads * p->query_length;
   int64_t rows[1 + DEVIATING_OF_BATCH], count = 0;
@@ -64,19 +64,19 @@ bool verify_batch(const run_batch *batch, const projection *projection, verdict 
   else if (all > 0)
     rows[count++] = (int64_t)(random_bits(batch->seed, UINT64_MAX) % (uint64_t)all);
   if (!expected_solve_rows(&known, batch->inputs, rows, count, why, sizeof why)) return false;
-  expected_compare(&known, result);
+  expected_compare(&known, traits, result);
   expected_destroy(&known);
   return true;
 }
 
-bool verify_projected(const inputs *in, const projection *projection, verdict *result) {
+bool verify_projected(const inputs *in, const projection *projection, uint32_t traits, verdict *result) {
   int64_t rows[DEVIATING];
   expected known;
   verdict more;
   char why[128];
   const int64_t count = projection_worst(projection, in, NULL, DEVIATING, rows);
   if (!expected_solve_rows(&known, in, rows, count, why, sizeof why)) return false;
-  expected_compare(&known, &more);
+  expected_compare(&known, traits, &more);
   expected_destroy(&known);
   result->bound_share = fmax(result->bound_share, more.bound_share);
   result->probabilistic_share = fmax(result->probabilistic_share, more.probabilistic_share);

@@ -217,7 +217,7 @@ static bool try_faults(tables *to, inputs *in, const expected *known, int type, 
       snprintf(why, why_size, "out of memory");
       return false;
     }
-    expected_compare(known, &verdict);
+    expected_compare(known, 0, &verdict);
     raise_to(&to->wrong[fault][type][length], &verdict, is_probe);
   }
   return true;

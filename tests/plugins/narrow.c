@@ -99,12 +99,14 @@ static size_t workspace_size(const attn_call *call) {
   return (size_t)(call->problem->key_length + call->problem->value_dim) * sizeof(float);
 }
 
-#define KERNEL(word, fault)                                                                                  \
+#define KERNEL(word, fault) KERNEL_THAT_PROMISES(0, word, fault)
+#define KERNEL_THAT_PROMISES(promises, word, fault)                                                          \
   static void run_##word(const attn_call *call) { solve(call, fault); }                                      \
   static const attn_variant word = {.name = #word,                                                           \
                                     .summary = "",                                                           \
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_LSE,       \
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,  \
+                                    .traits = (promises),                                                    \
                                     .time_exponent = 2,                                                      \
                                     .workspace_exponent = 1,                                                 \
                                     .workspace_size = workspace_size,                                        \
@@ -121,8 +123,10 @@ KERNEL(truncates_weights, TRUNCATES_WEIGHTS)
 KERNEL(rounds_scores, ROUNDS_SCORES)
 KERNEL(rounds_sums, ROUNDS_SUMS)
 KERNEL(weighs_twice, WEIGHS_TWICE)
+KERNEL_THAT_PROMISES(ATTN_FLOAT32_WEIGHTS, rounds_and_denies_it, NONE)
 
 static const attn_variant *const variants[] = {
-    &right,        &normalises_first, &drops_last_key,    &last_value_twice, &swaps_pairs, &sums_rounded,
-    &scales_query, &truncates_output, &truncates_weights, &rounds_scores,    &rounds_sums, &weighs_twice};
+    &right,        &normalises_first, &drops_last_key,      &last_value_twice,  &swaps_pairs,
+    &sums_rounded, &scales_query,     &truncates_output,    &truncates_weights, &rounds_scores,
+    &rounds_sums,  &weighs_twice,     &rounds_and_denies_it};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof *variants, variants, NULL};

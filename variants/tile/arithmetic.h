@@ -2,8 +2,8 @@
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast, zero,
  * fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, select_less,
  * product_error, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power,
- * times_power, exp2_polynomial, or OWN_EXP2_EACH and exp2_each itself; EXP_VECTORS. Behind it come element_rows.h, once for each type of elements, and products.h,
- * once for each kind of operands; then the tables.
+ * times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for each type of elements, and
+ * products.h, once for each kind of operands; then the tables.
  *
  * Counts inside are constants after inlining; check the assembly for stack traffic after any change (gcc 12 spills
  * easily). */
@@ -59,7 +59,6 @@ typedef struct groups_done {
   int64_t elements, groups;
 } groups_done;
 
-#ifndef OWN_EXP2_EACH
 /* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
  * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
  * take 0.89 of the time of a softmax. */
@@ -73,7 +72,6 @@ INLINE void exp2_each(const int n, vec x[], const vec *low) {
     for (int i = 0; i < n; i++) p[i] = fused_multiply_add(p[i], f[i], broadcast(&exp2_polynomial[k]));
   for (int i = 0; i < n; i++) x[i] = times_power(p[i], x[i]);
 }
-#endif
 
 INLINE vec exp2_vec(vec x) {
   exp2_each(1, &x, NULL);
