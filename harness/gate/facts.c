@@ -113,6 +113,15 @@ static void add_workspace(json_t *facts, const attn_variant *variant, const char
       }
 }
 
+/* Of the bound of everyone: a variant that promises more than its base did has not lost accuracy. */
+static bool compare(const run_setup *setup, inputs *inputs, verdict *verdict, char *why, size_t why_size) {
+  const run_watch watch = {.workspace = RUN_POISONED, .inputs_checksum = inputs_checksum(inputs)};
+  run_outcome outcome;
+  if (!runner_run(setup, inputs, &watch, &outcome, why, why_size)) return false;
+  verify_outputs(inputs, 64, verdict);
+  return true;
+}
+
 /* Wrong results are the business of the verification: a share above 1 is noted like any other. Four digits,
  * so that the last bits of another libm do not show. */
 static bool add_error(json_t *facts, const attn_variant *variant, const char *isa, char *why,
@@ -129,7 +138,7 @@ static bool add_error(json_t *facts, const attn_variant *variant, const char *is
     verdict verdict = {.passed = true};
     const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
     if (!inputs_create(&inputs, &w, true, why, why_size)) return false;
-    const bool ran = verify_run(&setup, &inputs, 64, &verdict, why, why_size);
+    const bool ran = compare(&setup, &inputs, &verdict, why, why_size);
     inputs_destroy(&inputs);
     if (!ran) return false;
     char name[GATE_NAME_BYTES], digits[32];
