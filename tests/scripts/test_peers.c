@@ -99,6 +99,20 @@ static void load(suite *suite) {
   }
 }
 
+/* Opens the suite and a problem in it, whose output naive has written. */
+static void *solved_by_naive(suite *suite, const char *problem) {
+  char why[256] = "";
+  load(suite);
+  void *at = suite->open(problem, why, sizeof why);
+  const attn_variant *naive =
+      suite->variant(ATTN_BUILD_DIR "/attnbench_variants.so", "naive", why, sizeof why);
+  assert_non_null(at);
+  assert_non_null(naive);
+  assert_true(suite->prepare(at, naive, 1, why, sizeof why));
+  suite->run(at, naive, 1);
+  return at;
+}
+
 static void an_output_is_held_to_the_reference_of_its_own_inputs(void **state) {
   (void)state;
   enum { ELEMENTS = 2 * 4 * 40 * 8 };
@@ -106,14 +120,7 @@ static void an_output_is_held_to_the_reference_of_its_own_inputs(void **state) {
   suite_verdict verdict;
   char why[256] = "";
   float output[ELEMENTS];
-  load(&suite);
-  void *at = suite.open("causal/B:2/H:4/D:8/T:40/seed:3", why, sizeof why);
-  const attn_variant *naive =
-      suite.variant(ATTN_BUILD_DIR "/attnbench_variants.so", "naive", why, sizeof why);
-  assert_non_null(at);
-  assert_non_null(naive);
-  assert_true(suite.prepare(at, naive, 1, why, sizeof why));
-  suite.run(at, naive, 1);
+  void *at = solved_by_naive(&suite, "causal/B:2/H:4/D:8/T:40/seed:3");
   memcpy(output, suite.output(at), sizeof output);
   assert_true(suite.hold(at, output, 0, &verdict, why, sizeof why));
   assert_true(verdict.passed && verdict.bound_share > 0 && verdict.bound_share < 1);
@@ -131,14 +138,7 @@ static void an_output_of_16_bits_is_held_to_the_bound_of_its_type(void **state) 
   suite_verdict verdict;
   char why[256] = "";
   uint16_t output[ELEMENTS];
-  load(&suite);
-  void *at = suite.open("full/B:1/H:2/D:32/T:64/bf16/seed:3", why, sizeof why);
-  const attn_variant *naive =
-      suite.variant(ATTN_BUILD_DIR "/attnbench_variants.so", "naive", why, sizeof why);
-  assert_non_null(at);
-  assert_non_null(naive);
-  assert_true(suite.prepare(at, naive, 1, why, sizeof why));
-  suite.run(at, naive, 1);
+  void *at = solved_by_naive(&suite, "full/B:1/H:2/D:32/T:64/bf16/seed:3");
   memcpy(output, suite.output(at), sizeof output);
   assert_true(suite.hold(at, output, 0, &verdict, why, sizeof why));
   assert_true(verdict.passed && verdict.bound_share > 0 && verdict.mean_square_share > 0.3);

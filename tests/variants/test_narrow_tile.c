@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "near.h"
 #include "variants/elements.h"
 #include "variants/tile/tile.h"
 
@@ -36,13 +37,6 @@ static void with_each(void (*check)(const tile_kernels *)) {
         assert_int_equal(kernels->type, types[t]);
         check(kernels);
       }
-}
-
-static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
-                        double allowed) {
-  if (!(fabs(computed - expected) <= allowed))
-    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
-             allowed);
 }
 
 static double element(const tile_kernels *kernels, const uint16_t *x, int64_t n) {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "near.h"
 #include "../variants/tile/tile.h"
 
 enum { LARGEST = 1 << 15 };
@@ -32,13 +33,6 @@ static void with_each(void (*check)(const tile_kernels *)) {
     assert_string_equal(kernels->name, *name);
     check(kernels);
   }
-}
-
-static void assert_near(const tile_kernels *kernels, const char *what, double computed, double expected,
-                        double allowed) {
-  if (!(fabs(computed - expected) <= allowed))
-    fail_msg("%s %s: %.9g instead of %.9g, more than %.3g apart", kernels->name, what, computed, expected,
-             allowed);
 }
 
 static void the_fastest_instruction_set_is_the_default(void **state) {

@@ -8,16 +8,19 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "run/heap_calls.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
 #include "own_variants.h"
 
-enum { PROBLEMS = 20, NARROW = 28, SEED = 20, MOST_VARIANTS = 64, TYPES = 5 };
+enum { PROBLEMS = 20, ALL_PROBLEMS = 40, NARROW = 28, SEED = 20, MOST_VARIANTS = 64, TYPES = 5 };
 
 /* Then it takes ten times as long, and fewer problems have to do. */
 static bool is_instrumented(void) { return !heap_calls_are_seen(); }
+
+static bool is_full(void) { return getenv("ATTN_TEST_FULL") != NULL; }
 
 static int64_t count_texts(const char *const *texts) {
   int64_t count = 0;
@@ -74,11 +77,12 @@ static void every_property_holds_for_every_variant(void **state) {
   (void)state;
   const attn_type types[] = {ATTN_FLOAT32, ATTN_BFLOAT16, ATTN_FLOAT16};
   unsigned checked[MOST_VARIANTS][TYPES] = {{0}};
+  const int64_t wide = is_full() ? ALL_PROBLEMS : PROBLEMS;
   assert_in_range(own_variants.count, 7, MOST_VARIANTS);
-  for (int64_t n = 0, of_float32 = 0, narrow = 0; of_float32 < PROBLEMS || narrow < NARROW; n++) {
+  for (int64_t n = 0, of_float32 = 0, narrow = 0; of_float32 < wide || narrow < NARROW; n++) {
     const workload w = properties_problem(SEED, n);
     const int64_t turn = w.type ? narrow++ : of_float32++;
-    if (turn < (w.type ? NARROW : PROBLEMS)) hold_all(&w, turn, checked);
+    if (turn < (w.type ? NARROW : wide)) hold_all(&w, turn, checked);
   }
   for (size_t v = 0; v < own_variants.count; v++)
     for (int n = 0; n < PROPERTIES; n++)
@@ -88,15 +92,19 @@ static void every_property_holds_for_every_variant(void **state) {
                    own_variants.variants[v]->name, (int)types[type]);
 }
 
-/* A part of the verification that is quick: a sixth of its problems, for which instruction sets take turns. All of them
+/* A part of the verification that is quick: a sixth of its problems (`make test-full`: a third), for which instruction sets take turns. All of them
  * are for `attnbench verify` itself, which `make verify` and the gate run. Its words are shown where it fails. */
 static void every_variant_passes_the_verification(void **state) {
   (void)state;
   FILE *said = tmpfile();
   assert_non_null(said);
-  const verify_options options = {.every = is_instrumented() ? 16 : 6,
+  const verify_options options = {.every = is_instrumented() ? 12
+                                           : is_full()       ? 3
+                                                             : 6,
                                   .isa_in_turn = true,
-                                  .random_count = is_instrumented() ? 0 : 20,
+                                  .random_count = is_instrumented() ? 0
+                                                  : is_full()       ? 40
+                                                                    : 20,
                                   .seed = 1,
                                   .threads = 2,
                                   .fail_fast = true};
