@@ -119,6 +119,17 @@ RATES := $(BUILD)/scripts/method/rates
 # Of docs/power.md.
 POWER := $(BUILD)/scripts/power/power
 
+# Kernels for GPUs: by nvcc where it is installed, and by a C++ compiler for an emulated device.
+CUDA_SOURCES := $(sort $(wildcard variants/cuda/*.cu))
+CXX := $(patsubst %gcc,%g++,$(subst clang,clang++,$(CC)))
+HAVE_CXX := $(shell $(CXX) -std=gnu++17 -include cmath -E -x c++ /dev/null >/dev/null 2>&1 && echo yes)
+# Where nvcc is and no GPU, only `make cuda` builds for one.
+NVCC := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+EMULATION := $(BUILD)/cuda_emulation.o
+EMULATED := $(if $(HAVE_CXX),$(BUILD)/attnbench_emu.so)
+CUDA := $(BUILD)/attnbench_cuda.so
+HAVE_GPU := $(and $(NATIVE),$(NVCC),$(wildcard /dev/nvidiactl))
+
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
 # What scripts/peers needs of the suite, as a shared object for Python.
@@ -181,12 +192,13 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
+.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
   mutants adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
-all: $(PROGRAM) $(VARIANTS) ## build the program and its variants (plain `make`)
+all: $(PROGRAM) $(VARIANTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
+	@$(if $(EMULATED),:,echo "$(CXX) is not installed: the emulated device is left out")
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -214,6 +226,9 @@ test-aarch64: ## the tile tests and a short verification for aarch64: built by a
 	@$(MAKE) --no-print-directory $(PARALLEL) CC=aarch64-linux-gnu-gcc BUILD=$(ACROSS) SANITIZE= \
 	  all $(EMULATED_TESTS:%.c=$(ACROSS)/%) $(EMULATED_PLUGINS:%.c=$(ACROSS)/%.so)
 	@scripts/aarch64.sh $(ACROSS) $(EMULATED_TESTS:%.c=$(ACROSS)/%)
+
+cuda: all ## build the CUDA variants for GPUs too, where nvcc is installed
+	@$(if $(NVCC),$(MAKE) --no-print-directory $(PARALLEL) $(CUDA),echo "nvcc is not installed: the CUDA variants are built for the emulated device alone")
 
 verify: all ## hold every variant to the reference
 	$(PROGRAM) verify $(ARGS)
@@ -280,7 +295,7 @@ format-check: ## fail when a source is not laid out so
 clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
-FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]')
+FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
 tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
@@ -332,6 +347,33 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
 $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
 
+# What asks the device of each access to memory is the compiler's -fsanitize=thread; the emulation answers in its place.
+EMULATED_FLAGS := -std=gnu++17 $(if $(QUICK),-O1,-O2) -g1 -fPIC -fvisibility=hidden $(WARNINGS)
+$(BUILD)/emulated/%.o: variants/cuda/%.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CXX) $(EMULATED_FLAGS) -fsanitize=thread -MMD -MP -x c++ -c -o $@ $<
+
+$(BUILD)/emulated/%.o: variants/cuda/emulation/%.cc $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CXX) $(EMULATED_FLAGS) -MMD -MP -c -o $@ $<
+
+# Both in one, for kernels of one's own.
+$(EMULATION): $(patsubst variants/cuda/emulation/%.cc,$(BUILD)/emulated/%.o,$(wildcard variants/cuda/emulation/*.cc))
+	$(SHOW) $(LD) -r -o $@ $^
+
+$(BUILD)/attnbench_emu.so: $(patsubst variants/cuda/%.cu,$(BUILD)/emulated/%.o,$(CUDA_SOURCES)) $(EMULATION) $(BUILD)/sources
+	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) -ldl
+
+# For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object.
+CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
+CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
+$(BUILD)/cuda/%.o: variants/cuda/%.cu $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP -x cu -c -o $@ $< 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
+
+$(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/runtime/device.o $(BUILD)/sources
+	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^)
+
 # The same objects in other orders, for the gate: where the linker puts a kernel changes its time too.
 $(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
 	@mkdir -p $(@D)
@@ -370,7 +412,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(shell find $(addprefix $(BUILD)/,harness reference variants tests scripts) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts) -name '*.d' 2>/dev/null)
 
 # Two small files hold what the last build was made with: everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed.
@@ -378,7 +420,7 @@ $(BUILD)/flags: force | needed
 	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) $(LDFLAGS))
 
 $(BUILD)/sources: force
-	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SUPPORT_SOURCES))
+	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(CUDA_SOURCES) $(TEST_SUPPORT_SOURCES))
 
 define remember
 @mkdir -p $(@D)

@@ -42,7 +42,10 @@ static int complain(const char *why) {
 /* ---- variants and instruction sets ---- */
 
 static bool load_variants(variant_list *list, const options *options, char *why, size_t why_size) {
-  if (!variant_list_add_own(list, why, why_size)) return false;
+  if (options->device ? !variant_list_add_device(list, options->device, why, why_size)
+                      : !variant_list_add_own(list, why, why_size))
+    return false;
+  supervisor_note_device(options->device);
   for (size_t i = 0; i < options->plugins.count; i++) {
     const char *plugin = options->plugins.items[i];
     if (supervisor_refuses(plugin)) continue;
@@ -345,6 +348,7 @@ static int run_verify(const options *options, const variant_list *list) {
       .every = options->every,
       .fail_fast = options->fail_fast,
       .threads = (int)options->threads,
+      .device = options->device,
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,
   };

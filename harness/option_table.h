@@ -36,6 +36,7 @@ typedef struct options {
   text_list words; /* what stands beside options: the file of plots, benchmarks of gate-measure */
 
   text_list variants; /* empty: all */
+  const char *device;
   text_list plugins, presets, problems;
   text_list context; /* key=value, for the record */
 

@@ -17,6 +17,13 @@ extern "C" {
 
 #define ATTN_INTERFACE_VERSION 2
 
+/* Of the functions in headers: CUDA's kernels call them too. */
+#ifdef __CUDACC__
+#define ATTN_INLINE __host__ __device__ static inline
+#else
+#define ATTN_INLINE static inline
+#endif
+
 /* ---- the problem ---- */
 
 /* No limit on that side of the band. */
@@ -144,7 +151,9 @@ typedef struct attn_call {
 /* ---- a variant ---- */
 
 /* Where a variant's data lie. */
-typedef enum attn_place { ATTN_HOST = 0 } attn_place;
+/* On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie in the memory of a device, and run only
+ * launches kernels, on the stream of the call: the harness waits for them. */
+typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1 } attn_place;
 
 /* What a variant may promise beyond being right; what it promises it is held to. */
 enum {
@@ -208,7 +217,7 @@ extern const attn_table attn_plugin __attribute__((visibility("default")));
 /* ---- what variants share ---- */
 
 /* A packed [B, heads, length, width] tensor. */
-static inline attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
+ATTN_INLINE attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
   attn_layout packed = {type, heads * length * width, length * width, width};
   return packed;
 }
@@ -219,7 +228,7 @@ typedef struct attn_range {
   int64_t first, end;
 } attn_range;
 
-static inline attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
+ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
   int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
   int64_t centre = i + (problem->offsets ? problem->offsets[b] : problem->offset);
   attn_range range = {0, length};
@@ -236,8 +245,8 @@ static inline attn_range attn_visible_keys(const attn_problem *problem, int64_t 
  * looked at: with one, no tile is full, and one that is empty may be called partial. */
 typedef enum attn_visibility { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 } attn_visibility;
 
-static inline attn_visibility attn_tile_visibility(const attn_problem *problem, int64_t b, int64_t i0,
-                                                   int64_t i1, int64_t j0, int64_t j1) {
+ATTN_INLINE attn_visibility attn_tile_visibility(const attn_problem *problem, int64_t b, int64_t i0,
+                                                 int64_t i1, int64_t j0, int64_t j1) {
   int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
   int64_t offset = problem->offsets ? problem->offsets[b] : problem->offset;
   /* Both ends of the band move with i: the first and the last query see the ends of what any sees and of what all
@@ -259,8 +268,8 @@ static inline attn_visibility attn_tile_visibility(const attn_problem *problem, 
 
 /* visible[j - j0] = 1 where query i of head h of entry b sees key j, by band, key lengths and mask, and 0 where it
  * does not, for j0 <= j < j1. Returns how many it sees. */
-static inline int64_t attn_visible_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                       int64_t h, int64_t i, int64_t j0, int64_t j1, uint8_t *visible) {
+ATTN_INLINE int64_t attn_visible_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
+                                     int64_t h, int64_t i, int64_t j0, int64_t j1, uint8_t *visible) {
   attn_range range = attn_visible_keys(problem, b, i);
   const uint8_t *mask = NULL;
   int64_t count = 0;

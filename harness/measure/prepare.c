@@ -209,8 +209,8 @@ static bool measure_memory(bench *bench, size_t n, char *why, size_t why_size) {
   run_setup setup = setup_of(bench, n);
   setup.property = "measuring its memory";
   run_enter(&setup, &bench->points[n].workload);
-  const bool measured =
-      !footprint_is_measured() || footprint_measure(&bench->footprints, n, &footprint, why, why_size);
+  const bool measured = setup.variant->place != ATTN_HOST || !footprint_is_measured() ||
+                        footprint_measure(&bench->footprints, n, &footprint, why, why_size);
   supervisor_leave();
   if (!measured) return false;
   result->workspace_touched_bytes = footprint.workspace_touched_bytes;

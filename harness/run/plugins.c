@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include "base/complaint.h"
+#include "base/text.h"
+#include "device.h"
 #include "float_mode.h"
 #include "reference/reference.h"
 #include "version1.h"
 
-/* The table of a shared object, or NULL. */
+/* The table of a shared object, or NULL. Its device is noted where it has one. */
 static const attn_table *load(const char *path, complaint to) {
   char file[4096];
   /* Without a slash, dlopen would look in the library path and not in the current folder. */
@@ -31,6 +33,12 @@ static const attn_table *load(const char *path, complaint to) {
   if (!table) {
     wrong(to, "plugin %s exports no attn_plugin: it must define 'const attn_table attn_plugin'", path);
     dlclose(object);
+    return NULL;
+  }
+  const attn_device *device = dlsym(object, "attn_plugin_device");
+  if (device && !device_register(table, device)) {
+    wrong(to, "plugin %s brings one device more than there is room for", path);
+    return NULL;
   }
   return table;
 }
@@ -67,9 +75,16 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
   if (!reference_function_of(variant->function))
     return wrong(to, "variant '%s' of plugin %s computes function %d: there are %d (softmax) and %d (linear)",
                  variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR);
-  if (variant->place != ATTN_HOST)
-    return wrong(to, "variant '%s' of plugin %s has its data in place %d: there is %d (the host)",
-                 variant->name, path, (int)variant->place, ATTN_HOST);
+  if (variant->place != ATTN_HOST && variant->place != ATTN_CUDA)
+    return wrong(to,
+                 "variant '%s' of plugin %s has its data in place %d: there are %d (the host) and %d (CUDA)",
+                 variant->name, path, (int)variant->place, ATTN_HOST, ATTN_CUDA);
+  if (variant->place != ATTN_HOST && !device_of(variant))
+    return wrong(
+        to,
+        "variant '%s' of plugin %s computes on a device, and the plugin has no attn_plugin_device: link "
+        "build/cuda_device.o, or for g++ build/cuda_emulation.o",
+        variant->name, path);
   if (!variant->types)
     return wrong(to, "variant '%s' of plugin %s has no data type: types is 1 << ATTN_FLOAT32, or more bits",
                  variant->name, path);
@@ -150,17 +165,41 @@ bool variant_list_add(variant_list *list, const char *path, char *why, size_t wh
   return add(list, path, path, (complaint){why, why_size}) != NULL;
 }
 
-bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
-  const complaint to = {why, why_size};
-  static const char name[] = "attnbench_variants.so";
-  char path[4096];
-  ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
-  if (length <= 0 || (size_t)length >= sizeof path - sizeof name)
+/* The file of this name beside the program. */
+static bool find_beside(const char *name, char path[4096], complaint to) {
+  const size_t bytes = strlen(name) + 1;
+  ssize_t length = readlink("/proc/self/exe", path, 4096 - bytes);
+  if (length <= 0 || (size_t)length >= 4096 - bytes)
     return wrong(to, "cannot find %s: the path of the program is not known", name);
   path[length] = '\0';
-  memcpy(strrchr(path, '/') + 1, name, sizeof name);
+  memcpy(strrchr(path, '/') + 1, name, bytes);
+  return true;
+}
+
+bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
+  const complaint to = {why, why_size};
+  char path[4096];
+  if (!find_beside("attnbench_variants.so", path, to)) return false;
   list->own = add(list, path, NULL, to);
   return list->own != NULL;
+}
+
+bool variant_list_add_device(variant_list *list, const char *device, char *why, size_t why_size) {
+  const complaint to = {why, why_size};
+  const bool emulated = strcmp(device, "emu") == 0;
+  const char *end = "";
+  int64_t index = 0;
+  char path[4096];
+  if (!emulated && strcmp(device, "cuda") != 0 &&
+      (strncmp(device, "cuda:", 5) != 0 || !text_integer(device + 5, 0, 1023, &end, &index) || *end))
+    return wrong(to, "--device takes emu, or cuda:0 and so on, not '%s'", device);
+  if (!find_beside(emulated ? "attnbench_emu.so" : "attnbench_cuda.so", path, to)) return false;
+  if (access(path, R_OK) != 0)
+    return wrong(to, "--device %s: %s was not built: %s", device, path,
+                 emulated ? "it takes a C++ compiler, and `make`"
+                          : "it takes nvcc, and `make`; --device emu needs neither it nor a GPU");
+  list->own = add(list, path, NULL, to);
+  return list->own && device_choose(device_of(list->own->variants[0]), (int)index, why, why_size);
 }
 
 const attn_variant *variant_list_find(const variant_list *list, const char *name) {

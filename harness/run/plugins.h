@@ -14,7 +14,7 @@ typedef struct variant_list {
   size_t count;
   const attn_table **tables;
   size_t table_count;
-  const attn_table *own; /* our own table, or NULL before variant_list_add_own */
+  const attn_table *own; /* our own table or the device's, or NULL before variant_list_add_own */
 } variant_list;
 
 /* Adds the variants of a shared object; false, with the reason in words, when it cannot be loaded,
@@ -26,12 +26,16 @@ bool variant_list_add(variant_list *list, const char *path, char *why, size_t wh
 /* Adds our own: attnbench_variants.so beside the program. */
 bool variant_list_add_own(variant_list *list, char *why, size_t why_size);
 
+/* Adds those of a device, in the place of our own, and takes the device: "emu", or "cuda:0"; of cuda the number may be left
+ * out. */
+bool variant_list_add_device(variant_list *list, const char *device, char *why, size_t why_size);
+
 const attn_variant *variant_list_find(const variant_list *list, const char *name); /* or NULL */
 const char *variant_list_origin(const variant_list *list,
                                 const attn_variant *variant); /* its plugin; NULL: our own */
 void variant_list_destroy(variant_list *list);
 
-/* The instruction sets that our own variants can be held to, slowest first, NULL-terminated. */
+/* The instruction sets that our own variants, or the device's, can be held to, slowest first, NULL-terminated. */
 const char *const *variant_list_instruction_sets(const variant_list *list);
 
 /* The same of the table that a variant came in; none when it names none. */

@@ -4,6 +4,7 @@
 #define ATTN_HARNESS_RUNNER_H
 
 #include "problem/inputs.h"
+#include "device.h"
 #include "run.h"
 
 /* NULL when the variant solves this sound problem, else the reason in words: another function, features or
@@ -91,7 +92,12 @@ bool runner_restore(run_batch *batch, uint64_t checksum);
 attn_call runner_call(const run_setup *setup, const attn_problem *problem, const attn_tensors *tensors,
                       void *workspace);
 
-/* Runs it and does nothing else. */
-static inline void runner_invoke(const attn_call *call) { call->variant->run(call); }
+/* Runs it and does nothing else; where it computes on a device, its call was begun (device_begin). */
+static inline void runner_invoke(const attn_call *call) {
+  if (call->variant->place == ATTN_HOST)
+    call->variant->run(call);
+  else
+    device_run(call);
+}
 
 #endif

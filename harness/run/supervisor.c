@@ -23,6 +23,7 @@ typedef struct supervised {
   /* What runs, or ran last. */
   ended_run last;
   char plugin[PLUGIN_BYTES];
+  char device[32];
   double limit_seconds;
   atomic_bool running;
   atomic_uint steps;
@@ -91,6 +92,10 @@ void supervisor_limit(double seconds) { most_seconds = seconds; }
 
 void supervisor_loads(const char *plugin) {
   if (is_mapped()) copy(shared->loading, sizeof shared->loading, plugin);
+}
+
+void supervisor_note_device(const char *device) {
+  if (is_mapped()) copy(shared->device, sizeof shared->device, device);
 }
 
 const ended_run *supervisor_ended(const char *variant) {
@@ -192,9 +197,10 @@ static void say_ended(const ended_run *end, bool running) {
           end->property, end->threads, end->threads == 1 ? "" : "s");
   if (!end->problem[0]) return;
   const bool foreign = shared->plugin[0];
-  fprintf(stderr, "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s\n",
+  fprintf(stderr, "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s\n",
           end->variant, end->problem, end->isa[0] ? " --isa " : "", end->isa, end->threads,
-          foreign ? " --plugin '" : "", shared->plugin, foreign ? "'" : "");
+          shared->device[0] ? " --device " : "", shared->device, foreign ? " --plugin '" : "", shared->plugin,
+          foreign ? "'" : "");
 }
 
 /* Notes what ended the child; false where that is nobody whom the next one could leave out. */

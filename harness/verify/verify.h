@@ -46,7 +46,9 @@ typedef struct verify_options {
   bool isa_in_turn;     /* each problem under one of them alone, another one each time */
   bool fail_fast;       /* stop at the first failure */
   int threads;
-  const char *const *plugins; /* echoed in the command that reproduces a failure */
+  const char
+      *device; /* NULL: the host. This and what follows are echoed in the command that reproduces a failure */
+  const char *const *plugins;
   size_t plugin_count;
 } verify_options;
 

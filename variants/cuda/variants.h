@@ -1,0 +1,16 @@
+/* What the CUDA variants share. */
+#ifndef ATTN_CUDA_VARIANTS_H
+#define ATTN_CUDA_VARIANTS_H
+
+#include "cuda.h"
+
+enum {
+  CUDA_SOFTMAX_FEATURES = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
+                          ATTN_LSE | ATTN_SINK,
+  CUDA_ALL_TYPES = 1 << ATTN_FLOAT32 | 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16,
+  CUDA_NARROW_TYPES = 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16
+};
+
+extern const attn_variant cuda_naive;
+
+#endif
