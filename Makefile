@@ -109,6 +109,7 @@ RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
+DEVICE_PLUGIN_SOURCES := $(wildcard tests/plugins/*.cu)
 ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 
 # What scripts/kernels measures beside attnbench.
@@ -298,7 +299,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
+tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so)) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
 
 relinks: $(RELINKS)
 
@@ -348,7 +349,7 @@ $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
 
 # What asks the device of each access to memory is the compiler's -fsanitize=thread; the emulation answers in its place.
-EMULATED_FLAGS := -std=gnu++17 $(if $(QUICK),-O1,-O2) -g1 -fPIC -fvisibility=hidden $(WARNINGS)
+EMULATED_FLAGS = -std=gnu++17 $(if $(QUICK),-O1,-O2) -g1 -fPIC -fvisibility=hidden $(WARNINGS) $(if $(findstring clang,$(CXX)),,-fno-tree-sra)
 $(BUILD)/emulated/%.o: variants/cuda/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CXX) $(EMULATED_FLAGS) -fsanitize=thread -MMD -MP -x c++ -c -o $@ $<
@@ -363,6 +364,11 @@ $(EMULATION): $(patsubst variants/cuda/emulation/%.cc,$(BUILD)/emulated/%.o,$(wi
 
 $(BUILD)/attnbench_emu.so: $(patsubst variants/cuda/%.cu,$(BUILD)/emulated/%.o,$(CUDA_SOURCES)) $(EMULATION) $(BUILD)/sources
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) -ldl
+
+$(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
+	@mkdir -p $(@D)
+	$(SHOW) $(CXX) $(EMULATED_FLAGS) -I. -fsanitize=thread -MMD -MP -x c++ -c -o $(@:.so=.o) $<
+	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(@:.so=.o) $(EMULATION) -ldl
 
 # For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object.
 CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
@@ -417,7 +423,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # Two small files hold what the last build was made with: everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed.
 $(BUILD)/flags: force | needed
-	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) $(LDFLAGS))
+	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(filter-out -Werror,$(EMULATED_FLAGS)) $(CFLAGS) $(LDFLAGS))
 
 $(BUILD)/sources: force
 	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(CUDA_SOURCES) $(TEST_SUPPORT_SOURCES))

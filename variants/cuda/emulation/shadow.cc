@@ -149,9 +149,18 @@ static allocation *allocation_of(const void *address) {
   return nullptr;
 }
 
+static bool is_within(const allocation *of, const unsigned char *address, size_t bytes) {
+  return address >= of->data && bytes <= of->bytes && (size_t)(address - of->data) <= of->bytes - bytes;
+}
+
 static void look_at_global(const unsigned char *address, size_t bytes, bool writes, const void *code) {
+  static const allocation *recent = allocations; /* most accesses are to the buffer of the one before */
+  if (is_within(recent, address, bytes)) return;
   const allocation *in = allocation_of(address);
-  if (in && address >= in->data && address + bytes <= in->data + in->bytes) return;
+  if (in && is_within(in, address, bytes)) {
+    recent = in;
+    return;
+  }
   char line[96];
   format_line(line, sizeof line, code);
   if (in)
@@ -160,13 +169,14 @@ static void look_at_global(const unsigned char *address, size_t bytes, bool writ
   complain("%s %zu bytes of global memory that is nobody's, at %s", writes ? "writes" : "reads", bytes, line);
 }
 
-static void look(const void *address, size_t bytes, bool writes, bool is_aligned, const void *code) {
+__attribute__((always_inline)) static inline void look(const void *address, size_t bytes, bool writes,
+                                                       bool is_aligned, const void *code) {
   const unsigned char *at = static_cast<const unsigned char *>(address);
   if (!running) return;
   const bool shared = is_shared(address);
   const bool global = !shared && (uintptr_t)address - (uintptr_t)arena < arena_bytes && arena;
   if (!shared && !global) return; /* its own stack, or constants */
-  if (is_aligned && (uintptr_t)address % bytes) {
+  if (is_aligned && ((uintptr_t)address & (bytes - 1))) {
     char line[96];
     format_line(line, sizeof line, code);
     complain("%s %zu bytes at an address that is not aligned to them, at %s", writes ? "writes" : "reads",
@@ -277,6 +287,7 @@ static void release(void *memory) {
     mprotect(of->mapping + PAGE, page_bytes, PROT_NONE);
   }
   *of = allocations[--allocation_count];
+  allocations[allocation_count] = {nullptr, nullptr, 0, 0};
 }
 
 static bool is_whole(const void *memory) {

@@ -1,0 +1,123 @@
+/* The emulated device (variants/cuda/emulation): its instructions beside plain loops, and mistakes that it has to name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first. */
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/plugins.h"
+#include "run/runner.h"
+
+#define PLUGINS ATTN_BUILD_DIR "/tests/plugins/"
+
+static const char *const schedules[] = {"forwards", "backwards", "random", "early_copies"};
+enum { SCHEDULES = sizeof schedules / sizeof *schedules };
+
+static const attn_device *device_in(void *object) {
+  const attn_device *device = dlsym(object, "attn_plugin_device");
+  char words[256];
+  assert_non_null(device);
+  assert_true(device->open(0, words, sizeof words));
+  return device;
+}
+
+static void instructions_do_what_plain_loops_do(void **state) {
+  void *object = dlopen(PLUGINS "device_instructions.so", RTLD_NOW | RTLD_LOCAL);
+  (void)state;
+  assert_non_null(object);
+  const attn_device *device = device_in(object);
+  const char *(*const *check)(void) = dlsym(object, "check_instructions");
+  assert_non_null(check);
+  for (int s = 0; s < SCHEDULES; s++) {
+    device->keep_to(schedules[s]);
+    const char *differs = (*check)(), *wrong = device->wait();
+    if (differs || wrong) fail_msg("%s: %s", schedules[s], wrong ? wrong : differs);
+  }
+  dlclose(object);
+}
+
+/* What is said of it under every schedule, and what stands in the first line of its source that is named. */
+typedef struct mistake {
+  const char *variant, *words, *source;
+} mistake;
+
+static const mistake mistakes[] = {
+    {"no_barrier", "with no barrier between", "shared["},
+    {"no_warp_barrier", "with no barrier between", "shared["},
+    {"written_too_early", "with no barrier between", "shared["},
+    {"beyond_the_end", "writes 4 bytes at 256 of a buffer of 256", "THREADS : threadIdx.x] = 1"},
+    {"before_the_start", "reads 4 bytes at -4 of a buffer of 256", "(int)threadIdx.x - 1]"},
+    {"beyond_shared", "4 bytes of shared memory are touched at 256, of 256", "[threadIdx.x + 1] = 1"},
+    {"misaligned", "16 bytes at an address that is not aligned", "make_float4(1"},
+    {"lonely", "waits for ever at a barrier of the block", NULL},
+    {"absent_lane", "waits for ever at a shuffle", NULL},
+    {"outside_its_mask", "comes to a shuffle whose mask 0000ffff leaves it out", NULL},
+    {"different_instructions", "meet at different instructions", NULL},
+    {"copied_and_read", "copies to (and has not waited for)", "(memory)[4 * threadIdx.x]"},
+    {"copied_for_others", "with no barrier between", "threadIdx.x"},
+    {"waits_for_the_wrong_group", "copies to (and has not waited for)", "(threadIdx.x + THREADS)]"},
+    {"too_wide", "1025 threads in a block: 1024 are the most", NULL},
+    {"too_much_shared", "bytes of shared memory: 232448 are the most", NULL},
+};
+
+/* The line of the source that the words name first, in a buffer of its own; "": none. */
+static const char *line_named(const char *words) {
+  static const char file[] = "device_mistakes.cu:";
+  static char line[256];
+  const char *at = strstr(words, file);
+  FILE *source = fopen(ATTN_SOURCE_DIR "/tests/plugins/device_mistakes.cu", "r");
+  assert_non_null(source);
+  int number = at ? atoi(at + sizeof file - 1) : 0;
+  while (number > 0 && fgets(line, sizeof line, source)) number--;
+  fclose(source);
+  return at && number == 0 ? line : "";
+}
+
+static const char *violation_of(const attn_variant *variant, const char *isa, inputs *in) {
+  static run_outcome outcome;
+  char why[256];
+  const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
+  const run_watch watch = {.workspace = RUN_POISONED, .inputs_checksum = inputs_checksum(in)};
+  if (!runner_run(&setup, in, &watch, &outcome, why, sizeof why)) fail_msg("%s", why);
+  return outcome.violation;
+}
+
+static void every_mistake_is_named_with_its_lines(void **state) {
+  variant_list list = {0};
+  workload workload;
+  inputs in;
+  char why[256];
+  (void)state;
+  if (!variant_list_add(&list, PLUGINS "device_mistakes.so", why, sizeof why) ||
+      !workload_parse_sound("full/B:1/H:1/D:8/Dv:4/T:16", &workload, why, sizeof why) ||
+      !inputs_create(&in, &workload, false, why, sizeof why))
+    fail_msg("%s", why);
+  for (int s = 0; s < SCHEDULES; s++) {
+    assert_string_equal(violation_of(variant_list_find(&list, "right"), schedules[s], &in), "");
+    for (size_t n = 0; n < sizeof mistakes / sizeof *mistakes; n++) {
+      const char *said = violation_of(variant_list_find(&list, mistakes[n].variant), schedules[s], &in);
+      if (!strstr(said, mistakes[n].words))
+        fail_msg("%s, %s: '%s' does not say '%s'", mistakes[n].variant, schedules[s], said,
+                 mistakes[n].words);
+      if (mistakes[n].source && !strstr(line_named(said), mistakes[n].source))
+        fail_msg("%s, %s: '%s' does not name the line of '%s'", mistakes[n].variant, schedules[s], said,
+                 mistakes[n].source);
+    }
+  }
+  assert_int_equal(list.count, 1 + sizeof mistakes / sizeof *mistakes);
+  inputs_destroy(&in);
+  variant_list_destroy(&list);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(instructions_do_what_plain_loops_do),
+      cmocka_unit_test(every_mistake_is_named_with_its_lines),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
