@@ -42,6 +42,13 @@ void attn_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sh
   unsigned char *const name = static_cast<unsigned char *>(emulation::dynamic_shared())
 #endif
 
+/* Before a loop whose trips are known: an array that it runs over stays in registers. */
+#ifdef __CUDACC__
+#define ATTN_UNROLL _Pragma("unroll")
+#else
+#define ATTN_UNROLL
+#endif
+
 /* ---- numbers ---- */
 
 /* 2^x to 2^-22, 0 below 2^-126. */
