@@ -1,7 +1,7 @@
 /* The variants for a GPU, in the order in which they tell their story (README.md). */
 #include "variants.h"
 
-static const attn_variant *const variants[] = {&cuda_naive, &cuda_tiled};
+static const attn_variant *const variants[] = {&cuda_naive, &cuda_tiled, &cuda_linear};
 
 #ifdef __CUDACC__
 /* What the device can run of what was compiled. */

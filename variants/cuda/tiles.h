@@ -100,12 +100,15 @@ struct tensor_rows {
   int64_t stride, width; /* from row to row, and of a row */
 };
 
-/* Row `position` of head h and those behind it, from feature `column` on. */
+/* Row `position` of head h and those behind it. */
 __device__ __forceinline__ tensor_rows rows_from(const void *tensor, const attn_layout &layout, int64_t b,
-                                                 int64_t h, int64_t position, int64_t width,
-                                                 int64_t column = 0) {
-  return {element_at(tensor, layout.type, row_begin(layout, b, h, position) + column), layout.type,
-          layout.position, width - column};
+                                                 int64_t h, int64_t position, int64_t width) {
+  return {element_at(tensor, layout.type, row_begin(layout, b, h, position)), layout.type, layout.position,
+          width};
+}
+
+__device__ __forceinline__ tensor_rows from_column(const tensor_rows &rows, int64_t column) {
+  return {element_at(rows.elements, rows.type, column), rows.type, rows.stride, rows.width - column};
 }
 
 /* Whether four neighbours can be read at once, in each row at each fourth feature. */

@@ -11,6 +11,6 @@ enum {
   CUDA_NARROW_TYPES = 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16
 };
 
-extern const attn_variant cuda_naive, cuda_tiled;
+extern const attn_variant cuda_naive, cuda_tiled, cuda_linear;
 
 #endif
