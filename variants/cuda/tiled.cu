@@ -143,8 +143,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
     load_tile<shape::KEYS, shape::WIDTH, shape::PITCH>(
         tile, rows_from(tensors.key, problem.key, b, kv_head, j, problem.head_dim), count);
     __syncthreads();
-    if (last_row - first_row == shape::ROWS &&
-        attn_tile_visibility(&problem, b, first_row, last_row, j, j + shape::KEYS) == ATTN_FULL)
+    if (attn_tile_visibility(&problem, b, first_row, last_row, j, j + shape::KEYS) == ATTN_FULL)
       pass_keys<false, shape>(problem, tensors, rows, j, count, values, queries, tile, weights);
     else
       pass_keys<true, shape>(problem, tensors, rows, j, count, values, queries, tile, weights);

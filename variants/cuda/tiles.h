@@ -30,7 +30,8 @@ __device__ __forceinline__ float sink_of(const attn_problem &problem, const attn
 
 /* ---- who sees whom ---- */
 
-/* What one query row sees, and where its bias stands. One beyond the last query sees nothing. */
+/* What one query row sees, and where its bias stands. One beyond the last query sees nothing; its bias is that of
+ * some other one, so that it may be read all the same. */
 struct query_row {
   attn_range keys;     /* by band and key lengths */
   const uint8_t *mask; /* of key 0; NULL: none */
