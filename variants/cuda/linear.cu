@@ -103,6 +103,7 @@ __device__ __forceinline__ void apply_state(const attn_problem &problem, const t
     load_tile<CHUNK, CHUNK, PITCH>(tiles.queries, from_column(queries, d0), count, phi());
     load_tile<CHUNK, CHUNK, PITCH>(tiles.other, state_rows, D - d0);
     __syncthreads();
+    if (!warp_has_rows(count)) continue;
     add_weighted<false, CHUNK>(rows.output, tiles.queries, tiles.other);
     for (int64_t d = d0 + thread_column(); d < d0 + CHUNK && d < D; d += SIDE)
       for (int m = 0; m < CHUNK / SIDE; m++)
@@ -122,7 +123,9 @@ __device__ __forceinline__ void add_pairs(const attn_problem &problem, const ten
     load_tile<CHUNK, CHUNK, PITCH>(tiles.queries, from_column(queries, d0), count, phi());
     load_tile<CHUNK, CHUNK, PITCH>(tiles.other, from_column(keys, d0), key_count, phi());
     __syncthreads();
-    add_dots<CHUNK, CHUNK, PITCH>(weight, tiles.queries, tiles.other, CHUNK);
+    if (warp_has_rows(count))
+      add_dots<CHUNK, CHUNK, PITCH>(weight, tiles.queries, tiles.other,
+                                    (int)min((int64_t)CHUNK, (D - d0 + 3) / 4 * 4));
   }
   ATTN_UNROLL
   for (int m = 0; m < CHUNK / SIDE; m++)
@@ -135,7 +138,7 @@ __device__ __forceinline__ void add_pairs(const attn_problem &problem, const ten
   __syncthreads();
   load_tile<CHUNK, CHUNK, PITCH>(tiles.other, values, key_count);
   __syncthreads();
-  add_weighted<true, CHUNK>(rows.output, tiles.weights, tiles.other);
+  if (warp_has_rows(count)) add_weighted<true, CHUNK>(rows.output, tiles.weights, tiles.other);
 }
 
 /* A tile of queries of one head, and features [e0, e0 + CHUNK) of its output. */

@@ -12,6 +12,9 @@ constexpr int SIDE = 16, PRODUCT_THREADS = SIDE * SIDE;
 __device__ __forceinline__ int thread_row() { return (int)threadIdx.x / SIDE; }
 __device__ __forceinline__ int thread_column() { return (int)threadIdx.x % SIDE; }
 
+/* Whether a lane of the thread's warp has one of the first `count` rows: a warp without has nothing to compute. */
+__device__ __forceinline__ bool warp_has_rows(int64_t count) { return thread_row() / 2 * 2 < count; }
+
 /* Of the 16 lanes that share a row; each of them gets the same bits. */
 __device__ __forceinline__ float max_of_row(float x) {
   ATTN_UNROLL

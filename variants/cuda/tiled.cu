@@ -26,6 +26,7 @@ template <int rows, int keys, int width> struct tile_shape {
 template <class shape> struct row_states {
   query_row row[shape::ROWS / SIDE];
   float max[shape::ROWS / SIDE], sum[shape::ROWS / SIDE];
+  bool warp_works;
   weighted_sums<shape::ROWS, shape::WIDTH> output;
 };
 
@@ -78,13 +79,16 @@ __device__ __forceinline__ void pass_keys(const attn_problem &problem, const att
                                           float *weights) {
   pair_floats<shape> score = {};
   pair_flags<shape> visible;
-  add_dots<shape::ROWS, shape::KEYS, shape::PITCH>(score, queries, tile, ((int)problem.head_dim + 3) / 4 * 4);
-  finish_scores<hides, shape>(problem, tensors, rows, first_key, score, visible);
-  take_weights<shape>(rows, score, visible, weights);
+  if (rows.warp_works) {
+    add_dots<shape::ROWS, shape::KEYS, shape::PITCH>(score, queries, tile,
+                                                     ((int)problem.head_dim + 3) / 4 * 4);
+    finish_scores<hides, shape>(problem, tensors, rows, first_key, score, visible);
+    take_weights<shape>(rows, score, visible, weights);
+  }
   __syncthreads();
   load_tile<shape::KEYS, shape::WIDTH, shape::PITCH>(tile, values, count);
   __syncthreads();
-  add_weighted<hides, shape::KEYS>(rows.output, weights, tile);
+  if (rows.warp_works) add_weighted<hides, shape::KEYS>(rows.output, weights, tile);
 }
 
 template <class shape>
@@ -124,6 +128,7 @@ __global__ void __launch_bounds__(PRODUCT_THREADS, 1)
 
   row_states<shape> rows;
   rows.output.clear();
+  rows.warp_works = warp_has_rows(last_row - first_row);
   ATTN_UNROLL
   for (int m = 0; m < shape::ROWS / SIDE; m++) {
     rows.row[m] = place_row(problem, tensors, b, h, first_row + thread_row() + m * SIDE);
