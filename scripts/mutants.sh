@@ -6,7 +6,8 @@
 # The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
 # written into the copy, the object is built from it with this repository's Makefile and QUICK=1 (what the fault does
 # not touch is built so once for all), and the program of BUILD runs `verify --fail-fast` on it. The row "none" is the
-# same path without a fault, on one problem in eight, and must pass. Prints a row for each fault and last "N caught,
+# same path without a fault, on one problem in eight, and must pass. A fault of variants/cuda is compiled for the emulated
+# device, where the first check that sees it may be the device's. Prints a row for each fault and last "N caught,
 # M survived". A race that needs two processors is not testable on a machine with one: its row says so, and it counts
 # as neither.
 #
@@ -137,13 +138,21 @@ same_code() { # two objects, debugging information left out
     cmp -s "$work/$3.a" "$work/$3.b"
 }
 
+# Whether a fault is one of the kernels for GPUs.
+is_for_device() { # name
+  case ${file[$1]} in variants/cuda/*) ;; *) false ;; esac
+}
+
+objects=build/attnbench_variants.so
+device_objects=build/attnbench_emu.so
+
 # The Makefile on the variants of a tree.
-build_variants() { # tree, jobs, options...
-  local tree=$1 jobs=$2
-  shift 2
+build_variants() { # tree, jobs, what, options...
+  local tree=$1 jobs=$2 what=$3
+  shift 3
   # A fault may give a warning.
   make --no-print-directory -j"$jobs" -C "$tree" "$@" BUILD=build SETUP=no WERROR= QUICK=1 CFLAGS= \
-    build/attnbench_variants.so >"$tree/make.log" 2>&1
+    $what >"$tree/make.log" 2>&1
 }
 
 # The variants without a fault: what the trees of all faults are copies of.
@@ -154,7 +163,7 @@ build_sound() {
     cp -pr "$root/variants" "$root/Makefile" "$sound" &&
     cp -p "$build/attnbench" "$sound/build" &&
     ln -sfn "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$sound" || return 1
-  if ! build_variants "$sound" "$(nproc)"; then
+  if ! build_variants "$sound" "$(nproc)" "$objects $([ ! -f "$build/attnbench_emu.so" ] || echo $device_objects)"; then
     complain "the variants do not compile: $(grep -m 1 error "$sound/make.log")"
     return 1
   fi
@@ -163,7 +172,8 @@ build_sound() {
 # A tree of its own, in which make finds all objects up to date but those of the fault. The kernels of instruction
 # sets that the fault is not for stay as they are: they take longest to build.
 plant() { # name
-  local name=$1 tree=$work/$1 object different= set wanted= kept=()
+  local name=$1 tree=$work/$1 object different= set wanted= kept=() what=$objects
+  if is_for_device "$name"; then what=$device_objects; fi
   rm -rf "$tree"
   cp -pr "$sound" "$tree" || return 1
   [ "$name" != none ] || return 0
@@ -175,11 +185,11 @@ plant() { # name
     esac
   done
   edited "$name" >"$tree/${file[$name]}" || return 1
-  if ! build_variants "$tree" 1 -o build/flags "${kept[@]}"; then
+  if ! build_variants "$tree" 1 $what -o build/flags "${kept[@]}"; then
     complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
     return 1
   fi
-  for object in $(cd "$tree/build" && find variants -name '*.o' -newer "$tree/${file[$name]}"); do
+  for object in $(cd "$tree/build" && find variants emulated -name '*.o' -newer "$tree/${file[$name]}"); do
     same_code "$tree/build/$object" "$sound/build/$object" "$name" || different=yes
   done
   rm -f "$work/$name.a" "$work/$name.b"
@@ -193,7 +203,7 @@ try() { # name
   if plant "$name"; then
     for set in ${isa[$name]-any}; do
       (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-        ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
+        $(! is_for_device "$name" || echo --device emu) ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
         $([ "$name" != none ] || echo --every 8) >verify.log 2>&1)
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each
@@ -277,7 +287,7 @@ done
 what[none]="the variants as they are" variant[none]= file[none]=variants
 list=(none) untestable=0
 for name in ${wanted:-"${names[@]}"}; do
-  if ! "$build/attnbench" list | grep -q "^${variant[$name]} "; then
+  if ! "$build/attnbench" list $(! is_for_device "$name" || echo --device emu) 2>&1 | grep -q "^${variant[$name]} "; then
     complain "$name is left out: this build has no variant ${variant[$name]}"
   elif ! sets_here "$name"; then
     complain "$name is left out: this machine has no ${isa[$name]}"

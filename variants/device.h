@@ -14,6 +14,10 @@ extern "C" {
 typedef struct attn_device {
   const char *kind; /* one word: "cuda", "emu" */
 
+  /* What kernels get done on it at least; 0: no less than on a host. A run is given time by it, and where it is known,
+   * verification leaves problems out that would take seconds. */
+  double flops_per_second;
+
   /* How many there are; 0, with the reason in words, where there is none. */
   int (*count)(char *why, size_t why_size);
 

@@ -49,11 +49,12 @@ static double time_run(const run_setup *setup, const workload *workload) {
 }
 
 double predict_seconds(const run_setup *setup, const workload *whole, double limit) {
-  const double longest = run_slowest_seconds(whole);
+  const double longest = run_slowest_seconds(setup->variant, whole);
   if (longest <= limit) return longest;
   int64_t divisor = 2;
   workload part = shortened(whole, divisor);
-  while (run_slowest_seconds(&part) > believable_seconds && (part.query_length > 1 || part.key_length > 1)) {
+  while (run_slowest_seconds(setup->variant, &part) > believable_seconds &&
+         (part.query_length > 1 || part.key_length > 1)) {
     divisor *= 2;
     part = shortened(whole, divisor);
   }

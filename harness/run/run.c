@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "device.h"
 #include "supervisor.h"
 
 void run_violate(run_outcome *outcome, const char *violation, const char *of) {
@@ -10,10 +11,12 @@ void run_violate(run_outcome *outcome, const char *violation, const char *of) {
   snprintf(outcome->violation, sizeof outcome->violation, violation, of);
 }
 
-double run_slowest_seconds(const workload *w) {
+double run_slowest_seconds(const attn_variant *variant, const workload *w) {
   /* Plain loops without optimisation, under a sanitizer, on a busy machine. */
   const double slowest_flops_per_second = 1e8;
-  return workload_flops(w) / slowest_flops_per_second;
+  const attn_device *device = device_of(variant);
+  return workload_flops(w) /
+         (device && device->flops_per_second > 0 ? device->flops_per_second : slowest_flops_per_second);
 }
 
 void run_enter(const run_setup *setup, const workload *w) {
@@ -24,5 +27,6 @@ void run_enter(const run_setup *setup, const workload *w) {
                                      .plugin = setup->origin,
                                      .isa = setup->isa,
                                      .threads = setup->threads,
-                                     .limit_seconds = start_seconds + times_slower * run_slowest_seconds(w)});
+                                     .limit_seconds = start_seconds +
+                                                      times_slower * run_slowest_seconds(setup->variant, w)});
 }

@@ -29,7 +29,7 @@ typedef struct run_outcome {
 void run_violate(run_outcome *outcome, const char *violation, const char *of);
 
 /* Seconds that not even plain loops take for it. */
-double run_slowest_seconds(const workload *workload);
+double run_slowest_seconds(const attn_variant *variant, const workload *workload);
 
 /* Tells the supervisor what runs from here to supervisor_leave. */
 void run_enter(const run_setup *setup, const workload *workload);

@@ -145,9 +145,14 @@ static bool has_set(const variant_verdicts *to, const char *isa) {
 }
 
 /* Why a problem is not given to a variant, or NULL. */
-static const char *skip_reason(const verification *all, const variant_verdicts *to,
+static const char *skip_reason(const verification *all, const variant_verdicts *to, const workload *w,
                                const attn_problem *problem) {
+  enum { MOST_SECONDS = 10 }; /* as plain loops take them */
+  const attn_device *device = device_of(to->variant);
   const char *sets[MOST_SETS], *isa = all->options->isa, *reason = runner_refusal(to->variant, problem);
+  if (!reason && device && device->flops_per_second > 0 && all->options->problem_count == 0 &&
+      run_slowest_seconds(to->variant, w) > MOST_SECONDS)
+    return "would take seconds on this device";
   if (reason || !has_set(to, isa) || !runner_refusal_with(to->variant, problem, isa)) return reason;
   return sets_for(to, problem, sets) > 0 ? "has nothing of its own there for the instruction set" : NULL;
 }
@@ -155,7 +160,7 @@ static const char *skip_reason(const verification *all, const variant_verdicts *
 static bool run_variant(const verification *all, variant_verdicts *to, case_run *at, char *why,
                         size_t why_size) {
   const char *sets[MOST_SETS];
-  const char *reason = skip_reason(all, to, &at->inputs->problem);
+  const char *reason = skip_reason(all, to, &at->inputs->workload, &at->inputs->problem);
   const int64_t turn = at->turn < 0 && all->options->isa_in_turn ? all->progress->begun : at->turn;
   bool ran = true, held = false;
   if (reason) {
@@ -217,7 +222,7 @@ static bool anyone_solves(verification *all, const workload *w) {
   size_t *n = &all->progress->variant;
   for (; *n < all->count; ++*n) {
     if (!verification_has_turn(all, *n)) continue;
-    const char *reason = skip_reason(all, &all->of[*n], &problem);
+    const char *reason = skip_reason(all, &all->of[*n], w, &problem);
     if (!reason) return true;
     count_skip(&all->of[*n], reason);
   }

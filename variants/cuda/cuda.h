@@ -45,8 +45,10 @@ void attn_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t sh
 /* Before a loop whose trips are known: an array that it runs over stays in registers. */
 #ifdef __CUDACC__
 #define ATTN_UNROLL _Pragma("unroll")
+#define ATTN_KEEP_LOOP _Pragma("unroll 1") /* before one whose trips together would take too many registers */
 #else
 #define ATTN_UNROLL
+#define ATTN_KEEP_LOOP
 #endif
 
 /* ---- numbers ---- */

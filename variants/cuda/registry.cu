@@ -1,7 +1,10 @@
 /* The variants for a GPU, in the order in which they tell their story (README.md). */
 #include "variants.h"
 
-static const attn_variant *const variants[] = {&cuda_naive, &cuda_tiled, &cuda_linear};
+static const attn_variant *const variants[] = {
+    &cuda_naive,          &cuda_tiled,       &cuda_fused,         &cuda_linear,
+    &cuda_sliding_window, &cuda_multi_query, &cuda_grouped_query, &cuda_decode,
+};
 
 #ifdef __CUDACC__
 /* What the device can run of what was compiled. */

@@ -11,6 +11,10 @@ enum {
   CUDA_NARROW_TYPES = 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16
 };
 
-extern const attn_variant cuda_naive, cuda_tiled, cuda_linear;
+extern const attn_variant cuda_naive, cuda_tiled, cuda_fused, cuda_linear;
+extern const attn_variant cuda_sliding_window, cuda_multi_query, cuda_grouped_query, cuda_decode;
+
+/* NULL, or why kernels of 16 bits cannot take the problem, whose rows have at most 128 or 256 features. */
+const char *cuda_narrow_refusal(const attn_problem *problem, int64_t widest);
 
 #endif

@@ -168,6 +168,8 @@ template <class T> __attribute__((no_sanitize_thread)) T atomicMax(T *to, T valu
 
 static inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 #define __expf expf
+/* To 2 ulp on a device, and 0 where the divisor is beyond 2^126. */
+static inline float __fdividef(float a, float b) { return fabsf(b) > 0x1p126f && !isnan(a) ? 0 * a : a / b; }
 static inline float __uint_as_float(unsigned bits) {
   float x;
   memcpy(&x, &bits, sizeof x);

@@ -310,6 +310,9 @@ static void keep_to(const char *isa) {
     if (isa && strcmp(isa, named.name) == 0) scheduled = &named;
 }
 
+/* Plain kernels, of which a thread touches memory for each multiply-add. */
+static const double emulated_flops_per_second = 1e6;
+
 static double started;
 static double seconds_now() {
   struct timespec time;
@@ -358,7 +361,11 @@ void *__tsan_memset(void *to, int byte, size_t bytes) {
 #pragma GCC visibility pop
 
 extern const attn_device attn_plugin_device __attribute__((visibility("default")));
-const attn_device attn_plugin_device = {"emu",          count,       open_device, allocate, release,
-                                        is_whole,       copy,        copy,        stream,   keep_to,
-                                        take_complaint, start_clock, stop_clock};
+const attn_device attn_plugin_device = {"emu",       emulated_flops_per_second,
+                                        count,       open_device,
+                                        allocate,    release,
+                                        is_whole,    copy,
+                                        copy,        stream,
+                                        keep_to,     take_complaint,
+                                        start_clock, stop_clock};
 }

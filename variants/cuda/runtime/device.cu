@@ -129,6 +129,6 @@ double stop_clock(void) {
 
 extern "C" {
 extern const attn_device attn_plugin_device __attribute__((visibility("default")));
-const attn_device attn_plugin_device = {"cuda", count,  open_device, allocate, release,     is_whole,  write,
-                                        read,   stream, keep_to,     wait,     start_clock, stop_clock};
+const attn_device attn_plugin_device = {"cuda", 0,    count,  open_device, allocate, release,     is_whole,
+                                        write,  read, stream, keep_to,     wait,     start_clock, stop_clock};
 }
