@@ -17,7 +17,7 @@ static struct {
 static size_t registered_count;
 
 /* In words what went wrong, "" where nothing did. */
-static char failure[RUN_VIOLATION_BYTES];
+static char failure[DEVICE_WORDS_BYTES - 24];
 
 bool device_register(const attn_table *table, const attn_device *device) {
   if (registered_count == MOST_TABLES) return false;
@@ -160,16 +160,21 @@ static void fetch(const attn_device *device, const void *host, const void *memor
   device->read((void *)(uintptr_t)host, memory, bytes);
 }
 
-void device_end(device_call *made, run_outcome *outcome) {
+/* The first is kept. */
+static void violate(device_outcome *outcome, const char *violation, const char *of) {
+  if (!outcome->violation[0]) snprintf(outcome->violation, sizeof outcome->violation, violation, of);
+}
+
+void device_end(device_call *made, device_outcome *outcome) {
   const attn_device *device = made->device;
+  *outcome = (device_outcome){0};
   if (!device) return;
-  if (failure[0]) run_violate(outcome, "fails on its device: %s", failure);
+  if (failure[0]) violate(outcome, "fails on its device: %s", failure);
   for (tensor_id id = 0; id < TENSORS; id++) {
     if (!made->tensors[id]) continue;
     fetch(device, tensor_data(&made->host.tensors, id), made->tensors[id],
           tensor_bytes(made->host.problem, id));
-    if (!device->is_whole(made->tensors[id]))
-      run_violate(outcome, "writes beyond %s", tensor_table[id].words);
+    if (!device->is_whole(made->tensors[id])) violate(outcome, "writes beyond %s", tensor_table[id].words);
   }
   const int64_t *const lists[2] = {made->host.problem->offsets, made->host.problem->key_lengths};
   const size_t list_bytes = (size_t)made->problem.batch * sizeof(int64_t);
@@ -177,7 +182,7 @@ void device_end(device_call *made, run_outcome *outcome) {
     if (made->lists[n]) fetch(device, lists[n], made->lists[n], list_bytes);
   if (made->workspace) {
     outcome->workspace_touched_bytes = changed_bytes(made);
-    if (!device->is_whole(made->workspace)) run_violate(outcome, "writes beyond %s", "its workspace");
+    if (!device->is_whole(made->workspace)) violate(outcome, "writes beyond %s", "its workspace");
   }
   give_back(made);
 }

@@ -4,7 +4,6 @@
 #define ATTN_HARNESS_DEVICE_H
 
 #include "problem/tensors.h"
-#include "run.h"
 #include "variants/device.h"
 
 /* The variants of this table compute on it. */
@@ -14,6 +13,14 @@ const attn_device *device_of(const attn_variant *variant); /* NULL: the host */
 /* Of devices of this kind, which is taken, from 0; the first one is, unless another is chosen. False, with the reason in
  * words, where there is none of that number. words: what it is. */
 bool device_choose(const attn_device *device, int index, char *words, size_t words_size);
+
+enum { DEVICE_WORDS_BYTES = 192 };
+
+/* What came of a call there. */
+typedef struct device_outcome {
+  char violation[DEVICE_WORDS_BYTES]; /* in words what went wrong; "": nothing */
+  size_t workspace_touched_bytes;
+} device_outcome;
 
 /* A call's memory on its device. */
 typedef struct device_call {
@@ -35,7 +42,7 @@ void device_update(const device_call *made, tensor_id tensor, size_t at, size_t 
 void device_run(const attn_call *call);
 
 /* Copies all tensors back, inputs too, so that who looks at the host's sees what the variant did to its own, and gives the
- * memory back; of the workspace it notes how much was touched. What went wrong on the device since device_begin is a violation. */
-void device_end(device_call *made, run_outcome *outcome);
+ * memory back. */
+void device_end(device_call *made, device_outcome *outcome);
 
 #endif

@@ -207,6 +207,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   guarded workspace;
   surroundings *before = NULL;
   device_call on_device;
+  device_outcome device;
   held held = held_before();
   *outcome = (run_outcome){0};
   inputs_poison_outputs(in);
@@ -231,7 +232,9 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
     runner_invoke(&call);
   outcome->seconds = wall_seconds() - start;
   outcome->ran = true;
-  device_end(&on_device, outcome);
+  device_end(&on_device, &device);
+  if (device.violation[0]) run_violate(outcome, "%s", device.violation);
+  outcome->workspace_touched_bytes = device.workspace_touched_bytes;
   held_end(&held, outcome);
   check_defined(in, outcome);
   held_check_buffers(in, &workspace, watch->inputs_checksum, outcome);

@@ -136,6 +136,7 @@ static int64_t time_on_device(const attn_call *host_call, run_batch *batch, int6
   char why[RUN_VIOLATION_BYTES];
   attn_call call = *host_call;
   device_call on_device;
+  device_outcome device;
   int64_t made = 0;
   if (!device_begin(&on_device, &call, workspace_bytes, why, sizeof why)) {
     run_violate(outcome, "is not timed: %s", why);
@@ -157,7 +158,8 @@ static int64_t time_on_device(const attn_call *host_call, run_batch *batch, int6
     made++;
     if (batch->ends && made < batch->iterations && batch->ends()) break;
   }
-  device_end(&on_device, outcome);
+  device_end(&on_device, &device);
+  if (device.violation[0]) run_violate(outcome, "%s", device.violation);
   return made;
 }
 
