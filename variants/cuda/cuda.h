@@ -91,27 +91,6 @@ __device__ __forceinline__ uint32_t shared_address(const void *pointer) {
 /* ldmatrix: four matrices of 8 rows of 8 elements of 16 bits. Lane n brings where row n % 8 of matrix n / 8 begins, 16 bytes
  * at an address that is a multiple of 16. Of matrix m it gets to[m]: elements 2 member and 2 member + 1 of row `group`; and
  * transposed, element `group` of rows 2 member and 2 member + 1. */
-#ifndef __CUDACC__
-namespace emulation {
-struct matrices {
-  uint16_t row[8];
-  uint32_t to[4];
-};
-template <bool transposed> void perform_ldmatrix(void *const brought[WARP], unsigned) {
-  for (unsigned lane = 0; lane < WARP; lane++)
-    for (unsigned m = 0; m < 4; m++) {
-      const unsigned group = lane / 4, member = lane % 4;
-      uint32_t halves[2];
-      for (unsigned n = 0; n < 2; n++) {
-        const unsigned row = transposed ? 2 * member + n : group,
-                       column = transposed ? group : 2 * member + n;
-        halves[n] = static_cast<matrices *>(brought[8 * m + row])->row[column];
-      }
-      static_cast<matrices *>(brought[lane])->to[m] = halves[1] << 16 | halves[0];
-    }
-}
-} // namespace emulation
-#endif
 template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_t to[4], const void *row) {
 #ifdef __CUDACC__
   if (transposed)
@@ -128,7 +107,9 @@ template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_
   emulation::matrices mine;
   const uint4 bytes = *static_cast<const uint4 *>(row);
   memcpy(mine.row, &bytes, sizeof mine.row);
-  emulation::meet_warp(0xffffffffu, &mine, emulation::perform_ldmatrix<transposed>, "ldmatrix");
+  emulation::meet_warp(0xffffffffu, &mine,
+                       transposed ? emulation::perform_ldmatrix_transposed : emulation::perform_ldmatrix,
+                       "ldmatrix");
   memcpy(to, mine.to, sizeof mine.to);
 #endif
 }
@@ -137,44 +118,6 @@ template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_
  *   a[0], a[1]: of rows `group` and `group` + 8, columns 2 member and 2 member + 1; a[2], a[3]: 8 columns on;
  *   b[0]: of column `group`, rows 2 member and 2 member + 1; b[1]: 8 rows on;
  *   sum[0], sum[1]: of row `group`, columns 2 member and 2 member + 1; sum[2], sum[3]: of row `group` + 8. */
-#ifndef __CUDACC__
-namespace emulation {
-struct fragments {
-  const uint32_t *a, *b;
-  float *sum;
-};
-
-static inline float truncated(double x) {
-  const float rounded = (float)x;
-  if (!isfinite(rounded) && isfinite(x)) return copysignf(3.40282347e38f, rounded);
-  return isfinite(rounded) && fabs((double)rounded) > fabs(x) ? nextafterf(rounded, 0) : rounded;
-}
-
-/* Products are exact. Their sum is cut off, not rounded, to float32 (measured: Fasi, Higham, Mikaitis and Pranesh 2021,
- * section 3); the two bits more or less that devices keep before that are not imitated. */
-template <attn_type type> void perform_mma(void *const brought[WARP], unsigned) {
-  float a[16][16], b[16][8];
-  for (unsigned lane = 0; lane < WARP; lane++) {
-    const fragments *of = static_cast<fragments *>(brought[lane]);
-    const unsigned group = lane / 4, member = lane % 4;
-    for (unsigned n = 0; n < 8; n++)
-      a[group + 8 * (n / 2 % 2)][2 * member + 8 * (n / 4) + n % 2] =
-          attn_load(of->a, type, n); /* register n / 2, its half n % 2 */
-    for (unsigned n = 0; n < 4; n++) b[2 * member + 8 * (n / 2) + n % 2][group] = attn_load(of->b, type, n);
-  }
-  for (unsigned lane = 0; lane < WARP; lane++) {
-    float *sum = static_cast<fragments *>(brought[lane])->sum;
-    const unsigned group = lane / 4, member = lane % 4;
-    for (unsigned n = 0; n < 4; n++) {
-      double total = (double)sum[n];
-      for (unsigned k = 0; k < 16; k++)
-        total += (double)a[group + 8 * (n / 2)][k] * (double)b[k][2 * member + n % 2];
-      sum[n] = truncated(total);
-    }
-  }
-}
-} // namespace emulation
-#endif
 template <attn_type type>
 __device__ __forceinline__ void multiply_add(float sum[4], const uint32_t a[4], const uint32_t b[2]) {
 #ifdef __CUDACC__
@@ -192,7 +135,9 @@ __device__ __forceinline__ void multiply_add(float sum[4], const uint32_t a[4], 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #else
   emulation::fragments mine = {a, b, sum};
-  emulation::meet_warp(0xffffffffu, &mine, emulation::perform_mma<type>, "mma");
+  emulation::meet_warp(
+      0xffffffffu, &mine,
+      type == ATTN_BFLOAT16 ? emulation::perform_mma_bfloat16 : emulation::perform_mma_float16, "mma");
 #endif
 }
 

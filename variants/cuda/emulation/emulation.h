@@ -83,6 +83,22 @@ void copy_async(void *to, const void *from, unsigned bytes, unsigned filled);
 void commit_copies();
 void wait_for_copies(unsigned groups_left);
 
+/* ---- matrix units (../cuda.h says what they do) ---- */
+
+/* What a lane brings to ldmatrix: its row; and takes away. */
+struct matrices {
+  uint16_t row[8];
+  uint32_t to[4];
+};
+perform_function perform_ldmatrix, perform_ldmatrix_transposed;
+
+/* What a lane brings to mma. */
+struct fragments {
+  const uint32_t *a, *b;
+  float *sum;
+};
+perform_function perform_mma_bfloat16, perform_mma_float16;
+
 } // namespace emulation
 
 #define threadIdx (emulation::here->thread)

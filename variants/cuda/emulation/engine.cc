@@ -12,6 +12,7 @@ const place *here;
 fiber *running;
 stamp now = 1;
 knowledge known[MOST_WARPS];
+stamp all_known[MOST_WARPS];
 
 const schedule schedules[4] = {{"forwards", schedule::FORWARDS, false},
                                {"backwards", schedule::BACKWARDS, false},
@@ -201,12 +202,20 @@ static barrier *come_to(unsigned id, unsigned threads) {
   return b;
 }
 
+static stamp least_known(unsigned warp) {
+  stamp least = now;
+  for (unsigned other = 0; other * WARP < fiber_count; other++)
+    if (other != warp && known[warp].until[other] < least) least = known[warp].until[other];
+  return least;
+}
+
 static void complete(barrier *b) {
   now++;
   for (unsigned w = 0; w < MOST_WARPS; w++) {
     if (!b->warps[w]) continue;
     for (unsigned other = 0; other < MOST_WARPS; other++)
       if (b->released.until[other] > known[w].until[other]) known[w].until[other] = b->released.until[other];
+    all_known[w] = least_known(w);
     for (unsigned n = w * WARP; n < (w + 1) * WARP; n++) fibers[n].met = now;
   }
   b->arrived = 0;
@@ -324,6 +333,7 @@ static void run_block(dim3 block, dim3 threads, dim3 blocks) {
   now++;
   for (unsigned w = 0; w < MOST_WARPS; w++)
     for (unsigned other = 0; other < MOST_WARPS; other++) known[w].until[other] = now;
+  for (unsigned w = 0; w < MOST_WARPS; w++) all_known[w] = now;
   for (unsigned n = 0; n < fiber_count; n++) {
     prepare_fiber(n);
     fibers[n].at = {dim3(n % threads.x, n / threads.x % threads.y, n / threads.x / threads.y), block, threads,

@@ -42,6 +42,7 @@ struct fiber {
 
 extern fiber *running; /* NULL: no kernel is */
 extern knowledge known[MOST_WARPS];
+extern stamp all_known[MOST_WARPS]; /* the least of a row: until when the warp knows of everybody */
 
 /* ---- the schedule ---- */
 

@@ -36,6 +36,7 @@ struct cell {
   uint32_t writing_code;
   uint16_t writer;
   bool is_landing; /* a copy into it is under way */
+  stamp newest_read;
   stamp read[READERS];
   uint32_t reading_code[READERS];
   uint8_t reading_lane[READERS];
@@ -109,18 +110,20 @@ static void look_at_shared(const unsigned char *address, size_t bytes, bool writ
              line);
   }
   if (bytes < CELL_BYTES) return;
+  /* What happened before is ordered, whoever did it. */
+  const stamp horizon = all_known[running->warp] < running->met ? all_known[running->warp] : running->met;
   for (size_t n = at / CELL_BYTES; n < (at + bytes) / CELL_BYTES && n < CELLS; n++) {
     cell *c = &cells[n];
-    check_writer(c, writes ? "writes" : "reads", code);
+    if (c->written >= horizon || c->is_landing) check_writer(c, writes ? "writes" : "reads", code);
     if (writes) {
-      check_readers(c, code);
+      if (c->newest_read >= horizon) check_readers(c, code);
       c->written = now;
       c->writer = (uint16_t)running->number;
       c->writing_code = code_kept(code);
       c->is_landing = is_landing;
     } else {
       const unsigned slot = running->warp % READERS;
-      c->read[slot] = now;
+      c->read[slot] = c->newest_read = now;
       c->reading_code[slot] = code_kept(code);
       c->reading_lane[slot] = (uint8_t)running->lane;
     }

@@ -1,0 +1,134 @@
+/* The kernels for GPUs on the emulated device: chosen problems that the edges of tiles, of bands and of groups lie in, each
+ * held to the reference under every schedule, and to the properties under one after the other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "run/plugins.h"
+#include "run/runner.h"
+#include "verify/properties.h"
+#include "verify/verify.h"
+
+#define EMULATED ATTN_BUILD_DIR "/attnbench_emu.so"
+
+static const char *const problems[] = {
+    "full/B:1/H:1/D:8/T:3/lse",
+    "causal/B:2/H:2/Hkv:1/D:24/Dv:20/T:70/sink/lse",
+    "band:10,0,20/B:1/H:2/D:33/Tq:40/Tk:70/softcap:3/bias:h/lse/layout:bthd",
+    "full/B:2/H:1/D:16/Tq:9/Tk:33/mask:bq/lengths:33,7/lse/fill:nonfinite",
+    "linear/full/B:2/H:2/Hkv:1/D:20/Dv:12/T:70",
+    "linear/causal/B:2/H:2/D:33/Dv:40/T:130/offsets:-3,5",
+    "full/B:1/H:2/D:64/T:64/lse/bf16",
+    "full/B:1/H:2/D:64/Tq:5/Tk:200/sink/lse/f16",
+    "causal/B:2/H:2/Hkv:1/D:24/Dv:20/T:70/sink/lse/bf16",
+    "causal_bottom_right/B:1/H:1/D:72/Dv:128/Tq:66/Tk:131/lse/f16/out:f32",
+    "window:10/B:1/H:2/D:33/Tq:140/Tk:150/softcap:3/bias:h/lse/bf16/layout:bthd",
+    "band:3,70,-5/B:1/H:2/D:16/Tq:100/Tk:90/lse/f16",
+    "full/B:2/H:4/Hkv:2/D:16/Dv:136/Tq:9/Tk:33/mask:bq/lengths:33,7/lse/bf16/fill:nonfinite",
+    "causal/B:1/H:6/Hkv:2/D:65/T:97/bias:q/mask:h/lse/f16/fill:around_one",
+    "full/B:1/H:8/Hkv:1/D:128/Tq:1/Tk:600/lse/bf16",
+    "causal_bottom_right/B:1/H:4/Hkv:2/D:40/Tq:7/Tk:530/sink/softcap:20/lse/f16/fill:dominant",
+    "window:8/B:3/H:4/Hkv:2/D:64/Tq:1/Tk:200/offsets:199,99,0/lengths:200,100,1/lse/bf16",
+    "full/B:2/H:2/D:16/Tq:3/Tk:0/sink/lse/bf16",
+};
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+static variant_list list;
+
+static int load(void **state) {
+  char why[256];
+  (void)state;
+  if (variant_list_add(&list, EMULATED, why, sizeof why)) return 0;
+  print_error("%s\n", why);
+  return -1;
+}
+
+static int unload(void **state) {
+  (void)state;
+  variant_list_destroy(&list);
+  return 0;
+}
+
+static void pose(const char *text, workload *workload, inputs *in) {
+  char why[256];
+  if (!workload_parse_sound(text, workload, why, sizeof why) ||
+      !inputs_create(in, workload, false, why, sizeof why))
+    fail_msg("%s: %s", text, why);
+}
+
+static void every_variant_is_right_under_every_schedule(void **state) {
+  int64_t solved[64] = {0};
+  (void)state;
+  for (size_t n = 0; n < PROBLEMS; n++) {
+    workload workload;
+    inputs in;
+    expected known;
+    char why[256];
+    pose(problems[n], &workload, &in);
+    if (!expected_solve(&known, &in, 0, why, sizeof why)) fail_msg("%s: %s", problems[n], why);
+    for (size_t v = 0; v < list.count; v++) {
+      if (runner_refusal(list.variants[v], &in.problem)) continue;
+      const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
+      for (; *schedules; schedules++) {
+        const run_setup setup = {.variant = list.variants[v], .isa = *schedules, .threads = 1};
+        verdict verdict;
+        if (!verify_run_against(&setup, &in, &known, false, &verdict, why, sizeof why))
+          fail_msg("%s on %s: %s", list.variants[v]->name, problems[n], why);
+        if (!verdict.passed)
+          fail_msg("%s, %s, on %s: %s", list.variants[v]->name, *schedules, problems[n], verdict.problem);
+      }
+      solved[v]++;
+    }
+    expected_destroy(&known);
+    inputs_destroy(&in);
+  }
+  for (size_t v = 0; v < list.count; v++)
+    if (solved[v] < 2) fail_msg("%s solves %d of the problems", list.variants[v]->name, (int)solved[v]);
+}
+
+/* Of one problem in four (`make test-full`: all). */
+static void every_variant_keeps_to_the_properties(void **state) {
+  const size_t step = getenv("ATTN_TEST_FULL") ? 1 : 4;
+  size_t turn = 0;
+  (void)state;
+  for (size_t n = 0; n < PROBLEMS; n += step) {
+    workload workload;
+    inputs in;
+    expected known;
+    char why[256];
+    pose(problems[n], &workload, &in);
+    if (!expected_solve(&known, &in, 0, why, sizeof why)) fail_msg("%s: %s", problems[n], why);
+    properties *prepared = properties_prepare(&in, &known, why, sizeof why);
+    if (!prepared) fail_msg("%s: %s", problems[n], why);
+    for (size_t v = 0; v < list.count; v++) {
+      if (runner_refusal(list.variants[v], &in.problem)) continue;
+      const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
+      const run_setup setup = {.variant = list.variants[v], .isa = schedules[turn++ % 4], .threads = 1};
+      property_verdict verdict;
+      if (!properties_hold(prepared, &setup, PROPERTIES_ALL, &verdict, why, sizeof why)) fail_msg("%s", why);
+      if (verdict.failed)
+        fail_msg("%s, %s, on %s: %s", list.variants[v]->name, setup.isa, problems[n], verdict.problem);
+    }
+    properties_destroy(prepared);
+    expected_destroy(&known);
+    inputs_destroy(&in);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_variant_is_right_under_every_schedule),
+      cmocka_unit_test(every_variant_keeps_to_the_properties),
+  };
+  if (access(EMULATED, R_OK) != 0) {
+    print_message("no C++ compiler, no emulated device: nothing to test\n");
+    return 0;
+  }
+  return cmocka_run_group_tests(tests, load, unload);
+}
