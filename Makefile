@@ -126,7 +126,7 @@ CXX := $(patsubst %gcc,%g++,$(subst clang,clang++,$(CC)))
 HAVE_CXX := $(shell $(CXX) -std=gnu++17 -include cmath -E -x c++ /dev/null >/dev/null 2>&1 && echo yes)
 # Where nvcc is and no GPU, only `make cuda` builds for one.
 NVCC := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-EMULATION := $(BUILD)/cuda_emulation.o
+EMULATION := $(BUILD)/emulated/device.o
 EMULATED := $(if $(HAVE_CXX),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
 HAVE_GPU := $(and $(NATIVE),$(NVCC),$(wildcard /dev/nvidiactl))
@@ -228,8 +228,10 @@ test-aarch64: ## the tile tests and a short verification for aarch64: built by a
 	  all $(EMULATED_TESTS:%.c=$(ACROSS)/%) $(EMULATED_PLUGINS:%.c=$(ACROSS)/%.so)
 	@scripts/aarch64.sh $(ACROSS) $(EMULATED_TESTS:%.c=$(ACROSS)/%)
 
+# A register that is spilled costs more than the instructions around it: none may be.
 cuda: all ## build the CUDA variants for GPUs too, where nvcc is installed
 	@$(if $(NVCC),$(MAKE) --no-print-directory $(PARALLEL) $(CUDA),echo "nvcc is not installed: the CUDA variants are built for the emulated device alone")
+	@$(if $(NVCC),! grep -h -B 2 -E '[1-9][0-9]* bytes spill' $(BUILD)/cuda/*.ptxas,:)
 
 verify: all ## hold every variant to the reference
 	$(PROGRAM) verify $(ARGS)
@@ -373,11 +375,16 @@ $(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
 # For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object.
 CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
 CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
+define compile_for_gpus
+@mkdir -p $(@D)
+$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP -x cu -c -o $@ $< 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
+endef
 $(BUILD)/cuda/%.o: variants/cuda/%.cu $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP -x cu -c -o $@ $< 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
+	$(compile_for_gpus)
+$(BUILD)/cuda/%.o: variants/cuda/runtime/%.cu $(BUILD)/flags
+	$(compile_for_gpus)
 
-$(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/runtime/device.o $(BUILD)/sources
+$(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/device.o $(BUILD)/sources
 	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^)
 
 # The same objects in other orders, for the gate: where the linker puts a kernel changes its time too.

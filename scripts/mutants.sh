@@ -7,7 +7,7 @@
 # written into the copy, the object is built from it with this repository's Makefile and QUICK=1 (what the fault does
 # not touch is built so once for all), and the program of BUILD runs `verify --fail-fast` on it. The row "none" is the
 # same path without a fault, on one problem in eight, and must pass. A fault of variants/cuda is compiled for the emulated
-# device, where the first check that sees it may be the device's. Prints a row for each fault and last "N caught,
+# device and verified on the problems of tests/variants/cuda_problems.txt, which make test poses too. Prints a row for each fault and last "N caught,
 # M survived". A race that needs two processors is not testable on a machine with one: its row says so, and it counts
 # as neither.
 #
@@ -143,6 +143,15 @@ is_for_device() { # name
   case ${file[$1]} in variants/cuda/*) ;; *) false ;; esac
 }
 
+# How such a one is verified: on those of the problems that the variant solves, and under one schedule, for a race is seen
+# under any; the whole grid would take minutes.
+on_device() { # variant
+  echo --device emu --isa forwards
+  # shellcheck disable=SC2046 # an option and a problem on each line
+  "$build/attnbench" bench --benchmark_list_tests --quiet --device emu --variant "$1" \
+    $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/#--problem #'
+}
+
 objects=build/attnbench_variants.so
 device_objects=build/attnbench_emu.so
 
@@ -203,7 +212,7 @@ try() { # name
   if plant "$name"; then
     for set in ${isa[$name]-any}; do
       (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-        $(! is_for_device "$name" || echo --device emu) ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
+        $(! is_for_device "$name" || on_device "${variant[$name]}") ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
         $([ "$name" != none ] || echo --every 8) >verify.log 2>&1)
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each

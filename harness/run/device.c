@@ -167,7 +167,7 @@ static void violate(device_outcome *outcome, const char *violation, const char *
 
 void device_end(device_call *made, device_outcome *outcome) {
   const attn_device *device = made->device;
-  *outcome = (device_outcome){0};
+  *outcome = (device_outcome){.failed = failure[0] != '\0'};
   if (!device) return;
   if (failure[0]) violate(outcome, "fails on its device: %s", failure);
   for (tensor_id id = 0; id < TENSORS; id++) {

@@ -19,6 +19,7 @@ enum { DEVICE_WORDS_BYTES = 192 };
 /* What came of a call there. */
 typedef struct device_outcome {
   char violation[DEVICE_WORDS_BYTES]; /* in words what went wrong; "": nothing */
+  bool failed;                        /* it ended before it was done */
   size_t workspace_touched_bytes;
 } device_outcome;
 

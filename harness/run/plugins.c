@@ -83,7 +83,7 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
     return wrong(
         to,
         "variant '%s' of plugin %s computes on a device, and the plugin has no attn_plugin_device: link "
-        "build/cuda_device.o, or for g++ build/cuda_emulation.o",
+        "build/cuda/device.o, or for g++ build/emulated/device.o",
         variant->name, path);
   if (!variant->types)
     return wrong(to, "variant '%s' of plugin %s has no data type: types is 1 << ATTN_FLOAT32, or more bits",

@@ -19,7 +19,8 @@ enum { RUN_VIOLATION_BYTES = 192 };
 
 typedef struct run_outcome {
   char violation[RUN_VIOLATION_BYTES]; /* what the variant did that it may not, in words; "": nothing */
-  bool ran; /* false: it was not called, since no workspace can be what it asks for */
+  bool ran;           /* false: it was not called, since no workspace can be what it asks for */
+  bool device_failed; /* it ended there before it was done, so that its outputs mean nothing */
   double seconds;
   size_t workspace_touched_bytes; /* of a fresh workspace */
   heap_calls heap;                /* where side effects are looked for */

@@ -234,6 +234,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   outcome->ran = true;
   device_end(&on_device, &device);
   if (device.violation[0]) run_violate(outcome, "%s", device.violation);
+  outcome->device_failed = device.failed;
   outcome->workspace_touched_bytes = device.workspace_touched_bytes;
   held_end(&held, outcome);
   check_defined(in, outcome);

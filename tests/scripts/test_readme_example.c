@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static char folder[] = "/tmp/attnbench-test-readme-XXXXXX";
 static char readme[262144];
@@ -17,7 +18,7 @@ static char readme[262144];
 static const char *extract_block(const char *from, const char *fence, const char *name) {
   const char *begin = strstr(from, fence);
   if (!begin) {
-    fail_msg("README.md has no %s block where its own kernel is shown", fence + 3);
+    fail_msg("README.md has no %s block where a kernel is shown", fence + 3);
     return NULL;
   }
   begin = strchr(begin, '\n') + 1;
@@ -37,11 +38,11 @@ static const char *extract_block(const char *from, const char *fence, const char
   "--problem full/B:2/H:4/Hkv:2/D:16/T:33/lse --problem causal/B:1/H:3/Hkv:1/D:17/Dv:9/Tq:40/Tk:70 "         \
   "--problem window:9/B:2/H:2/D:8/T:70/lengths:70,5/fill:rising"
 
-static void the_kernel_in_the_readme_builds_and_passes(void **state) {
-  (void)state;
-  const char *section = strstr(readme, "## Your own kernel");
+/* Follows a section: its source, then the commands below it. */
+static void follow(const char *title, const char *fence, const char *source) {
+  const char *section = strstr(readme, title);
   assert_non_null(section);
-  const char *rest = extract_block(section, "```c\n", "mine.c");
+  const char *rest = extract_block(section, fence, source);
   extract_block(rest, "```sh\n", "commands.sh");
   char command[1024];
   snprintf(
@@ -52,6 +53,17 @@ static void the_kernel_in_the_readme_builds_and_passes(void **state) {
   assert_int_equal(WEXITSTATUS(status), 0);
   snprintf(command, sizeof command, "grep -q mine %s/log", folder);
   assert_int_equal(system(command), 0);
+}
+
+static void the_kernel_in_the_readme_builds_and_passes(void **state) {
+  (void)state;
+  follow("## Your own kernel", "```c\n", "mine.c");
+}
+
+static void its_twin_for_a_gpu_does_so_on_the_emulated_device(void **state) {
+  (void)state;
+  if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) != 0) skip();
+  follow("### For a GPU", "```cuda\n", "mine.cu");
 }
 
 static int prepare(void **state) {
@@ -75,6 +87,9 @@ static int clean_up(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(the_kernel_in_the_readme_builds_and_passes)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_kernel_in_the_readme_builds_and_passes),
+      cmocka_unit_test(its_twin_for_a_gpu_does_so_on_the_emulated_device),
+  };
   return cmocka_run_group_tests(tests, prepare, clean_up);
 }
