@@ -256,6 +256,10 @@ static int measure(const sweep *sweep, const options *options, const char *isa) 
   if (options->out && !make_folder(options->out, why, sizeof why)) return complain(why);
   if (options->out_file && !check_file_folder(options->out_file, why, sizeof why)) return complain(why);
   if (!options->quiet) fputs(sweep->notes, stderr);
+  if (options->device && strcmp(options->device, "emu") == 0)
+    fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, nor does a share of this "
+          "processor's peak\n",
+          stderr);
 
   bench_options how = bench_options_from(options, isa);
   if (!check_context(options, why, sizeof why)) return complain(why);

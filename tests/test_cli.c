@@ -63,6 +63,9 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
   static const struct {
     const char *arguments, *says;
   } cases[] = {
+      {"verify --device gpu", "--device takes emu, or cuda:0 and so on, not 'gpu'"},
+      {"verify --device cuda:-1", "--device takes emu, or cuda:0 and so on, not 'cuda:-1'"},
+      {"list --device emu --plugin nowhere.so", "cannot load plugin nowhere.so"},
       {"--quxquxqux", "--help"},
       {"bench --varaint fused", "--variant"},
       {"bench --variant fuzed", "fused"},

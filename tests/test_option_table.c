@@ -25,6 +25,7 @@ typedef struct taken {
 
 static const taken all_taken[] = {
     {COMMAND_BENCH, "--variant fused,naive", KIND_WORDS, AT(variants), "fused naive"},
+    {COMMAND_BENCH, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_BENCH, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
     {COMMAND_BENCH, "--problem band:1,0,3/T:8", KIND_ITEM, AT(problems), "band:1,0,3/T:8"},
     {COMMAND_BENCH, "--preset gpt2 --preset=bert", KIND_WORDS, AT(presets), "gpt2 bert"},
@@ -70,6 +71,7 @@ static const taken all_taken[] = {
     {COMMAND_BENCH, "--benchmark_counters_tabular", KIND_FLAG, AT(counters_tabular), "true"},
 
     {COMMAND_VERIFY, "--variant fused", KIND_WORDS, AT(variants), "fused"},
+    {COMMAND_VERIFY, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_VERIFY, "--plugin a.so --plugin b,c.so", KIND_ITEM, AT(plugins), "a.so b,c.so"},
     {COMMAND_VERIFY, "--problem full/T:8 --problem full/T:9", KIND_ITEM, AT(problems), "full/T:8 full/T:9"},
     {COMMAND_VERIFY, "--threads 2", KIND_INTEGER, AT(threads), "2"},
@@ -83,6 +85,7 @@ static const taken all_taken[] = {
     {COMMAND_VERIFY, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
 
     {COMMAND_FUZZ, "--variant fused", KIND_WORDS, AT(variants), "fused"},
+    {COMMAND_FUZZ, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_FUZZ, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
     {COMMAND_FUZZ, "--problem full/T:8 --variant fused", KIND_ITEM, AT(problems), "full/T:8"},
     {COMMAND_FUZZ, "--threads 2", KIND_INTEGER, AT(threads), "2"},
@@ -92,6 +95,7 @@ static const taken all_taken[] = {
     {COMMAND_FUZZ, "--run-limit 3s", KIND_SECONDS, AT(run_limit), "3"},
     {COMMAND_FUZZ, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
 
+    {COMMAND_LIST, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_LIST, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
     {COMMAND_LIST, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
     {COMMAND_MACHINE, "--threads 2", KIND_INTEGER, AT(threads), "2"},

@@ -72,7 +72,7 @@ static const char *line_named(const char *words) {
   const char *at = strstr(words, file);
   FILE *source = fopen(ATTN_SOURCE_DIR "/tests/plugins/device_mistakes.cu", "r");
   assert_non_null(source);
-  int number = at ? atoi(at + sizeof file - 1) : 0;
+  long number = at ? strtol(at + sizeof file - 1, NULL, 10) : 0;
   while (number > 0 && fgets(line, sizeof line, source)) number--;
   fclose(source);
   return at && number == 0 ? line : "";
