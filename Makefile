@@ -127,7 +127,7 @@ HAVE_CXX := $(shell $(CXX) -std=gnu++17 -include cmath -E -x c++ /dev/null >/dev
 # Where nvcc is and no GPU, only `make cuda` builds for one.
 NVCC := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 EMULATION := $(BUILD)/emulated/device.o
-EMULATED := $(if $(HAVE_CXX),$(BUILD)/attnbench_emu.so)
+EMULATED := $(if $(and $(HAVE_CXX),$(CUDA_SOURCES)),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
 HAVE_GPU := $(and $(NATIVE),$(NVCC),$(wildcard /dev/nvidiactl))
 
@@ -199,7 +199,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 all: $(PROGRAM) $(VARIANTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
-	@$(if $(EMULATED),:,echo "$(CXX) is not installed: the emulated device is left out")
+	@$(if $(HAVE_CXX),:,echo "$(CXX) is not installed: the emulated device is left out")
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile

@@ -1,6 +1,6 @@
-/* Where the data of a variant lie that does not compute on the host: what the harness asks of such a device. A shared
- * object of variants whose place is not the host exports one under the name attn_plugin_device; who writes kernels
- * links an object that is there for it (variants/cuda/README.md) and does not need this header. */
+/* Where the data of a variant lie that does not compute on the host: what the harness asks of such a device. A
+ * shared object of variants whose place is not the host exports one under the name attn_plugin_device; who
+ * writes kernels links an object that is there for it (variants/cuda/README.md) and does not need this header. */
 #ifndef ATTN_DEVICE_H
 #define ATTN_DEVICE_H
 
@@ -14,8 +14,8 @@ extern "C" {
 typedef struct attn_device {
   const char *kind; /* one word: "cuda", "emu" */
 
-  /* What kernels get done on it at least; 0: no less than on a host. A run is given time by it, and where it is known,
-   * verification leaves problems out that would take seconds. */
+  /* What kernels get done on it at least; 0: no less than on a host. A run is given time by it, and where it
+   * is known, verification leaves problems out that would take seconds. */
   double flops_per_second;
 
   /* How many there are; 0, with the reason in words, where there is none. */

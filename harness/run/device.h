@@ -1,5 +1,6 @@
-/* Variants whose data lie on a device: the device that each came with (variants/device.h), and a call's buffers there. On
- * the host everything here does nothing, so that who runs a variant need not ask where it computes. */
+/* Variants whose data lie on a device: the device that each came with (variants/device.h), and a call's
+ * buffers there. On the host everything here does nothing, so that who runs a variant need not ask where it
+ * computes. */
 #ifndef ATTN_HARNESS_DEVICE_H
 #define ATTN_HARNESS_DEVICE_H
 
@@ -10,8 +11,8 @@
 bool device_register(const attn_table *table, const attn_device *device);
 const attn_device *device_of(const attn_variant *variant); /* NULL: the host */
 
-/* Of devices of this kind, which is taken, from 0; the first one is, unless another is chosen. False, with the reason in
- * words, where there is none of that number. words: what it is. */
+/* Of devices of this kind, which is taken, from 0; the first one is, unless another is chosen. False, with the
+ * reason in words, where there is none of that number. words: what it is. */
 bool device_choose(const attn_device *device, int index, char *words, size_t words_size);
 
 enum { DEVICE_WORDS_BYTES = 192 };
@@ -32,8 +33,9 @@ typedef struct device_call {
   size_t workspace_bytes;
 } device_call;
 
-/* Gives the call's variant buffers of its own, with the contents of those on the host, and makes the call point to them.
- * False, with the reason in words, where the device is missing or out of memory: the call is then unchanged. */
+/* Gives the call's variant buffers of its own, with the contents of those on the host, and makes the call
+ * point to them. False, with the reason in words, where the device is missing or out of memory: the call is
+ * then unchanged. */
 bool device_begin(device_call *made, attn_call *call, size_t workspace_bytes, char *why, size_t why_size);
 
 /* Writes again what changed on the host: bytes at this distance from the tensor's first byte. */
@@ -42,8 +44,8 @@ void device_update(const device_call *made, tensor_id tensor, size_t at, size_t 
 /* Runs the call, already begun, and waits until the device has ended. */
 void device_run(const attn_call *call);
 
-/* Copies all tensors back, inputs too, so that who looks at the host's sees what the variant did to its own, and gives the
- * memory back. */
+/* Copies all tensors back, inputs too, so that who looks at the host's sees what the variant did to its own,
+ * and gives the memory back. */
 void device_end(device_call *made, device_outcome *outcome);
 
 #endif

@@ -26,8 +26,8 @@ static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t 
   return change;
 }
 
-/* Finds a row that the band, the lengths and the mask let see a key, and notes what changes; returns an element of the
- * row's output, -1 when there is none. */
+/* Finds a row that the band, the lengths and the mask let see a key, and notes what changes; returns an
+ * element of the row's output, -1 when there is none. */
 static int64_t find_changes(run_batch *batch) {
   enum { TRIES = 64 };
   const inputs *in = batch->inputs;
@@ -86,8 +86,9 @@ static void flip_signs(char *to, const run_change *change, uint64_t bits) {
     }
 }
 
-/* Into these tensors, what run n of the batch gets: queries and keys keep their size, whatever they were filled with, and
- * the value is of the size that is usual. This is timed, so the bits of one random number have to do for all. */
+/* Into these tensors, what run n of the batch gets: queries and keys keep their size, whatever they were
+ * filled with, and the value is of the size that is usual. This is timed, so the bits of one random number
+ * have to do for all. */
 static void make_changes(const run_batch *batch, const attn_tensors *tensors, int64_t n) {
   uint64_t bits = random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n);
   const run_change *value = &batch->changes[2];

@@ -1,5 +1,5 @@
-/* The instructions of an emulated device beside plain loops over random numbers. check_instructions gives NULL, or in
- * words the first that differs. */
+/* The instructions of an emulated device beside plain loops over random numbers. check_instructions gives
+ * NULL, or in words the first that differs. */
 #include <stdio.h>
 
 #include "variants/cuda/cuda.h"
@@ -41,7 +41,8 @@ struct matrices {
 };
 
 template <attn_type type> __global__ void multiply(matrices *m) {
-  __shared__ __align__(16) uint16_t a[16][16], b[16][16];
+  ATTN_DYNAMIC_SHARED(memory);
+  uint16_t(*const a)[16] = reinterpret_cast<uint16_t(*)[16]>(memory), (*const b)[16] = a + 16;
   const unsigned lane = threadIdx.x, group = lane / 4, member = lane % 4;
   for (unsigned n = lane; n < 256; n += 32) {
     a[n / 16][n % 16] = m->a[n / 16][n % 16];
@@ -64,7 +65,7 @@ template <attn_type type> bool mma_differs() {
     m.b[n / 16][n % 16] = narrow<type>(random_eighth(1000 + n));
     if (n < 128) m.sum[n / 8][n % 8] = random_eighth(2000 + n);
   }
-  attn_launch(multiply<type>, dim3(1), dim3(32), 0, nullptr, &m);
+  attn_launch(multiply<type>, dim3(1), dim3(32), 1024, nullptr, &m);
   for (unsigned i = 0; i < 16; i++)
     for (unsigned j = 0; j < 8; j++) {
       double expected = (double)m.sum[i][j];
@@ -99,7 +100,8 @@ bool truncation_differs() {
 /* ---- ldmatrix ---- */
 
 template <bool transposed> __global__ void load(const uint16_t *rows, uint32_t *to) {
-  __shared__ __align__(16) uint16_t memory[32][8];
+  ATTN_DYNAMIC_SHARED(shared);
+  uint16_t(*const memory)[8] = reinterpret_cast<uint16_t(*)[8]>(shared);
   for (unsigned n = 0; n < 8; n++) memory[threadIdx.x][n] = rows[8 * threadIdx.x + n];
   __syncwarp();
   load_matrices<transposed>(to + 4 * threadIdx.x, memory[threadIdx.x]);
@@ -109,7 +111,7 @@ template <bool transposed> bool ldmatrix_differs() {
   uint16_t rows[256];
   uint32_t to[128];
   for (unsigned n = 0; n < 256; n++) rows[n] = (uint16_t)random_bits(n);
-  attn_launch(load<transposed>, dim3(1), dim3(32), 0, nullptr, (const uint16_t *)rows, (uint32_t *)to);
+  attn_launch(load<transposed>, dim3(1), dim3(32), 512, nullptr, (const uint16_t *)rows, (uint32_t *)to);
   for (unsigned lane = 0; lane < 32; lane++)
     for (unsigned m = 0; m < 4; m++)
       for (unsigned half = 0; half < 2; half++) {

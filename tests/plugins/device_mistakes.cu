@@ -1,5 +1,5 @@
-/* Kernels each of which makes one mistake that the emulated device has to name; the first makes none. What they compute is
- * of no interest. */
+/* Kernels each of which makes one mistake that the emulated device has to name; the first makes none. What
+ * they compute is of no interest. */
 #include "variants/cuda/cuda.h"
 
 namespace {
@@ -98,6 +98,14 @@ __global__ void waits_for_the_wrong_group(float *to) {
   to[threadIdx.x] = reinterpret_cast<float *>(memory)[4 * (threadIdx.x + THREADS)];
 }
 
+/* Where a template's variable lies the emulation cannot know. */
+template <int size> __global__ void shared_in_a_template(float *to) {
+  __shared__ float memory[size];
+  memory[threadIdx.x] = 1;
+  __syncthreads();
+  to[threadIdx.x] = memory[size - 1 - threadIdx.x];
+}
+
 __global__ void nothing(float *) {}
 
 float *output_of(const attn_call *call) { return static_cast<float *>(call->tensors.output); }
@@ -145,6 +153,7 @@ MISTAKE(different_instructions, run<different_instructions>)
 MISTAKE(copied_and_read, run<copied_and_read>)
 MISTAKE(copied_for_others, run<copied_for_others>)
 MISTAKE(waits_for_the_wrong_group, run<waits_for_the_wrong_group>)
+MISTAKE(shared_in_a_template, run<shared_in_a_template<THREADS>>)
 MISTAKE(too_wide, run_too_wide)
 MISTAKE(too_much_shared, run_too_much_shared)
 
@@ -164,6 +173,7 @@ const attn_variant *const variants[] = {
     &copied_and_read_variant,
     &copied_for_others_variant,
     &waits_for_the_wrong_group_variant,
+    &shared_in_a_template_variant,
     &too_wide_variant,
     &too_much_shared_variant,
 };

@@ -1,5 +1,5 @@
-/* The kernels for GPUs on the emulated device: chosen problems that the edges of tiles, of bands and of groups lie in, each
- * held to the reference under every schedule, and to the properties under one after the other. */
+/* The kernels for GPUs on the emulated device: chosen problems that the edges of tiles, of bands and of groups
+ * lie in, each held to the reference under every schedule, and to the properties under one after the other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -61,6 +61,7 @@ static const mistake mistakes[] = {
     {"copied_and_read", "copies to (and has not waited for)", "(memory)[4 * threadIdx.x]"},
     {"copied_for_others", "with no barrier between", "threadIdx.x"},
     {"waits_for_the_wrong_group", "copies to (and has not waited for)", "(threadIdx.x + THREADS)]"},
+    {"shared_in_a_template", "a static variable", "memory[threadIdx.x] = 1"},
     {"too_wide", "1025 threads in a block: 1024 are the most", NULL},
     {"too_much_shared", "bytes of shared memory: 232448 are the most", NULL},
 };

@@ -1,9 +1,9 @@
-/* What a .cu file of attention kernels includes: for nvcc CUDA's own headers and the instructions of matrix units and
- * copies, which CUDA C++ has no names for, by the PTX manual's; for a host compiler the same on an emulated device
- * (emulation/emulation.h). The file itself is the same for both.
+/* What a .cu file of attention kernels includes: for nvcc CUDA's own headers and the instructions of matrix
+ * units and copies, which CUDA C++ has no names for, by the PTX manual's; for a host compiler the same on an
+ * emulated device (emulation/emulation.h). The file itself is the same for both.
  *
- * In comments of kernels: a warp's lanes are numbered 0 to 31, `group` is lane / 4 and `member` lane % 4, which is how the
- * PTX manual (section "Matrix Fragments for mma.m16n8k16") deals a matrix out. */
+ * In comments of kernels: a warp's lanes are numbered 0 to 31, `group` is lane / 4 and `member` lane % 4,
+ * which is how the PTX manual (section "Matrix Fragments for mma.m16n8k16") deals a matrix out. */
 #ifndef ATTN_CUDA_H
 #define ATTN_CUDA_H
 
@@ -18,7 +18,8 @@
 
 /* ---- launching ---- */
 
-/* kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with dynamic shared memory of any size that there is. */
+/* kernel<<<grid, block, shared_bytes, stream>>>(arguments...), with dynamic shared memory of any size that
+ * there is. */
 template <class... Parameters, class... Arguments>
 void attn_launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, void *stream,
                  Arguments... arguments) {
@@ -65,7 +66,8 @@ __device__ __forceinline__ float exp2_approximate(float x) {
 #endif
 }
 
-/* Two numbers as one register of 16-bit elements, the first one in the lower half; rounded to nearest, ties to even. */
+/* Two numbers as one register of 16-bit elements, the first one in the lower half; rounded to nearest, ties to
+ * even. */
 template <attn_type type> __device__ __forceinline__ uint32_t pack_pair(float low, float high) {
 #ifdef __CUDACC__
   uint32_t pair;
@@ -88,9 +90,9 @@ __device__ __forceinline__ uint32_t shared_address(const void *pointer) {
 }
 #endif
 
-/* ldmatrix: four matrices of 8 rows of 8 elements of 16 bits. Lane n brings where row n % 8 of matrix n / 8 begins, 16 bytes
- * at an address that is a multiple of 16. Of matrix m it gets to[m]: elements 2 member and 2 member + 1 of row `group`; and
- * transposed, element `group` of rows 2 member and 2 member + 1. */
+/* ldmatrix: four matrices of 8 rows of 8 elements of 16 bits. Lane n brings where row n % 8 of matrix n / 8
+ * begins, 16 bytes at an address that is a multiple of 16. Of matrix m it gets to[m]: elements 2 member and 2
+ * member + 1 of row `group`; and transposed, element `group` of rows 2 member and 2 member + 1. */
 template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_t to[4], const void *row) {
 #ifdef __CUDACC__
   if (transposed)
@@ -114,7 +116,8 @@ template <bool transposed> __device__ __forceinline__ void load_matrices(uint32_
 #endif
 }
 
-/* mma.m16n8k16: sum += a b, with a of 16 x 16 and b of 16 x 8 elements of the type, sum of 16 x 8 floats. A lane holds
+/* mma.m16n8k16: sum += a b, with a of 16 x 16 and b of 16 x 8 elements of the type, sum of 16 x 8 floats. A
+ * lane holds
  *   a[0], a[1]: of rows `group` and `group` + 8, columns 2 member and 2 member + 1; a[2], a[3]: 8 columns on;
  *   b[0]: of column `group`, rows 2 member and 2 member + 1; b[1]: 8 rows on;
  *   sum[0], sum[1]: of row `group`, columns 2 member and 2 member + 1; sum[2], sum[3]: of row `group` + 8. */
@@ -143,8 +146,8 @@ __device__ __forceinline__ void multiply_add(float sum[4], const uint32_t a[4], 
 
 /* ---- copies that take their time (PTX manual, "Asynchronous copy") ---- */
 
-/* cp.async: 16 bytes from global into shared memory, both at multiples of 16; those from `filled` (0 to 16) on become 0 and
- * are not read. */
+/* cp.async: 16 bytes from global into shared memory, both at multiples of 16; those from `filled` (0 to 16) on
+ * become 0 and are not read. */
 __device__ __forceinline__ void copy_async(void *to, const void *from, unsigned filled = 16) {
 #ifdef __CUDACC__
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),

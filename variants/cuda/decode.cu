@@ -1,9 +1,10 @@
-/* Decoding: few queries against many keys, all of it memory traffic. A block of cuda_fused would pass all keys of a head alone, and with
- * few heads most of the GPU would wait. Here keys are split (flash-decoding: Dao, Haziza, Massa and Sizov 2023): a block
- * takes one part of a head's keys, with its queries and those of the heads that share the keys as 16 rows; its warps take
- * 16 of 64 keys each. What a part leaves, for each row the weighted values, the largest score and the sum of the weights,
- * goes to the workspace, and a second kernel merges the parts in their order. That costs 1/16 more traffic at most where
- * 16 rows are full (parts of 256 keys or more), and fills the GPU from B Hkv = 1 on with 16384 keys.
+/* Decoding: few queries against many keys, all of it memory traffic. A block of cuda_fused would pass all keys
+ * of a head alone, and with few heads most of the GPU would wait. Here keys are split (flash-decoding: Dao,
+ * Haziza, Massa and Sizov 2023): a block takes one part of a head's keys, with its queries and those of the
+ * heads that share the keys as 16 rows; its warps take 16 of 64 keys each. What a part leaves, for each row
+ * the weighted values, the largest score and the sum of the weights, goes to the workspace, and a second
+ * kernel merges the parts in their order. That costs 1/16 more traffic at most where 16 rows are full (parts
+ * of 256 keys or more), and fills the GPU from B Hkv = 1 on with 16384 keys.
  *
  * How many parts there are follows from Tk alone, so that no bit of a row depends on its company. */
 #include "passage.h"
@@ -25,8 +26,8 @@ split split_of(int64_t key_length) {
   return {(int)(part_tiles * TILE_KEYS), (int)(parts < 1 ? 1 : parts)};
 }
 
-/* What a part leaves of a row: the largest score as an exponent of 2, and the sum of the weights relative to that; sum is 0 where it
- * saw no key, and its output was not written. */
+/* What a part leaves of a row: the largest score as an exponent of 2, and the sum of the weights relative to
+ * that; sum is 0 where it saw no key, and its output was not written. */
 struct part_state {
   float max, sum;
 };
@@ -64,7 +65,8 @@ __device__ __forceinline__ void leave_warp(const passage<shape> &keys, const row
   }
 }
 
-/* Several results of one row, `stride` apart. What saw no key counts for nothing, and its output is not looked at. */
+/* Several results of one row, `stride` apart. What saw no key counts for nothing, and its output is not looked
+ * at. */
 struct results_of_row {
   const part_state *states;
   const float *outputs; /* of one feature */

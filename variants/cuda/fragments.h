@@ -1,7 +1,8 @@
-/* Tiles of 16-bit elements: how they come into shared memory, and products of what a warp reads of them (mma.m16n8k16).
+/* Tiles of 16-bit elements: how they come into shared memory, and products of what a warp reads of them
+ * (mma.m16n8k16).
  *
- * A row of a tile has `width` elements in chunks of 8, which is 16 bytes. ldmatrix reads the same chunk of 8 rows at once,
- * which would lie in the same banks: so chunk c of row r lies at c ^ (r % 8). */
+ * A row of a tile has `width` elements in chunks of 8, which is 16 bytes. ldmatrix reads the same chunk of 8
+ * rows at once, which would lie in the same banks: so chunk c of row r lies at c ^ (r % 8). */
 #ifndef ATTN_CUDA_FRAGMENTS_H
 #define ATTN_CUDA_FRAGMENTS_H
 
@@ -18,8 +19,8 @@ template <int width> __device__ __forceinline__ int place_of(int row, int chunk)
   return row * width + (chunk ^ row % 8) * CHUNK;
 }
 
-/* So many rows and chunks on from such a place, a multiple of 8 and an even number (the place's own chunk is 0 or 1): numbers
- * that the compiler knows, so that all places of a lane follow from few registers. */
+/* So many rows and chunks on from such a place, a multiple of 8 and an even number (the place's own chunk is 0
+ * or 1): numbers that the compiler knows, so that all places of a lane follow from few registers. */
 template <int width> __device__ __forceinline__ int place_from(int place, int rows, int chunks) {
   return (place ^ chunks % 8 * CHUNK) + chunks / 8 * (8 * CHUNK) + rows * width;
 }
@@ -94,8 +95,8 @@ __device__ __forceinline__ void load_rows(uint16_t *tile, const narrow_rows &fro
 
 /* ---- products ---- */
 
-/* scores = queries [16 row_tiles, width] times keys [8 eights, width] transposed. Those of 16 rows and 8 keys are four
- * numbers of a lane: rows `group` and `group` + 8, keys 2 member and 2 member + 1 (multiply_add). */
+/* scores = queries [16 row_tiles, width] times keys [8 eights, width] transposed. Those of 16 rows and 8 keys
+ * are four numbers of a lane: rows `group` and `group` + 8, keys 2 member and 2 member + 1 (multiply_add). */
 template <attn_type type, int width, int row_tiles, int eights>
 __device__ __forceinline__ void multiply_keys(float (&scores)[row_tiles][eights][4], const uint16_t *queries,
                                               int first_row, const uint16_t *keys, int first_key) {
@@ -124,7 +125,8 @@ __device__ __forceinline__ void multiply_keys(float (&scores)[row_tiles][eights]
   }
 }
 
-/* Weights of 16 rows and 16 keys as the left side of a product: of a sum's registers and those of the 8 columns beside it. */
+/* Weights of 16 rows and 16 keys as the left side of a product: of a sum's registers and those of the 8
+ * columns beside it. */
 template <attn_type type>
 __device__ __forceinline__ void pack_weights(uint32_t packed[4], const float (&left)[4],
                                              const float (&right)[4]) {

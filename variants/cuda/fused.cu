@@ -1,13 +1,16 @@
-/* Fused: scores never leave the registers (passage.h). A block has 64 or 128 query rows of a head, 16 or 32 of them in each
- * of its four warps, and is all that reads those; products are the matrix units' (mma.m16n8k16), and keys and values are
- * copied (cp.async) while those before are multiplied. Against cuda_naive nothing of size Tq Tk is written, and each key that is read
- * serves all rows of the block; 32 rows in a warp make of each fragment that is read from shared memory twice the products,
- * without which that memory and not the matrix units would be the limit.
+/* Fused: scores never leave the registers (passage.h). A block has 64 or 128 query rows of a head, 16 or 32 of
+ * them in each of its four warps, and is all that reads those; products are the matrix units' (mma.m16n8k16),
+ * and keys and values are copied (cp.async) while those before are multiplied. Against cuda_naive nothing of
+ * size Tq Tk is written, and each key that is read serves all rows of the block; 32 rows in a warp make of
+ * each fragment that is read from shared memory twice the products, without which that memory and not the
+ * matrix units would be the limit.
  *
  * The names behind cuda_fused change which rows make a tile, and no bit of a row:
- * - cuda_sliding_window cuts it to the window: R rows together see W + R - 1 keys of which each needs W (Beltagy et al. 2020).
- * - cuda_multi_query and cuda_grouped_query (Shazeer 2019; Ainslie et al. 2023) stack the heads that share a key/value
- *   head, position by position: keys are read once for all of them, and few queries of many heads fill a tile. */
+ * - cuda_sliding_window cuts it to the window: R rows together see W + R - 1 keys of which each needs W
+ *   (Beltagy et al. 2020).
+ * - cuda_multi_query and cuda_grouped_query (Shazeer 2019; Ainslie et al. 2023) stack the heads that share a
+ *   key/value head, position by position: keys are read once for all of them, and few queries of many heads
+ *   fill a tile. */
 #include "passage.h"
 #include "variants.h"
 
@@ -60,8 +63,8 @@ __device__ __forceinline__ void store_rows(const attn_problem &problem, const at
   }
 }
 
-/* A block for each tile of rows of each stack of each batch entry; the last rows first, which see most keys below a
- * causal diagonal. */
+/* A block for each tile of rows of each stack of each batch entry; the last rows first, which see most keys
+ * below a causal diagonal. */
 template <class shape>
 __global__ void __launch_bounds__(TILE_THREADS)
     solve_rows(attn_problem problem, attn_tensors tensors, int heads, int tiles) {

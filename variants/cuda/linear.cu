@@ -3,13 +3,13 @@
  *
  *     state_c  = sum of phi(k_j) v_j^T over the keys of chunk c, D x Dv, and of phi(k_j): its normaliser
  *     prefix_c = state_0 + ... + state_c
- *     output_i = (phi(q_i) prefix_c + pairs with the keys behind chunk c that the row sees) / (normaliser + epsilon)
+ *     output_i = (phi(q_i) prefix_c + pairs with keys behind chunk c that the row sees) / (normaliser + epsilon)
  *
- * Three launches, one for each line. The first and the last have work for each chunk of each head, where a walk along the
- * keys, as the host's linear takes it, would leave the device with a block for a head. Only the second walks, one thread
- * for each number of a state. Pairs are met where the rows of a tile do not all see the same keys (the diagonal, and what
- * the last chunk lacks), at most two tiles of them: O(T) time, and O(T) workspace for the prefixes, a 64th of Tk times D Dv
- * for each key/value head.
+ * Three launches, one for each line. The first and the last have work for each chunk of each head, where a walk
+ * along the keys, as the host's linear takes it, would leave the device with a block for a head. Only the second
+ * walks, one thread for each number of a state. Pairs are met where the rows of a tile do not all see the same
+ * keys (the diagonal, and what the last chunk lacks), at most two tiles of them: O(T) time, and O(T) workspace
+ * for the prefixes, a 64th of Tk times D Dv for each key/value head.
  *
  * Chunks lie at multiples of 64 whatever is asked, so that the bits of a row follow from its head alone. */
 #include "products.h"

@@ -1,6 +1,6 @@
-/* The formula, one thread for each query row: its scores lie in the workspace, B H Tq Tk floats of it. Everything that a problem
- * may ask is here in plain sight; nothing is fast. Neighbouring threads read far-apart rows, each key is read from memory by
- * each query, and the scores are written and read three times. */
+/* The formula, one thread for each query row: its scores lie in the workspace, B H Tq Tk floats of it.
+ * Everything that a problem may ask is here in plain sight; nothing is fast. Neighbouring threads read
+ * far-apart rows, each key is read from memory by each query, and the scores are written and read three times. */
 #include "tiles.h"
 #include "variants.h"
 

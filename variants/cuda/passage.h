@@ -1,15 +1,16 @@
-/* A block's query rows on their way past the keys, of 16 bits: what cuda_fused and cuda_decode have in common. Online softmax
- * as in ../fused.c; the structure is FlashAttention-2's (Dao 2023, section 3): a warp keeps 16 or 32 rows, their scores
- * are weights in the registers in which they arise, and are multiplied from there. Keys and values come in tiles, two
- * of each in shared memory, of which one is copied while the other is multiplied.
+/* A block's query rows on their way past the keys, of 16 bits: what cuda_fused and cuda_decode have in common.
+ * Online softmax as in ../fused.c; the structure is FlashAttention-2's (Dao 2023, section 3): a warp keeps 16
+ * or 32 rows, their scores are weights in the registers in which they arise, and are multiplied from there.
+ * Keys and values come in tiles, two of each in shared memory, of which one is copied while the other is
+ * multiplied.
  *
- * Hiding is by select, and a score of -inf weighs 0. That is not enough for values, since 0 times NaN is NaN in a matrix unit. A
- * NaN stays in an output once it is there: so nothing looks for them on the way, and a block that ends with an output
- * which is not finite goes past its keys once more, carefully (fragments.h). Rows that did not see the value get then the
- * bits that they would have got without it.
+ * Hiding is by select, and a score of -inf weighs 0. That is not enough for values, since 0 times NaN is NaN
+ * in a matrix unit. A NaN stays in an output once it is there: so nothing looks for them on the way, and a
+ * block that ends with an output which is not finite goes past its keys once more, carefully (fragments.h).
+ * Rows that did not see the value get then the bits that they would have got without it.
  *
- * A row's result, to the last bit, follows from itself: key tiles lie at multiples of their length, and a key tile that it does
- * not see changes nothing. */
+ * A row's result, to the last bit, follows from itself: key tiles lie at multiples of their length, and a key
+ * tile that it does not see changes nothing. */
 #ifndef ATTN_CUDA_PASSAGE_H
 #define ATTN_CUDA_PASSAGE_H
 
@@ -19,7 +20,8 @@
 
 constexpr double LOG2E = 1.4426950408889634, LN2 = 0.6931471805599453;
 
-/* Warps share the keys and have rows of their own (fused); or share the rows, and each has its part of a key tile. */
+/* Warps share the keys and have rows of their own (fused); or share the rows, and each has its part of a key
+ * tile. */
 template <attn_type element_type, int padded_width, int tiles_of_rows, bool shares_rows>
 struct passage_shape {
   static constexpr attn_type type = element_type;
@@ -36,8 +38,8 @@ struct passage_shape {
   __device__ static int first_key() { return shares_rows ? warp_number() * warp_keys : 0; }
 };
 
-/* Query heads that share a key/value head, as one stack of rows: row r is query r / heads of head r % heads. With one head
- * these are its queries. */
+/* Query heads that share a key/value head, as one stack of rows: row r is query r / heads of head r % heads.
+ * With one head these are its queries. */
 struct row_stack {
   int64_t b, first_head;
   int heads, rows;
@@ -69,8 +71,8 @@ __device__ __forceinline__ key_span keys_of_all(const attn_problem &problem, con
   return {(int)last.first, (int)(first.end < last.end ? first.end : last.end)};
 }
 
-/* What a lane keeps of its warp's rows: of each 16 rows it has `group` and `group` + 8, and of these the features 8 e + 2 member
- * and the next. */
+/* What a lane keeps of its warp's rows: of each 16 rows it has `group` and `group` + 8, and of these the
+ * features 8 e + 2 member and the next. */
 template <class shape> struct row_state {
   float output[shape::row_tiles][shape::width / 8][4];
   float max[shape::row_tiles][2]; /* of scores times the passage's factor */
@@ -278,8 +280,8 @@ private:
     __syncthreads();
   }
 
-  /* Scores become weights, relative to the largest score so far, and what there was is rescaled to that. Weights are summed
-   * before they are rounded. */
+  /* Scores become weights, relative to the largest score so far, and what there was is rescaled to that.
+   * Weights are summed before they are rounded. */
   __device__ __forceinline__ void weigh(tile_scores &scores, tile_weights &weights,
                                         row_state<shape> &state) const {
     ATTN_UNROLL
@@ -312,8 +314,9 @@ private:
 
   /* ---- all of them ---- */
 
-  /* At its first barrier copies have landed of keys that are multiplied before the second, and at that of values that are
-   * multiplied before the first. What is loaded before a barrier takes the place of what was multiplied before the last. */
+  /* At its first barrier copies have landed of keys that are multiplied before the second, and at that of
+   * values that are multiplied before the first. What is loaded before a barrier takes the place of what was
+   * multiplied before the last. */
   __device__ __forceinline__ void pass(row_state<shape> &state, bool careful) const {
     const int first_tile = any.first / shape::keys, end = (any.end + shape::keys - 1) / shape::keys;
     state.clear();

@@ -1,7 +1,7 @@
-/* Products of tiles in shared memory, in float32. A block is 16 x 16 threads: thread (y, x) has rows y + 16 m of a product;
- * of one along features (a row with a row) columns x + 16 c, of one along keys (weights with rows of values) the four
- * columns from 4 x + 64 c on. So each number that is read from shared memory serves four products or more, and what a row
- * has in common lies in 16 neighbouring lanes. */
+/* Products of tiles in shared memory, in float32. A block is 16 x 16 threads: thread (y, x) has rows y + 16 m
+ * of a product; of one along features (a row with a row) columns x + 16 c, of one along keys (weights with
+ * rows of values) the four columns from 4 x + 64 c on. So each number that is read from shared memory serves
+ * four products or more, and what a row has in common lies in 16 neighbouring lanes. */
 #ifndef ATTN_CUDA_PRODUCTS_H
 #define ATTN_CUDA_PRODUCTS_H
 

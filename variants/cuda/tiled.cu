@@ -1,11 +1,12 @@
-/* The online softmax (Milakov and Gimelshein 2018) in shared memory, as FlashAttention has it (Dao et al. 2022), in float32:
- * a block of threads takes a tile of queries past the keys, tile by tile. What naive reads from memory for each query is
- * read once for 64 of them (32 where rows are long), and the scores, of which naive writes Tq x Tk, never leave the
- * block: row maximum, row sum and weighted values are kept in registers, and rescaled where a maximum rises. Key tiles
- * that no query of the tile sees are not looked at, so that time follows the band.
+/* The online softmax (Milakov and Gimelshein 2018) in shared memory, as FlashAttention has it (Dao et al.
+ * 2022), in float32: a block of threads takes a tile of queries past the keys, tile by tile. What naive reads
+ * from memory for each query is read once for 64 of them (32 where rows are long), and the scores, of which
+ * naive writes Tq x Tk, never leave the block: row maximum, row sum and weighted values are kept in registers,
+ * and rescaled where a maximum rises. Key tiles that no query of the tile sees are not looked at, so that time
+ * follows the band.
  *
- * 16-bit elements are converted on their way in and out: nothing is rounded between. What this leaves on the table is the matrix
- * units (cuda_fused) and loads that run while others compute. */
+ * 16-bit elements are converted on their way in and out: nothing is rounded between. What this leaves on the
+ * table is the matrix units (cuda_fused) and loads that run while others compute. */
 #include "products.h"
 #include "tiles.h"
 #include "variants.h"

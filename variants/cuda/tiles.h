@@ -1,5 +1,5 @@
-/* Device code that variants share: what a query row sees, what becomes of its scores, where its elements lie, and rows of a
- * tensor as a tile of floats in shared memory. */
+/* Device code that variants share: what a query row sees, what becomes of its scores, where its elements lie,
+ * and rows of a tensor as a tile of floats in shared memory. */
 #ifndef ATTN_CUDA_TILES_H
 #define ATTN_CUDA_TILES_H
 
@@ -77,7 +77,8 @@ __device__ __forceinline__ float score_of(const attn_problem &problem, const att
   return score;
 }
 
-/* What is left to do for a row when all its keys are summed: exp(score - max) summed to `sum`, 0 where it saw no key. */
+/* What is left to do for a row when all its keys are summed: exp(score - max) summed to `sum`, 0 where it saw
+ * no key. */
 struct finished_row {
   float factor; /* of the weighted sum of values; 0 where nothing was seen, and nothing is to be multiplied */
   float lse;
@@ -146,8 +147,8 @@ __device__ __forceinline__ float4 load_four(const tensor_rows &rows, int64_t r, 
           left > 3 ? function(attn_load(rows.elements, rows.type, first + 3)) : 0};
 }
 
-/* By the whole block: ROWS rows of COLUMNS floats, PITCH apart, of which `count` rows and the tensor's width are read and
- * the rest is 0. Transposed, a feature is a row of the tile. The caller waits before and after. */
+/* By the whole block: ROWS rows of COLUMNS floats, PITCH apart, of which `count` rows and the tensor's width
+ * are read and the rest is 0. Transposed, a feature is a row of the tile. The caller waits before and after. */
 template <int ROWS, int COLUMNS, int PITCH, bool transposed = false, class Function = as_they_are>
 __device__ __forceinline__ void load_tile(float *to, const tensor_rows &rows, int64_t count,
                                           Function function = Function()) {

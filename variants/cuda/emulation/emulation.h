@@ -1,8 +1,8 @@
-/* A device for CUDA C++ on a processor: what a .cu file gets in place of CUDA's own headers where a host compiler
- * reads it. Threads of a block are fibers, which run until they meet others at a barrier, a shuffle or a copy that is waited
- * for; which one runs next is the schedule's. Files of kernels are compiled with -fsanitize=thread, but for what that
- * asks of its runtime the emulation stands in (shadow.cc): so each access to memory is seen, and held to what a device
- * promises:
+/* A device for CUDA C++ on a processor: what a .cu file gets in place of CUDA's own headers where a host
+ * compiler reads it. Threads of a block are fibers, which run until they meet others at a barrier, a shuffle
+ * or a copy that is waited for; which one runs next is the schedule's. Files of kernels are compiled with
+ * -fsanitize=thread, but for what that asks of its runtime the emulation stands in (shadow.cc): so each access
+ * to memory is seen, and held to what a device promises:
  * - shared memory that was not written holds NaN;
  * - what another warp or lane touched without a barrier in between is a race, reported with both lines;
  * - global memory ends with the tensor's last byte, and addresses are aligned to the width of the access;
@@ -23,8 +23,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-/* One block runs at a time, so that what is static is the block's. A section of its own shows where it lies; not in
- * templates, whose variables cannot be in one. */
+/* One block runs at a time, so that what is static is the block's. A section of its own shows where it lies;
+ * those of templates cannot be in one, which is said where one is written. */
 #define __shared__ static __attribute__((section("attn_shared")))
 
 struct dim3 {

@@ -81,7 +81,8 @@ static void fiber_main() {
 
 static void prepare_fiber(unsigned n) {
   fiber *made = &fibers[n];
-  /* As the instruction after a call finds it: 8 beside a multiple of 16 on x86-64, where the return address was. */
+  /* As the instruction after a call finds it: 8 beside a multiple of 16 on x86-64, where the return address
+   * was. */
   void **top = reinterpret_cast<void **>(stacks + (n + 1) * STACK_BYTES) - 2;
   void **words = top - (SAVED_WORDS == 8 ? ENTRY_WORD : SAVED_WORDS);
   memset(words, 0, SAVED_WORDS * sizeof *words);
@@ -131,7 +132,8 @@ unsigned lane() { return running->lane; }
 
 /* ---- meetings of a warp ---- */
 
-/* Lanes that meet under one mask. Some meetings of a warp can be under way, with masks that have no lane in common. */
+/* Lanes that meet under one mask. Some meetings of a warp can be under way, with masks that have no lane in
+ * common. */
 struct warp_meeting {
   unsigned mask, arrived, generation;
   perform_function *perform;

@@ -8,9 +8,9 @@ namespace emulation {
 
 constexpr unsigned MOST_WARPS = MOST_THREADS / WARP, DYNAMIC_BYTES = 227 * 1024;
 
-/* Time counts the meetings of a launch. What happened before a meeting that both took part in is ordered; known[w] says
- * for the warp of who asks until when it knows all that warp w did (vector clocks: Mattern 1989; Flanagan and Freund
- * 2009 for stamps in the place of clocks). */
+/* Time counts the meetings of a launch. What happened before a meeting that both took part in is ordered;
+ * known[w] says for the warp of who asks until when it knows all that warp w did (vector clocks: Mattern 1989;
+ * Flanagan and Freund 2009 for stamps in the place of clocks). */
 typedef uint32_t stamp;
 extern stamp now;
 

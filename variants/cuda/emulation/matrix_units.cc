@@ -1,4 +1,5 @@
-/* The matrix units of an emulated device: what a warp's lanes brought, dealt out as the PTX manual says (../cuda.h). */
+/* The matrix units of an emulated device: what a warp's lanes brought, dealt out as the PTX manual says
+ * (../cuda.h). */
 #include "../../elements.h"
 #include "emulation.h"
 
@@ -31,8 +32,8 @@ static float truncated(double x) {
   return isfinite(rounded) && fabs((double)rounded) > fabs(x) ? nextafterf(rounded, 0) : rounded;
 }
 
-/* Products are exact. Their sum is cut off, not rounded, to float32 (measured: Fasi, Higham, Mikaitis and Pranesh 2021,
- * section 3); the two bits more or less that devices keep before that are not imitated. */
+/* Products are exact. Their sum is cut off, not rounded, to float32 (measured: Fasi, Higham, Mikaitis and
+ * Pranesh 2021, section 3); the two bits more or less that devices keep before that are not imitated. */
 static void multiply(void *const brought[WARP], attn_type type) {
   double a[16][16], b[16][8], sum[16][8];
   for (unsigned lane = 0; lane < WARP; lane++) {

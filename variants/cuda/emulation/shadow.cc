@@ -1,5 +1,5 @@
-/* See emulation.h: the memory of an emulated device, and who touched what since which meeting. The compiler calls the
- * functions named __tsan_ before each access; they are those that ThreadSanitizer's runtime has. */
+/* See emulation.h: the memory of an emulated device, and who touched what since which meeting. The compiler
+ * calls the functions named __tsan_ before each access; they are those that ThreadSanitizer's runtime has. */
 #include "engine.h"
 
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ bool is_shared(const void *address) {
          (size_t)(__stop_attn_shared - __start_attn_shared);
 }
 
-/* Who touched two bytes of it. Single bytes are not followed: neighbours would look as if they were one. Of the reads of a
- * warp, the last one. */
+/* Who touched two bytes of it. Single bytes are not followed: neighbours would look as if they were one. Of
+ * the reads of a warp, the last one. */
 constexpr unsigned CELL_BYTES = 2, CELLS = (DYNAMIC_BYTES + 256 * 1024) / CELL_BYTES, READERS = 16;
 struct cell {
   stamp written;
@@ -132,7 +132,8 @@ static void look_at_shared(const unsigned char *address, size_t bytes, bool writ
 
 /* ---- global memory ---- */
 
-/* Buffers end where a page does that nothing may touch, but for what their alignment leaves, which holds a canary. */
+/* Buffers end where a page does that nothing may touch, but for what their alignment leaves, which holds a
+ * canary. */
 struct allocation {
   unsigned char *data, *mapping;
   size_t bytes, mapping_bytes;
@@ -172,13 +173,29 @@ static void look_at_global(const unsigned char *address, size_t bytes, bool writ
   complain("%s %zu bytes of global memory that is nobody's, at %s", writes ? "writes" : "reads", bytes, line);
 }
 
+/* Of this object, as the linker names it: what is neither stack nor device memory. */
+extern "C" unsigned char __bss_start[] __attribute__((visibility("hidden")));
+extern "C" unsigned char _end[] __attribute__((visibility("hidden")));
+
+static void check_not_static(const unsigned char *address, const void *code) {
+  if (address < __bss_start || address >= _end) return;
+  char line[96];
+  format_line(line, sizeof line, code);
+  complain("writes to a static variable at %s: a __shared__ one of a template cannot be watched, take "
+           "ATTN_DYNAMIC_SHARED",
+           line);
+}
+
 __attribute__((always_inline)) static inline void look(const void *address, size_t bytes, bool writes,
                                                        bool is_aligned, const void *code) {
   const unsigned char *at = static_cast<const unsigned char *>(address);
   if (!running) return;
   const bool shared = is_shared(address);
   const bool global = !shared && (uintptr_t)address - (uintptr_t)arena < arena_bytes && arena;
-  if (!shared && !global) return; /* its own stack, or constants */
+  if (!shared && !global) { /* its own stack, or constants */
+    if (writes) check_not_static(at, code);
+    return;
+  }
   if (is_aligned && ((uintptr_t)address & (bytes - 1))) {
     char line[96];
     format_line(line, sizeof line, code);
