@@ -381,7 +381,10 @@ static int run_list(const variant_list *list) {
     printf("%-16s %-8s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name, time,
            workspace, variant->summary);
   }
-  printf("\ninstruction sets, slowest first:");
+  const attn_device *device = device_of(list->own->variants[0]);
+  if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));
+  const bool is_emulated = device && strcmp(device->kind, "emu") == 0;
+  printf(is_emulated ? "\nschedules, taken as instruction sets:" : "\ninstruction sets, slowest first:");
   const char *const *sets = variant_list_instruction_sets(list);
   for (size_t i = 0; sets[i]; i++) printf(" %s", sets[i]);
   printf("\n\npresets\n");

@@ -190,6 +190,13 @@ static void list_names_every_variant_and_those_of_a_plugin(void **state) {
   expect("list --plugin " PLUGINS "ends.so", 0, "crashing", NULL);
 }
 
+static void a_device_is_told_with_its_variants(void **state) {
+  (void)state;
+  if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) != 0) skip();
+  expect("list --device emu", 0, "device emu: an emulated device", NULL);
+  expect("list --device emu", 0, "cuda_fused", NULL);
+}
+
 static void points_are_named_without_being_measured(void **state) {
   (void)state;
   expect("bench --variant fused --lengths 64 --causal --benchmark_list_tests", 0,
@@ -339,6 +346,7 @@ int main(void) {
       cmocka_unit_test(the_help_names_every_option),
       cmocka_unit_test(the_help_of_one_command_is_its_own),
       cmocka_unit_test(list_names_every_variant_and_those_of_a_plugin),
+      cmocka_unit_test(a_device_is_told_with_its_variants),
       cmocka_unit_test(points_are_named_without_being_measured),
       cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),

@@ -13,6 +13,7 @@ static struct {
   const attn_device *device;
   int index;    /* of the device that is taken */
   pid_t opened; /* the process that has opened it: what a parent has of a device is not for its children */
+  char words[DEVICE_WORDS_BYTES];
 } registered[MOST_TABLES];
 static size_t registered_count;
 
@@ -39,17 +40,38 @@ const attn_device *device_of(const attn_variant *variant) {
   return n < MOST_TABLES ? registered[n].device : NULL;
 }
 
-bool device_choose(const attn_device *device, int index, char *words, size_t words_size) {
-  const int count = device->count(words, words_size);
+static bool open_registered(size_t n, char *why, size_t why_size) {
+  char words[DEVICE_WORDS_BYTES];
+  if (registered[n].opened == getpid()) return true;
+  if (!registered[n].device->open(registered[n].index, words, sizeof words)) {
+    snprintf(why, why_size, "%s", words);
+    return false;
+  }
+  memcpy(registered[n].words, words, sizeof words);
+  registered[n].opened = getpid();
+  return true;
+}
+
+bool device_choose(const attn_device *device, int index, char *why, size_t why_size) {
+  const int count = device->count(why, why_size);
   if (count == 0) return false;
   if (index < 0 || index >= count) {
-    snprintf(words, words_size, "there is no device %s:%d, but %s:0%s", device->kind, index, device->kind,
+    snprintf(why, why_size, "there is no device %s:%d, but %s:0%s", device->kind, index, device->kind,
              count > 1 ? " and so on" : "");
     return false;
   }
+  for (size_t n = 0; n < registered_count; n++) {
+    if (registered[n].device != device) continue;
+    registered[n].index = index;
+    return open_registered(n, why, why_size);
+  }
+  return false;
+}
+
+const char *device_words(const attn_device *device) {
   for (size_t n = 0; n < registered_count; n++)
-    if (registered[n].device == device) registered[n].index = index;
-  return true;
+    if (registered[n].device == device) return registered[n].words;
+  return "";
 }
 
 static bool open_for(const attn_variant *variant, char *why, size_t why_size) {
@@ -58,10 +80,7 @@ static bool open_for(const attn_variant *variant, char *why, size_t why_size) {
     snprintf(why, why_size, "%s computes on a device, and came without one", variant->name);
     return false;
   }
-  if (registered[n].opened == getpid()) return true;
-  if (!registered[n].device->open(registered[n].index, why, why_size)) return false;
-  registered[n].opened = getpid();
-  return true;
+  return open_registered(n, why, why_size);
 }
 
 /* ---- buffers ---- */

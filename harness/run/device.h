@@ -12,8 +12,11 @@ bool device_register(const attn_table *table, const attn_device *device);
 const attn_device *device_of(const attn_variant *variant); /* NULL: the host */
 
 /* Of devices of this kind, which is taken, from 0; the first one is, unless another is chosen. False, with the
- * reason in words, where there is none of that number. words: what it is. */
-bool device_choose(const attn_device *device, int index, char *words, size_t words_size);
+ * reason in words, where there is none of that number or it cannot be had. */
+bool device_choose(const attn_device *device, int index, char *why, size_t why_size);
+
+/* What the one that is taken is: "NVIDIA H200, sm_90, ..."; "": it was not opened yet. */
+const char *device_words(const attn_device *device);
 
 enum { DEVICE_WORDS_BYTES = 192 };
 
