@@ -53,7 +53,7 @@ static const mistake mistakes[] = {
     {"beyond_the_end", "writes 4 bytes at 256 of a buffer of 256", "THREADS : threadIdx.x] = 1"},
     {"before_the_start", "reads 4 bytes at -4 of a buffer of 256", "(int)threadIdx.x - 1]"},
     {"beyond_shared", "4 bytes of shared memory are touched at 256, of 256", "[threadIdx.x + 1] = 1"},
-    {"misaligned", "16 bytes at an address that is not aligned", "make_float4(1"},
+    {"misaligned", "bytes at an address that is not aligned", "make_float4(1"},
     {"lonely", "waits for ever at a barrier of the block", NULL},
     {"absent_lane", "waits for ever at a shuffle", NULL},
     {"outside_its_mask", "comes to a shuffle whose mask 0000ffff leaves it out", NULL},
