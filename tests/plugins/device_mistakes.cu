@@ -98,11 +98,10 @@ __global__ void waits_for_the_wrong_group(float *to) {
   to[threadIdx.x] = reinterpret_cast<float *>(memory)[4 * (threadIdx.x + THREADS)];
 }
 
-/* Where a template's variable lies the emulation cannot know. */
+/* Without a barrier, in a variable that gcc puts where the emulation cannot watch. */
 template <int size> __global__ void shared_in_a_template(float *to) {
   __shared__ float memory[size];
   memory[threadIdx.x] = 1;
-  __syncthreads();
   to[threadIdx.x] = memory[size - 1 - threadIdx.x];
 }
 

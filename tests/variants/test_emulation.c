@@ -46,6 +46,13 @@ typedef struct mistake {
   const char *variant, *words, *source;
 } mistake;
 
+/* Into the section that is watched clang puts those of templates too. */
+#ifdef __clang__
+#define IN_A_TEMPLATE "with no barrier between"
+#else
+#define IN_A_TEMPLATE "a static variable"
+#endif
+
 static const mistake mistakes[] = {
     {"no_barrier", "with no barrier between", "shared["},
     {"no_warp_barrier", "with no barrier between", "shared["},
@@ -61,7 +68,7 @@ static const mistake mistakes[] = {
     {"copied_and_read", "copies to (and has not waited for)", "(memory)[4 * threadIdx.x]"},
     {"copied_for_others", "with no barrier between", "threadIdx.x"},
     {"waits_for_the_wrong_group", "copies to (and has not waited for)", "(threadIdx.x + THREADS)]"},
-    {"shared_in_a_template", "a static variable", "memory[threadIdx.x] = 1"},
+    {"shared_in_a_template", IN_A_TEMPLATE, "memory["},
     {"too_wide", "1025 threads in a block: 1024 are the most", NULL},
     {"too_much_shared", "bytes of shared memory: 232448 are the most", NULL},
 };

@@ -24,7 +24,7 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 /* One block runs at a time, so that what is static is the block's. A section of its own shows where it lies;
- * those of templates cannot be in one, which is said where one is written. */
+ * gcc puts those of templates elsewhere, which is said where one is written. */
 #define __shared__ static __attribute__((section("attn_shared")))
 
 struct dim3 {
