@@ -139,6 +139,7 @@ bool device_begin(device_call *made, attn_call *call, size_t workspace_bytes, ch
     snprintf(why, why_size, "no memory on the device");
     give_back(made);
     *call = made->host;
+    *made = (device_call){.host = *call};
     return false;
   }
   call->problem = &made->problem;

@@ -38,7 +38,7 @@ typedef struct device_call {
 
 /* Gives the call's variant buffers of its own, with the contents of those on the host, and makes the call
  * point to them. False, with the reason in words, where the device is missing or out of memory: the call is
- * then unchanged. */
+ * then unchanged, and device_end has nothing to do. */
 bool device_begin(device_call *made, attn_call *call, size_t workspace_bytes, char *why, size_t why_size);
 
 /* Writes again what changed on the host: bytes at this distance from the tensor's first byte. */

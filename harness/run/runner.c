@@ -231,7 +231,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   else if (begun)
     runner_invoke(&call);
   outcome->seconds = wall_seconds() - start;
-  outcome->ran = true;
+  outcome->ran = begun;
   device_end(&on_device, &device);
   if (device.violation[0]) run_violate(outcome, "%s", device.violation);
   outcome->device_failed = device.failed;

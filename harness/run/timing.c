@@ -110,6 +110,14 @@ static bool is_poison(const void *element, size_t bytes) {
   return memcmp(element, &poison, bytes) == 0;
 }
 
+/* What run n of the batch finds changed in these tensors. poisoned: an element of the output; -1: nothing changes. */
+static void prepare_run(const run_batch *batch, const attn_tensors *tensors, int64_t n, int64_t poisoned) {
+  const attn_type type = batch->inputs->problem.output.type;
+  if (poisoned < 0) return;
+  make_changes(batch, tensors, n);
+  poison_element(element_of(tensors, TENSOR_OUTPUT, type, poisoned), element_type_of(type)->bytes);
+}
+
 /* The outputs that a copy holds, into the buffers of the inputs. */
 static void take_outputs(inputs *in, const attn_tensors *from) {
   for (tensor_id id = 0; id < TENSORS; id++) {
@@ -144,10 +152,8 @@ static int64_t time_on_device(const attn_call *host_call, run_batch *batch, int6
     return 0;
   }
   while (made < batch->iterations) {
+    prepare_run(batch, &host_call->tensors, made, poisoned);
     if (poisoned >= 0) {
-      make_changes(batch, &host_call->tensors, made);
-      poison_element(element_of(&host_call->tensors, TENSOR_OUTPUT, type, poisoned),
-                     element_type_of(type)->bytes);
       for (const run_change *change = batch->changes; change < batch->changes + 3; change++)
         update(&on_device, change->tensor, change->type, change->at, change->count);
       update(&on_device, TENSOR_OUTPUT, type, poisoned, 1);
@@ -182,10 +188,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   const double cpu_start = cpu_seconds(), start = wall_seconds();
   while (!on_device && made < batch->iterations) {
     call.tensors = tensors[(size_t)made % copies];
-    if (poisoned >= 0) {
-      make_changes(batch, &call.tensors, made);
-      poison_element(element_of(&call.tensors, TENSOR_OUTPUT, type, poisoned), bytes);
-    }
+    prepare_run(batch, &call.tensors, made, poisoned);
     runner_invoke(&call);
     supervisor_step();
     made++;

@@ -171,10 +171,35 @@ bool copies_differ() {
   return false;
 }
 
+/* ---- barriers of a part of the block, and atomics ---- */
+
+/* The first warp hands over through shared memory and goes on; the second one waits for it; the third has no part. */
+__global__ void hand_over(unsigned *to) {
+  __shared__ unsigned memory[32];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  if (warp == 0) {
+    memory[lane] = 7 * lane;
+    arrive_at_barrier(1, 64);
+  } else if (warp == 1) {
+    wait_at_barrier(1, 64);
+    to[lane] = memory[31 - lane];
+  }
+  atomicAdd(to + 32, 1u);
+  atomicMax(to + 33, threadIdx.x);
+}
+
+bool barriers_differ() {
+  unsigned to[34] = {0};
+  attn_launch(hand_over, dim3(2), dim3(96), 0, nullptr, (unsigned *)to);
+  for (unsigned lane = 0; lane < 32; lane++)
+    if (differs("bar.arrive and bar.sync", lane, to[lane], 7 * (31 - lane))) return true;
+  return differs("atomicAdd", 0, to[32], 192) || differs("atomicMax", 0, to[33], 95);
+}
+
 const char *check_all(void) {
   const bool differ = mma_differs<ATTN_BFLOAT16>() || mma_differs<ATTN_FLOAT16>() || truncation_differs() ||
                       ldmatrix_differs<false>() || ldmatrix_differs<true>() || shuffles_differ() ||
-                      copies_differ();
+                      copies_differ() || barriers_differ();
   return differ ? difference : nullptr;
 }
 

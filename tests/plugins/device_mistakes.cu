@@ -55,6 +55,15 @@ __global__ void lonely(float *to) {
   if (threadIdx.x < 40) __syncthreads();
 }
 
+/* Who should wait for what another warp hands over only arrives as well. */
+__global__ void nobody_waits(float *to) {
+  ATTN_DYNAMIC_SHARED(memory);
+  float *const shared = reinterpret_cast<float *>(memory);
+  if (threadIdx.x < 32) shared[threadIdx.x] = 1;
+  arrive_at_barrier(1, THREADS);
+  if (threadIdx.x >= 32) to[threadIdx.x] = shared[threadIdx.x - 32];
+}
+
 /* Lanes of one warp exchange what they have, and lane 3 is elsewhere. */
 __global__ void absent_lane(float *to) {
   to[threadIdx.x] = 1;
@@ -146,6 +155,7 @@ MISTAKE(before_the_start, run<before_the_start>)
 MISTAKE(beyond_shared, run_tight<beyond_shared>)
 MISTAKE(misaligned, run<misaligned>)
 MISTAKE(lonely, run<lonely>)
+MISTAKE(nobody_waits, run<nobody_waits>)
 MISTAKE(absent_lane, run<absent_lane>)
 MISTAKE(outside_its_mask, run<outside_its_mask>)
 MISTAKE(different_instructions, run<different_instructions>)
@@ -166,6 +176,7 @@ const attn_variant *const variants[] = {
     &beyond_shared_variant,
     &misaligned_variant,
     &lonely_variant,
+    &nobody_waits_variant,
     &absent_lane_variant,
     &outside_its_mask_variant,
     &different_instructions_variant,

@@ -47,38 +47,47 @@ static int unload(void **state) {
   return 0;
 }
 
-static void pose(const char *text, workload *workload, inputs *in) {
+/* In place: what is expected points to the inputs. */
+typedef struct posed {
+  inputs inputs;
+  expected known;
+} posed;
+
+static void pose(const char *text, posed *posed) {
+  workload workload;
   char why[256];
-  if (!workload_parse_sound(text, workload, why, sizeof why) ||
-      !inputs_create(in, workload, false, why, sizeof why))
+  if (!workload_parse_sound(text, &workload, why, sizeof why) ||
+      !inputs_create(&posed->inputs, &workload, false, why, sizeof why) ||
+      !expected_solve(&posed->known, &posed->inputs, 0, why, sizeof why))
     fail_msg("%s: %s", text, why);
+}
+
+static void withdraw(posed *posed) {
+  expected_destroy(&posed->known);
+  inputs_destroy(&posed->inputs);
 }
 
 static void every_variant_is_right_under_every_schedule(void **state) {
   int64_t solved[64] = {0};
   (void)state;
   for (size_t n = 0; n < problem_count; n++) {
-    workload workload;
-    inputs in;
-    expected known;
+    posed posed;
     char why[256];
-    pose(problems[n], &workload, &in);
-    if (!expected_solve(&known, &in, 0, why, sizeof why)) fail_msg("%s: %s", problems[n], why);
+    pose(problems[n], &posed);
     for (size_t v = 0; v < list.count; v++) {
-      if (runner_refusal(list.variants[v], &in.problem)) continue;
+      if (runner_refusal(list.variants[v], &posed.inputs.problem)) continue;
       const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
       for (; *schedules; schedules++) {
         const run_setup setup = {.variant = list.variants[v], .isa = *schedules, .threads = 1};
         verdict verdict;
-        if (!verify_run_against(&setup, &in, &known, false, &verdict, why, sizeof why))
+        if (!verify_run_against(&setup, &posed.inputs, &posed.known, false, &verdict, why, sizeof why))
           fail_msg("%s on %s: %s", list.variants[v]->name, problems[n], why);
         if (!verdict.passed)
           fail_msg("%s, %s, on %s: %s", list.variants[v]->name, *schedules, problems[n], verdict.problem);
       }
       solved[v]++;
     }
-    expected_destroy(&known);
-    inputs_destroy(&in);
+    withdraw(&posed);
   }
   for (size_t v = 0; v < list.count; v++)
     if (solved[v] < 2) fail_msg("%s solves %d of the problems", list.variants[v]->name, (int)solved[v]);
@@ -90,16 +99,13 @@ static void every_variant_keeps_to_the_properties(void **state) {
   size_t turn = 0;
   (void)state;
   for (size_t n = 0; n < problem_count; n += step) {
-    workload workload;
-    inputs in;
-    expected known;
+    posed posed;
     char why[256];
-    pose(problems[n], &workload, &in);
-    if (!expected_solve(&known, &in, 0, why, sizeof why)) fail_msg("%s: %s", problems[n], why);
-    properties *prepared = properties_prepare(&in, &known, why, sizeof why);
+    pose(problems[n], &posed);
+    properties *prepared = properties_prepare(&posed.inputs, &posed.known, why, sizeof why);
     if (!prepared) fail_msg("%s: %s", problems[n], why);
     for (size_t v = 0; v < list.count; v++) {
-      if (runner_refusal(list.variants[v], &in.problem)) continue;
+      if (runner_refusal(list.variants[v], &posed.inputs.problem)) continue;
       const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
       const run_setup setup = {.variant = list.variants[v], .isa = schedules[turn++ % 4], .threads = 1};
       property_verdict verdict;
@@ -108,8 +114,7 @@ static void every_variant_keeps_to_the_properties(void **state) {
         fail_msg("%s, %s, on %s: %s", list.variants[v]->name, setup.isa, problems[n], verdict.problem);
     }
     properties_destroy(prepared);
-    expected_destroy(&known);
-    inputs_destroy(&in);
+    withdraw(&posed);
   }
 }
 

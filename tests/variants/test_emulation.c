@@ -63,6 +63,7 @@ static const mistake mistakes[] = {
     {"beyond_shared", "4 bytes of shared memory are touched at 256, of 256", "[threadIdx.x + 1] = 1"},
     {"misaligned", "bytes at an address that is not aligned", "make_float4(1"},
     {"lonely", "waits for ever at a barrier of the block", NULL},
+    {"nobody_waits", "with no barrier between", "shared["},
     {"absent_lane", "waits for ever at a shuffle", NULL},
     {"outside_its_mask", "comes to a shuffle whose mask 0000ffff leaves it out", NULL},
     {"different_instructions", "meet at different instructions", NULL},

@@ -82,6 +82,24 @@ template <attn_type type> __device__ __forceinline__ uint32_t pack_pair(float lo
 #endif
 }
 
+/* ---- barriers of a part of the block (PTX manual, "bar") ---- */
+
+/* Barrier id, 1 to 15, of so many threads, a multiple of 32. Who only arrives goes on at once. */
+__device__ __forceinline__ void wait_at_barrier(unsigned id, unsigned threads) {
+#ifdef __CUDACC__
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#else
+  emulation::meet_block(id, threads);
+#endif
+}
+__device__ __forceinline__ void arrive_at_barrier(unsigned id, unsigned threads) {
+#ifdef __CUDACC__
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#else
+  emulation::arrive_block(id, threads);
+#endif
+}
+
 /* ---- matrix units (PTX manual, "Warp Level Matrix Instructions") ---- */
 
 #ifdef __CUDACC__

@@ -226,32 +226,30 @@ private:
     return first_key + 8 * n + 2 * member_number() + c;
   }
 
-  __device__ __forceinline__ void add_bias(tile_scores &scores, int first_key) const {
+  /* Gives each of the lane's scores to a function of its row, its key and itself. */
+  template <class function>
+  __device__ __forceinline__ void for_each_score(tile_scores &scores, int first_key, function of) const {
     ATTN_UNROLL
     for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
     for (int half = 0; half < 2; half++) {
       const query_row row = place_row_of(m, half);
       ATTN_UNROLL
       for (int n = 0; n < shape::eights; n++) ATTN_UNROLL
-      for (int c = 0; c < 2; c++) {
-        const int j = key_of(first_key, n, c);
-        if (j < problem.key_length)
-          scores[m][n][2 * half + c] +=
-              (float)LOG2E * attn_load(tensors.bias, problem.bias.type, row.bias + j);
-      }
+      for (int c = 0; c < 2; c++) of(row, key_of(first_key, n, c), scores[m][n][2 * half + c]);
     }
   }
 
+  __device__ __forceinline__ void add_bias(tile_scores &scores, int first_key) const {
+    for_each_score(scores, first_key, [this](const query_row &row, int j, float &score) {
+      if (j < problem.key_length)
+        score += (float)LOG2E * attn_load(tensors.bias, problem.bias.type, row.bias + j);
+    });
+  }
+
   __device__ __forceinline__ void hide(tile_scores &scores, int first_key) const {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int half = 0; half < 2; half++) {
-      const query_row row = place_row_of(m, half);
-      ATTN_UNROLL
-      for (int n = 0; n < shape::eights; n++) ATTN_UNROLL
-      for (int c = 0; c < 2; c++)
-        if (!sees(row, key_of(first_key, n, c))) scores[m][n][2 * half + c] = -INFINITY;
-    }
+    for_each_score(scores, first_key, [this](const query_row &row, int j, float &score) {
+      if (!sees(row, j)) score = -INFINITY;
+    });
   }
 
   __device__ __forceinline__ bool is_hidden_by_bias(const query_row &row, int64_t j) const {

@@ -6,18 +6,11 @@ static const attn_variant *const variants[] = {
     &cuda_sliding_window, &cuda_multi_query, &cuda_grouped_query, &cuda_decode,
 };
 
+/* One binary holds the kernels for all GPUs, and CUDA chooses among them; the emulated device has orders to run in. */
 #ifdef __CUDACC__
-/* What the device can run of what was compiled. */
-static const char *const *instruction_sets(void) {
-  static const char *const sets[] = {"sm_80", nullptr};
-  return sets;
-}
+static const char *const *(*const instruction_sets)(void) = nullptr;
 #else
-/* The orders in which an emulated device runs warps, and lets copies land. */
-static const char *const *instruction_sets(void) {
-  static const char *const sets[] = {"forwards", "backwards", "random", "early_copies", nullptr};
-  return sets;
-}
+static const char *const *instruction_sets(void) { return emulation::schedule_names(); }
 #endif
 
 extern "C" const attn_table attn_plugin;

@@ -62,6 +62,10 @@ extern const place *here;
 void launch(void (*body)(void *context), void *context, dim3 grid, dim3 block, size_t shared_bytes);
 void *dynamic_shared();
 
+/* In which orders warps run and when copies land, the names of all, ending in NULL: what a table of variants offers as
+ * instruction sets. */
+const char *const *schedule_names();
+
 /* Ends the launch: in words what the kernel did that it may not. */
 [[noreturn]] void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

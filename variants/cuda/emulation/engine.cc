@@ -20,6 +20,12 @@ const schedule schedules[4] = {{"forwards", schedule::FORWARDS, false},
                                {"early_copies", schedule::FORWARDS, true}};
 const schedule *scheduled = schedules;
 
+const char *const *schedule_names() {
+  static const char *const names[] = {schedules[0].name, schedules[1].name, schedules[2].name,
+                                      schedules[3].name, nullptr};
+  return names;
+}
+
 /* ---- fibers ---- */
 
 static fiber fibers[MOST_THREADS];
