@@ -99,18 +99,21 @@ static sum_error sum_weights(const levels *found) {
   return of;
 }
 
-/* Adds |v| and the number of those that are not zero, in the places where the bounds are returned. */
+/* Adds |v| and the number of those that are not zero, and finds the largest, in the places where the bounds are returned. */
 static void add_values(const attn_problem *p, reference_row *row, const float *value, double weight) {
   for (int64_t e = 0; e < p->value_dim; e++) {
     if (value[e] == 0) continue;
-    row->output_bound[e] += weight * fabs((double)value[e]);
+    const double term = weight * fabs((double)value[e]);
+    row->output_bound[e] += term;
     row->output_bound_probabilistic[e]++;
+    row->output_deviation[e] = fmax(row->output_deviation[e], term);
   }
 }
 
 static void add_all_values(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
                            double divisor, reference_row *row) {
-  for (int64_t e = 0; e < p->value_dim; e++) row->output_bound[e] = row->output_bound_probabilistic[e] = 0;
+  for (int64_t e = 0; e < p->value_dim; e++)
+    row->output_bound[e] = row->output_bound_probabilistic[e] = row->output_deviation[e] = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j] || row->weights[j] == 0) continue;
     add_values(p, row, reference_vector(tensors->value, p->value, b, reference_kv_head(p, h), j),
@@ -118,13 +121,19 @@ static void add_all_values(const attn_problem *p, const attn_tensors *tensors, i
   }
 }
 
-/* own: the relative error of each term, but for one u for each that is added to it; shared: that of the sum of weights;
- * sum: that sum as kernels have it. */
+/* The sizes of all sums that are rounded on the way to one of `count` terms, added up: at most so much, in any order. */
+static double sizes_of_sums(double count, double terms, double sum, double largest) {
+  const double one_sign = (terms + sum) / 2, other = (terms - sum) / 2;
+  return one_sign * fmin(count, count + 3 - other / largest);
+}
+
+/* own: the relative error of each term; shared: that of the sum of weights; sum: that sum as kernels have it. */
 static void set_outputs(const attn_problem *p, reference_row *row, double own, double shared, double sum) {
   for (int64_t e = 0; e < p->value_dim; e++) {
     const double terms = row->output_bound[e], count = row->output_bound_probabilistic[e];
     const double o = fabs(row->output[e]);
-    double bound = (terms * (own + (count + 4) * UNIT) + o * (shared + 4 * UNIT)) * SECOND_ORDER +
+    const double sums = terms > 0 ? sizes_of_sums(count, terms, o, row->output_deviation[e]) : 0;
+    double bound = (terms * (own + 4 * UNIT) + sums * UNIT + o * (shared + 4 * UNIT)) * SECOND_ORDER +
                    (count + 4) * SUBNORMAL;
     if (!(terms * sum <= LARGEST)) bound = INFINITY;
     row->output_bound[e] = isfinite(row->output[e]) ? bound : 0;

@@ -156,14 +156,28 @@ static float power(const element *e, int tensor) {
   return sign * ldexpf(1, most - (e->scores_round ? below % (most + 8) : below));
 }
 
+/* Values of a long row: each key is +-1 in one feature, so that any one that is dropped or doubled shows, and all of a
+ * feature add up to little, so that the output's rounding hides none: from the third on they are pairs of opposite sign.
+ * As many keys as there are features have one each, in an order that differs from one such group to the next. */
+static float balanced(const element *e) {
+  const uint64_t width = (uint64_t)e->width, group = (uint64_t)(e->x / e->width), at = (uint64_t)e->x % width;
+  const uint64_t turn = random_bits(e->stream + PLACE, place(e, e->x - (int64_t)at) - (uint64_t)e->d);
+  if ((at + turn) % width != (uint64_t)e->d) return 0;
+  if (group < 2) return random_bits(e->stream, place(e, e->x)) % 4 ? 1 : -1;
+  const int64_t pair = (int64_t)(group / 2 * 2 * width);
+  return (random_bits(e->stream, place(e, pair)) ^ group) % 2 ? 1 : -1;
+}
+
 /* Of linear attention features of 0 and 1 make weights that are whole numbers. Of softmax the query looks at one
  * feature of the keys, a small whole number, and with a scale of ln 2 the weights are powers of two: most keys share the
- * largest, since one that weighs little among many would not be missed. A feature of the values is +-1 in about four
- * of the keys, which lie apart, the last among them. */
+ * largest, since one that weighs little among many would not be missed, and in a long row some 64 have half of it and
+ * none has less. A feature of the values is +-1 in about four of the keys, which lie apart, the last among them, or in
+ * more where these would not be all keys. */
 static float exact(const element *e, int tensor) {
   const uint64_t bits = random_bits(e->stream, place(e, e->x));
   const bool has_scores = reference_function_of(e->w->function)->has_scores;
   if (tensor == VALUE) {
+    if (e->length > 4 * e->width) return balanced(e);
     const uint64_t apart = ((uint64_t)e->length + 3) / 4, last = (uint64_t)e->length - 1;
     const uint64_t of_feature = place(e, 0) / ((uint64_t)e->length * (uint64_t)e->width) * (uint64_t)e->width;
     const uint64_t first = e->d == 0 ? last : random_bits(e->stream + PLACE, of_feature);
@@ -174,8 +188,9 @@ static float exact(const element *e, int tensor) {
   if (tensor == QUERY)
     return random_bits(e->stream, (uint64_t)(pattern_of(e) * e->width + e->d)) % 4 == 0 ? 1 : 0;
   if (!has_scores) return bits % 4 == 0 ? 1 : 0;
-  const int levels = e->length > 8192 ? 1 : 3;
-  return bits % 16 ? 0 : -(float)(1 + (bits >> 4) % (uint64_t)levels);
+  const uint64_t seldom = (uint64_t)(e->length > 1024 ? e->length / 64 : 16);
+  if (bits % seldom) return 0;
+  return -(float)(1 + (bits >> 32) % (e->length < 512 ? 3 : 1));
 }
 
 static float element_of(const element *e, int tensor) {

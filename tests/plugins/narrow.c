@@ -8,6 +8,9 @@ typedef enum fault {
   NONE,
   NORMALISES_FIRST, /* right too: weights are divided by their sum, and then rounded */
   DROPS_LAST_KEY,
+  DROPS_A_KEY, /* in the middle, as the next two */
+  DOUBLES_A_KEY,
+  DROPS_A_VALUE,    /* its weight is summed */
   LAST_VALUE_TWICE, /* instead of the one before */
   SWAPS_PAIRS,      /* the values of two neighbours */
   SUMS_ROUNDED,     /* the sum is of the rounded weights, and so is the log-sum-exp */
@@ -60,16 +63,19 @@ static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i, fa
   const bool normalises = fault == NORMALISES_FIRST || fault == WEIGHS_TWICE;
   float *weights = call->workspace, *sums = weights + p->key_length, max = -INFINITY, sum = 0;
   attn_range keys = attn_visible_keys(p, b, i);
+  const int64_t middle = keys.first + (keys.end - keys.first) * 3 / 7;
   if (fault == DROPS_LAST_KEY && keys.end - keys.first > 1) keys.end--;
   for (int64_t j = keys.first; j < keys.end; j++) {
     weights[j] = score(p, t, row_at(p->query, b, h, i), row_at(p->key, b, kv, j), fault);
     max = fmaxf(max, weights[j]);
   }
   for (int64_t j = keys.first; j < keys.end; j++) {
-    const float exact = expf(weights[j] - max);
+    const float times = j != middle ? 1 : fault == DROPS_A_KEY ? 0 : fault == DOUBLES_A_KEY ? 2 : 1;
+    const float exact = times * expf(weights[j] - max);
     weights[j] = fault == TRUNCATES_WEIGHTS ? truncated(p->value.type, exact) : rounded(p->value.type, exact);
     sum += fault == SUMS_ROUNDED ? weights[j] : exact;
     if (fault == NORMALISES_FIRST) weights[j] = exact;
+    if (fault == DROPS_A_VALUE && j == middle) weights[j] = 0;
   }
   for (int64_t e = 0; e < p->value_dim; e++) sums[e] = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
@@ -114,6 +120,9 @@ static size_t workspace_size(const attn_call *call) {
 KERNEL(right, NONE)
 KERNEL(normalises_first, NORMALISES_FIRST)
 KERNEL(drops_last_key, DROPS_LAST_KEY)
+KERNEL(drops_a_key, DROPS_A_KEY)
+KERNEL(doubles_a_key, DOUBLES_A_KEY)
+KERNEL(drops_a_value, DROPS_A_VALUE)
 KERNEL(last_value_twice, LAST_VALUE_TWICE)
 KERNEL(swaps_pairs, SWAPS_PAIRS)
 KERNEL(sums_rounded, SUMS_ROUNDED)
@@ -126,7 +135,8 @@ KERNEL(weighs_twice, WEIGHS_TWICE)
 KERNEL_THAT_PROMISES(ATTN_FLOAT32_WEIGHTS, rounds_and_denies_it, NONE)
 
 static const attn_variant *const variants[] = {
-    &right,        &normalises_first, &drops_last_key,      &last_value_twice,  &swaps_pairs,
-    &sums_rounded, &scales_query,     &truncates_output,    &truncates_weights, &rounds_scores,
-    &rounds_sums,  &weighs_twice,     &rounds_and_denies_it};
+    &right,         &normalises_first, &drops_last_key,   &drops_a_key,
+    &doubles_a_key, &drops_a_value,    &last_value_twice, &swaps_pairs,
+    &sums_rounded,  &scales_query,     &truncates_output, &truncates_weights,
+    &rounds_scores, &rounds_sums,      &weighs_twice,     &rounds_and_denies_it};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof *variants, variants, NULL};

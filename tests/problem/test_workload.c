@@ -376,7 +376,7 @@ static void scores_of_powers_that_round_are_smaller(void **state) {
   }
 }
 
-/* The weights are powers of two, few values are not zero, and few queries differ. */
+/* The weights are powers of two, each key has a value in one feature, and few queries differ. */
 static bool same_numbers(const float *a, const float *b, int count) {
   int n = 0;
   while (n < count && a[n] == b[n]) n++;
@@ -401,16 +401,33 @@ static void an_exact_fill_is_exact(void **state) {
     }
   }
   assert_in_range(patterns, 3, 8);
-  assert_true(levels[1] > 50 * 9000 / 32 && levels[0] > 9 * levels[1]);
-  for (int e = 0; e < 12; e++) {
+  assert_true(levels[1] > 50 * 32 && levels[1] < 50 * 128);
+  int sums[12] = {0};
+  for (ptrdiff_t j = 0; j < 9000; j++) {
     int count = 0;
-    for (ptrdiff_t j = 0; j < 9000; j++) {
+    for (ptrdiff_t e = 0; e < 12; e++) {
       assert_true(v[j * 12 + e] == 0 || fabsf(v[j * 12 + e]) == 1);
       count += v[j * 12 + e] != 0;
+      sums[e] += (int)v[j * 12 + e];
+      assert_in_range(sums[e] + 5, 0, 10); /* of all keys up to here */
     }
+    assert_int_equal(count, 1);
+  }
+  inputs_destroy(&in);
+}
+
+/* Four keys of each feature where these are all keys and more; one is the last. */
+static void few_keys_of_an_exact_fill_have_values(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/B:1/H:1/D:20/Dv:12/Tq:2/Tk:48/fill:exact");
+  const float *v = in.tensors.value;
+  for (ptrdiff_t e = 0; e < 12; e++) {
+    int count = 0;
+    for (ptrdiff_t j = 0; j < 48; j++) count += v[j * 12 + e] != 0;
     assert_int_equal(count, 4);
   }
-  assert_true(v[(ptrdiff_t)8999 * 12] != 0);
+  assert_true(v[(ptrdiff_t)47 * 12] != 0);
   inputs_destroy(&in);
 }
 
@@ -536,6 +553,7 @@ int main(void) {
       cmocka_unit_test(scores_of_powers_reach_the_largest_of_either_sign),
       cmocka_unit_test(scores_of_powers_that_round_are_smaller),
       cmocka_unit_test(an_exact_fill_is_exact),
+      cmocka_unit_test(few_keys_of_an_exact_fill_have_values),
       cmocka_unit_test(fills_give_the_values_that_they_promise),
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
