@@ -131,6 +131,9 @@ EMULATED := $(if $(and $(HAVE_CXX),$(CUDA_SOURCES)),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
 HAVE_GPU := $(and $(NATIVE),$(NVCC),$(wildcard /dev/nvidiactl))
 
+# Of a repository whose root this is: sources unpacked inside another one are of no commit.
+COMMIT := $(or $(shell test -z "$$(git rev-parse --show-prefix 2>&1)" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null),unknown)
+
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
 # What scripts/peers needs of the suite, as a shared object for Python.
@@ -170,8 +173,11 @@ NEON_BF16_FLAGS := -march=armv8.2-a+bf16
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
 $(BUILD)/variants/%.o $(BUILD)/variants/%.tidy: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
-$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(COMMIT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
+# Only this file knows the commit, and is compiled again when there is another.
+$(BUILD)/harness/base/version.o: COMMIT_FLAGS = -DATTN_COMMIT='"$(COMMIT)"'
+$(BUILD)/harness/base/version.o: $(BUILD)/commit
 # A peak is of the machine, not of what watches it.
 $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=all)
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
@@ -427,13 +433,16 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 -include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts) -name '*.d' 2>/dev/null)
 
-# Two small files hold what the last build was made with: everything is built again when the compiler or a
-# flag has changed, everything is linked again when a source file was added or removed.
+# Small files hold what the last build was made with: everything is built again when the compiler or a
+# flag has changed, everything is linked again when a source file was added or removed, version.c when the commit changed.
 $(BUILD)/flags: force | needed
 	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(filter-out -Werror,$(EMULATED_FLAGS)) $(CFLAGS) $(LDFLAGS))
 
 $(BUILD)/sources: force
 	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(CUDA_SOURCES) $(TEST_SUPPORT_SOURCES))
+
+$(BUILD)/commit: force
+	$(call remember,$(COMMIT))
 
 define remember
 @mkdir -p $(@D)
