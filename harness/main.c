@@ -114,11 +114,12 @@ static bool make_folder(const char *folder, char *why, size_t why_size) {
   return made;
 }
 
-static bool check_file_folder(const char *file, char *why, size_t why_size) {
+static bool check_file_folder(const char *option, const char *file, char *why, size_t why_size) {
+  if (!file) return true;
   char *path = replace_target(file); /* where a link points to: there it is written */
   bool sound = path && access(dirname(path), W_OK | X_OK) == 0;
   if (!sound)
-    snprintf(why, why_size, "--benchmark_out %s: %s; give a file in a folder that can be written", file,
+    snprintf(why, why_size, "%s %s: %s; give a file in a folder that can be written", option, file,
              strerror(errno));
   free(path);
   return sound;
@@ -132,9 +133,12 @@ static bool write_folder(const report *report, const options *options, const rep
   char path[4096];
   /* It was there at the start; what was measured since must not be lost with it. */
   if (!make_folder(options->out, why, why_size)) return false;
+  report_options aggregates = *rows; /* single repetitions are a table of their own: --raw */
+  aggregates.repetitions = false;
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    const report_options *of_file = strcmp(files[i][0], "csv") == 0 ? &aggregates : rows;
     snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
-    if (!report_write(report, rows, files[i][0], path, why, why_size)) return false;
+    if (!report_write(report, of_file, files[i][0], path, why, why_size)) return false;
   }
   const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
   bool plotted = report_plot(report, scripts, options->out, why, why_size);
@@ -218,6 +222,8 @@ static bool give_report(const report *report, const options *options, char *why,
   if (options->out_file &&
       !report_write(report, &file_rows, options->out_format, options->out_file, why, why_size))
     return false;
+  const report_options raw_rows = {.repetitions = true, .time_unit = options->time_unit};
+  if (options->raw && !report_write(report, &raw_rows, "csv", options->raw, why, why_size)) return false;
   if (options->out && !write_folder(report, options, &file_rows, why, why_size)) return false;
   if (strcmp(options->format, "console") == 0) {
     printf("\n");
@@ -254,7 +260,9 @@ static bool check_context(const options *options, char *why, size_t why_size) {
 static int measure(const sweep *sweep, const options *options, const char *isa) {
   char why[WHY_BYTES];
   if (options->out && !make_folder(options->out, why, sizeof why)) return complain(why);
-  if (options->out_file && !check_file_folder(options->out_file, why, sizeof why)) return complain(why);
+  if (!check_file_folder("--benchmark_out", options->out_file, why, sizeof why) ||
+      !check_file_folder("--raw", options->raw, why, sizeof why))
+    return complain(why);
   if (!options->quiet) fputs(sweep->notes, stderr);
   if (options->device && strcmp(options->device, "emu") == 0)
     fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, nor does a share of this "

@@ -88,6 +88,8 @@ static const option_row rows[] = {
      "of all random input, but where a problem names its own (1)"},
     {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), PATH,
      "write results.json, results.csv, console.txt, summary.txt and the plots there"},
+    {"--raw", "FILE.csv", IN_BENCH, KIND_TEXT, AT(raw), PATH,
+     "write every single repetition there, a row each"},
     {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
      "the same as --benchmark_min_time"},
     {"--repetitions", "N", IN_BENCH, KIND_INTEGER, AT(repetitions), 1, 1000000, NULL,

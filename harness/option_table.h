@@ -50,6 +50,7 @@ typedef struct options {
   const char *isa; /* NULL: the fastest when measuring, each when verifying */
   uint64_t seed;
   const char *out; /* a folder, or NULL */
+  const char *raw; /* a file for single repetitions, or NULL */
   /* The folder of the gnuplot files, or NULL: the one this was built from; in the gate: no pictures. */
   const char *scripts;
   bool quiet;

@@ -88,6 +88,7 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"bench --variant fused --lengths 16 --out err/results", "--out err/results"},
       {"bench --variant fused --lengths 16 --out err", "--out err"},
       {"bench --variant fused --lengths 16 --benchmark_out=nowhere/r.json", "nowhere/r.json"},
+      {"bench --variant fused --lengths 16 --raw nowhere/r.csv", "--raw nowhere/r.csv"},
       {"list --plugin ./nowhere.so", "nowhere.so"},
       {"list --plugin " PLUGINS "no_table.so", "attn_plugin"},
       {"list --plugin " PLUGINS "other_version.so", "version"},
@@ -313,9 +314,10 @@ static void a_kernel_that_ran_on_nothing_has_passed_nothing(void **state) {
 
 static void a_dry_run_writes_every_file(void **state) {
   (void)state;
-  expect("bench --variant fused,linear --lengths 32:128 --benchmark_dry_run --quiet --out run", 0, "fused",
-         NULL);
-  static const char *const files[] = {"results.json", "results.csv", "console.txt", "summary.txt"};
+  expect("bench --variant fused,linear --lengths 32:128 --benchmark_dry_run --quiet --out run --raw run.csv",
+         0, "fused", NULL);
+  static const char *const files[] = {"results.json", "results.csv", "console.txt", "summary.txt",
+                                      "../run.csv"};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     char path[256];
     struct stat status;

@@ -41,6 +41,7 @@ static const taken all_taken[] = {
     {COMMAND_BENCH, "--isa avx2", KIND_TEXT, AT(isa), "avx2"},
     {COMMAND_BENCH, "--seed 7", KIND_SEED, AT(seed), "7"},
     {COMMAND_BENCH, "--out folder", KIND_TEXT, AT(out), "folder"},
+    {COMMAND_BENCH, "--raw a.csv", KIND_TEXT, AT(raw), "a.csv"},
     {COMMAND_BENCH, "--scripts plots", KIND_TEXT, AT(scripts), "plots"},
     {COMMAND_BENCH, "--min-time 2s", KIND_SECONDS, AT(min_time), "2"},
     {COMMAND_BENCH, "--repetitions 9", KIND_INTEGER, AT(repetitions), "9"},

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "machine.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <sched.h>
 #include <stdint.h>
@@ -11,6 +10,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "system.h"
 
 /* Set by the build: the flags that the kernels were compiled with. */
 #ifndef ATTN_BUILD_FLAGS
@@ -36,43 +37,15 @@ enum { OPTIMISED = 0 };
 #define COMPILER "gcc " __VERSION__
 #endif
 
-/* The first line of a file without its end; false when there is none. */
-static bool read_line(const char *path, char *line, size_t line_size) {
-  FILE *file = fopen(path, "r");
-  if (!file) return false;
-  const bool found = fgets(line, (int)line_size, file) != NULL;
-  fclose(file);
-  if (found) line[strcspn(line, "\n")] = '\0';
-  return found;
-}
-
-/* What follows the colon in the first line of /proc/cpuinfo that begins with the key. */
-static bool find_in_cpuinfo(const char *key, char *value, size_t value_size) {
-  FILE *file = fopen("/proc/cpuinfo", "r");
-  char line[512];
-  bool found = false;
-  while (file && !found && fgets(line, sizeof line, file)) {
-    const char *colon = strchr(line, ':');
-    if (!colon || strncmp(line, key, strlen(key)) != 0) continue;
-    line[strcspn(line, "\n")] = '\0';
-    for (colon++; isspace((unsigned char)*colon); colon++) {
-    }
-    snprintf(value, value_size, "%.*s", (int)value_size - 1, colon);
-    found = true;
-  }
-  if (file) fclose(file);
-  return found;
-}
-
 static void describe_processor(machine *machine) {
   char text[64];
   /* aarch64 gives no model name. */
-  if (!find_in_cpuinfo("model name", machine->cpu, sizeof machine->cpu) &&
-      !read_line("/sys/firmware/devicetree/base/model", machine->cpu, sizeof machine->cpu))
+  if (!system_value("/proc/cpuinfo", "model name", machine->cpu, sizeof machine->cpu) &&
+      !system_line("/sys/firmware/devicetree/base/model", machine->cpu, sizeof machine->cpu))
     snprintf(machine->cpu, sizeof machine->cpu, "unknown processor");
-  if (find_in_cpuinfo("cpu MHz", text, sizeof text))
+  if (system_value("/proc/cpuinfo", "cpu MHz", text, sizeof text))
     machine->mhz = strtod(text, NULL);
-  else if (read_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text))
+  else if (system_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text))
     machine->mhz = strtod(text, NULL) / 1000;
 
   cpu_set_t allowed;
@@ -81,7 +54,7 @@ static void describe_processor(machine *machine) {
 
   char governor[64];
   machine->frequency_scaling =
-      read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor) &&
+      system_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor) &&
       strcmp(governor, "performance") != 0;
 }
 
@@ -104,11 +77,11 @@ static void describe_caches(machine *machine) {
     static const char folder[] = "/sys/devices/system/cpu/cpu0/cache/index";
     char path[128], level[16], type[32], size[32];
     snprintf(path, sizeof path, "%s%d/level", folder, index);
-    if (!read_line(path, level, sizeof level)) continue;
+    if (!system_line(path, level, sizeof level)) continue;
     snprintf(path, sizeof path, "%s%d/type", folder, index);
-    if (!read_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
+    if (!system_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
     snprintf(path, sizeof path, "%s%d/size", folder, index);
-    if (!read_line(path, size, sizeof size)) continue;
+    if (!system_line(path, size, sizeof size)) continue;
     const long n = strtol(level, NULL, 10);
     if (n >= 1 && n <= 3) *levels[n - 1] = parse_cache_size(size);
   }

@@ -44,6 +44,8 @@ static void name_result(bench *bench, size_t n) {
   snprintf(result->variant, sizeof result->variant, "%s", point->variant->name);
   result->workload = point->workload;
   result->threads = bench->options->threads;
+  const char *isa = point_isa(point, bench->options->isa);
+  snprintf(result->isa, sizeof result->isa, "%s", isa ? isa : "");
   result->flops = workload_flops(&point->workload);
   int index = 0;
   while (index < bench->family_count && strcmp(bench->families[index].name, result->family) != 0) index++;
@@ -125,6 +127,7 @@ static void describe_run(report *report, const bench_options *options) {
   report->seed = options->seed;
   report->cold = options->cold;
   machine_describe(&report->machine);
+  environment_describe(&report->environment);
 }
 
 /* Leaves out the points that an interruption kept from any repetition. */

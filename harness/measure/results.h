@@ -3,6 +3,7 @@
 #define ATTN_HARNESS_RESULTS_H
 
 #include "machine/disturbance.h"
+#include "machine/environment.h"
 #include "machine/machine.h"
 #include "base/statistics.h"
 #include "power_law.h"
@@ -19,6 +20,7 @@ typedef struct result {
   workload workload;
   int family_index, instance_index; /* as in Google Benchmark */
   int threads;
+  char isa[ISA_NAME_BYTES]; /* that the variant was held to; "": its own choice, or not known */
 
   result_state state;
   char reason[256]; /* why it was skipped, or how it failed */
@@ -59,6 +61,7 @@ typedef struct growth {
 
 typedef struct report {
   machine machine;
+  environment environment;
   char started[32]; /* 2026-11-21T03:30:17+00:00 */
   char executable[256];
   char isa[ISA_NAME_BYTES]; /* that the variants ran with */

@@ -102,6 +102,11 @@ void workload_seed_unnamed(workload *workload, uint64_t seed);
 /* The text of a workload; parts at their defaults are left out, but B, H, Hkv, D, T never. */
 void workload_name(const workload *workload, char name[WORKLOAD_NAME_BYTES]);
 
+/* Parts of it: "causal", "bhtd", "uniform". */
+void workload_band(const workload *workload, char text[WORKLOAD_NAME_BYTES]);
+const char *workload_layout_name(workload_layout layout);
+const char *workload_fill_name(workload_fill fill);
+
 /* The problem that a workload poses. The lists inside point into *workload. */
 attn_problem workload_problem(const workload *workload);
 

@@ -251,6 +251,14 @@ static void add_band(workload_writing *to, const workload *w) {
   }
 }
 
+void workload_band(const workload *w, char text[WORKLOAD_NAME_BYTES]) {
+  workload_writing to = {text, 0};
+  add_band(&to, w);
+}
+
+const char *workload_layout_name(workload_layout layout) { return layout_names[layout]; }
+const char *workload_fill_name(workload_fill fill) { return fill_names[fill]; }
+
 void workload_seed_unnamed(workload *w, uint64_t seed) {
   if (!w->names_seed) w->seed = seed;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "problem/types.h"
+#include "problem/workload_columns.h"
 #include "base/version.h"
 #include "format.h"
 #include "json.h"
@@ -104,7 +105,15 @@ static bool put_pair(json_t *context, const char *pair) {
   return good;
 }
 
-static json_t *context_value(const report *report) {
+static bool put_environment(json_t *context, const environment *environment) {
+  bool good = true;
+  for (size_t n = 0; n < ENVIRONMENT_FACTS; n++)
+    good =
+        good && (!environment->facts[n][0] || put_text(context, environment_key(n), environment->facts[n]));
+  return good;
+}
+
+json_t *report_json_context(const report *report) {
   const machine *machine = &report->machine;
   char seed[24]; /* as text: JSON readers keep 53 bits of a number */
   snprintf(seed, sizeof seed, "%llu", (unsigned long long)report->seed);
@@ -120,7 +129,7 @@ static json_t *context_value(const report *report) {
       put_disturbance(context, &report->disturbance) && put_integer(context, "json_schema_version", 1) &&
       put_integer(context, REPORT_VERSION_KEY, REPORT_VERSION) && put_text(context, "cpu", machine->cpu) &&
       put_text(context, "kernel", machine->kernel) && put_text(context, "compiler", machine->compiler) &&
-      put_text(context, "flags", machine->flags) &&
+      put_text(context, "flags", machine->flags) && put_environment(context, &report->environment) &&
       put_integer(context, "memory_bytes", (int64_t)machine->memory_bytes) &&
       put_integer(context, "threads", machine->threads) && put_text(context, "isa", report->isa) &&
       put_text(context, "instructions_isa", report->instructions_isa) && put_text(context, "seed", seed) &&
@@ -137,8 +146,9 @@ static json_t *context_value(const report *report) {
 
 bool report_json_has_context(const char *key) {
   /* What is written only where it was measured counts too. */
-  const report everything = {.disturbance.seconds = 1};
-  json_t *context = context_value(&everything);
+  report everything = {.disturbance.seconds = 1};
+  environment_describe(&everything.environment);
+  json_t *context = report_json_context(&everything);
   const bool has = json_object_get(context, key) != NULL;
   json_decref(context);
   return has;
@@ -150,6 +160,19 @@ typedef struct row_kind {
   const char *suffix; /* NULL: one repetition */
   const char *unit;
 } row_kind;
+
+/* The parts of the problem, so that no reader has to take the name apart. */
+static bool put_columns(json_t *row, const result *result) {
+  char text[WORKLOAD_NAME_BYTES];
+  bool good = put_text(row, "variant", result->variant);
+  for (int n = 0; n < WORKLOAD_COLUMNS; n++) {
+    const workload_column *column = &workload_columns[n];
+    column->write(&result->workload, text);
+    good = good && (column->is_number ? put_integer(row, column->key, strtoll(text, NULL, 10))
+                                      : put_text(row, column->key, text));
+  }
+  return good && put_text(row, "isa", result->isa);
+}
 
 static json_t *row_value(const result *result, const row_kind *kind, size_t repetition) {
   json_t *row = json_object();
@@ -164,7 +187,8 @@ static json_t *row_value(const result *result, const row_kind *kind, size_t repe
               (kind->suffix || put_integer(row, "repetition_index", (int64_t)repetition)) &&
               put_integer(row, "threads", result->threads) &&
               (!kind->suffix || (put_text(row, "aggregate_name", kind->suffix) &&
-                                 put_text(row, "aggregate_unit", kind->unit)));
+                                 put_text(row, "aggregate_unit", kind->unit))) &&
+              put_columns(row, result);
   if (good) return row;
   json_decref(row);
   return NULL;
@@ -374,7 +398,7 @@ static bool append_family(json_t *rows, const report *report, const report_optio
 bool report_json(const report *report, const report_options *options, FILE *out) {
   const char *unit = options->time_unit ? options->time_unit : "ns"; /* one for all, so that files compare */
   json_t *root = json_object(), *rows = json_array();
-  bool good = json_object_set_new(root, "context", context_value(report)) == 0;
+  bool good = json_object_set_new(root, "context", report_json_context(report)) == 0;
   good = json_object_set_new(root, "benchmarks", rows) == 0 && good;
   for (int family = 0; good && family < report_family_count(report); family++)
     good = append_family(rows, report, options, family, unit);

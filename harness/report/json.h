@@ -1,6 +1,13 @@
-/* What the writer and the reader of JSON reports share. */
+/* What those who write JSON and CSV and who read JSON share. */
 #ifndef ATTN_HARNESS_REPORT_JSON_H
 #define ATTN_HARNESS_REPORT_JSON_H
+
+#include <jansson.h>
+
+#include "report.h"
+
+/* What is said of a run as a whole, in the order in which it is written; NULL when memory is short. */
+json_t *report_json_context(const report *report);
 
 /* Raised when a file of an earlier attnbench can no longer be read. */
 enum { REPORT_VERSION = 2 };

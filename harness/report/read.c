@@ -157,6 +157,14 @@ static void get_disturbance(const json_t *context, disturbance *found) {
   found->shortest_batch_seconds = optional_number(context, "shortest_batch_seconds");
 }
 
+/* Reports of before lack some. */
+static void get_environment(const json_t *context, environment *environment) {
+  for (size_t n = 0; n < ENVIRONMENT_FACTS; n++) {
+    const char *text = json_string_value(json_object_get(context, environment_key(n)));
+    snprintf(environment->facts[n], ENVIRONMENT_TEXT_BYTES, "%s", text ? text : "");
+  }
+}
+
 static bool get_context(reader *reader, const json_t *root) {
   report *report = reader->report;
   const json_t *context = json_object_get(root, "context");
@@ -178,6 +186,7 @@ static bool get_context(reader *reader, const json_t *root) {
       !get_bytes(reader, context, "peak_memory_bytes", &report->peak_memory_bytes))
     return false;
   get_disturbance(context, &report->disturbance);
+  get_environment(context, &report->environment);
   const char *counted = json_string_value(json_object_get(context, "instructions_isa"));
   snprintf(report->instructions_isa, sizeof report->instructions_isa, "%s", counted ? counted : "");
   if (!text_seed(seed, &report->seed)) return fail(reader, "\"seed\" is not a whole number: '%s'", seed);
@@ -221,6 +230,8 @@ static result *find_result(const reader *reader, const json_t *row, const char *
   const char *workload;
   char why[256];
   const double projected = optional_number(row, "rows_projected"); /* older reports have none */
+  const char *isa = json_string_value(json_object_get(row, "isa"));
+  snprintf(new->isa, sizeof new->isa, "%s", isa ? isa : "");
   new->rows_projected = projected > 0 ? (int64_t)projected : 0;
   if (!get_text(reader, row, "run_name", new->name, sizeof new->name) ||
       !get_variant(reader, name, new->variant, &workload) ||

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/version.h"
+#include "machine/environment.h"
 #include "machine/machine.h"
 
 static void the_machine_is_described(void **state) {
@@ -90,9 +92,32 @@ static void the_description_prints_every_rate(void **state) {
   free(text);
 }
 
+static const char *fact(const environment *environment, const char *key) {
+  const char *text = environment_fact(environment, key);
+  if (!text) fail_msg("no fact '%s'", key);
+  return text;
+}
+
+static void a_run_can_be_cited_with_its_environment(void **state) {
+  (void)state;
+  static environment found;
+  assert_int_equal(setenv("OMP_DISPLAY_AFFINITY", "it's false", 1), 0);
+  environment_describe(&found);
+  unsetenv("OMP_DISPLAY_AFFINITY");
+  for (size_t n = 0; n < ENVIRONMENT_FACTS; n++)
+    if (!found.facts[n][0]) fail_msg("nothing is said of %s", environment_key(n));
+  assert_string_equal(fact(&found, "attnbench_commit"), version_commit());
+  assert_non_null(strstr(fact(&found, "command_line"), "test_machine"));
+  assert_true(fact(&found, "affinity")[strspn(fact(&found, "affinity"), "0123456789,-")] == '\0');
+  assert_non_null(strstr(fact(&found, "openmp_settings"), "'OMP_DISPLAY_AFFINITY=it'\\''s false'"));
+  assert_non_null(strstr(fact(&found, "libc"), "glibc 2."));
+  assert_null(environment_fact(&found, "no such fact"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_machine_is_described),
+      cmocka_unit_test(a_run_can_be_cited_with_its_environment),
       cmocka_unit_test(every_rate_lies_within_its_interval),
       cmocka_unit_test(shares_are_taken_of_the_named_peak_or_the_fastest),
       cmocka_unit_test(the_description_prints_every_rate),

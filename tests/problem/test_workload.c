@@ -16,6 +16,7 @@
 #include "problem/check.h"
 #include "problem/inputs.h"
 #include "problem/random_problem.h"
+#include "problem/workload_columns.h"
 
 static workload parse(const char *text) {
   workload w;
@@ -534,8 +535,31 @@ static void impossible_inputs_are_refused_in_words(void **state) {
   assert_false(inputs_create(&in, &w, false, why, sizeof why));
 }
 
+static void every_part_of_a_problem_has_its_column(void **state) {
+  (void)state;
+  static const struct {
+    const char *line, *columns;
+  } cases[] = {
+      {"linear/causal/B:2/H:8/Hkv:4/D:64/Dv:32/Tq:1/Tk:4096",
+       "linear|causal||2|8|4|64|32|1|4096|f32|f32|bhtd|uniform|1|"},
+      {"window:16/B:1/H:2/Hkv:2/D:8/T:32/softcap:30/sink/bf16/out:f32/layout:bthd/fill:heavy/"
+       "seed:18446744073709551615",
+       "softmax|window:16|softcap:30/sink|1|2|2|8|8|32|32|bf16|f32|bthd|heavy|18446744073709551615|"}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    workload workload;
+    char why[256] = "", text[WORKLOAD_NAME_BYTES], all[1024] = "";
+    if (!workload_parse(cases[n].line, &workload, why, sizeof why)) fail_msg("%s", why);
+    for (int column = 0; column < WORKLOAD_COLUMNS; column++) {
+      workload_columns[column].write(&workload, text);
+      strcat(strcat(all, text), "|");
+    }
+    assert_string_equal(all, cases[n].columns);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_part_of_a_problem_has_its_column),
       cmocka_unit_test(names_are_written_as_documented),
       cmocka_unit_test(sizes_that_are_not_said_follow_others),
       cmocka_unit_test(every_name_parses_back_into_its_workload),

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "problem/workload_columns.h"
 #include "report/format.h"
 #include "tests/report/sample_report.h"
 
@@ -117,7 +118,8 @@ static void context_from_the_command_line_is_kept_and_takes_no_key_of_ours(void 
   assert_non_null(strstr(json, "\"commit\": \"1a2b\""));
   assert_non_null(strstr(json, "\"note\": \"a=b\""));
   assert_non_null(strstr(console, "commit: 1a2b\nnote: a=b\n"));
-  assert_true(report_json_has_context("date") && report_json_has_context("stolen_share"));
+  assert_true(report_json_has_context("date") && report_json_has_context("stolen_share") &&
+              report_json_has_context("command_line"));
   assert_false(report_json_has_context("commit"));
   free(json);
   free(console);
@@ -133,6 +135,8 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   fixture->report.growths[1].is_hidden = true;
   fixture->report.growths[0].time_varying = 0.015;
   strcpy(fixture->report.instructions_isa, "avx2");
+  strcpy(fixture->report.environment.facts[3], "libgomp.so.1");
+  strcpy(fixture->report.results[0].isa, "avx2");
   const report *before = &fixture->report;
   report after;
   char why[256] = "";
@@ -169,6 +173,8 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   assert_int_equal(after.machine.peak_count, before->machine.peak_count);
   assert_near(after.machine.sgemm.median, before->machine.sgemm.median);
   assert_int_equal(after.seed, before->seed);
+  assert_string_equal(after.environment.facts[3], "libgomp.so.1");
+  assert_string_equal(after.results[0].isa, "avx2");
   report_destroy(&after);
 }
 
@@ -391,15 +397,101 @@ static size_t count_fields(const char **at) {
   return fields;
 }
 
+/* Field number `wanted` of the record at `at`, without its quotes. */
+static void read_field(const char *at, size_t wanted, char *field, size_t size) {
+  bool quoted = false;
+  size_t number = 0, used = 0;
+  for (; *at && (quoted || *at != '\n') && number <= wanted; at++) {
+    if (*at == '"') quoted = !quoted;
+    number += !quoted && *at == ',';
+    if (number == wanted && *at != '"' && (quoted || *at != ',') && used + 1 < size) field[used++] = *at;
+  }
+  field[used] = '\0';
+}
+
+static size_t column_named(const char *csv, const char *name) {
+  char field[64];
+  const char *at = csv;
+  const size_t columns = count_fields(&at);
+  for (size_t n = 0; n < columns; n++) {
+    read_field(csv, n, field, sizeof field);
+    if (strcmp(field, name) == 0) return n;
+  }
+  fail_msg("no column '%s'", name);
+  return 0;
+}
+
 static void every_csv_record_has_as_many_fields_as_the_header(void **state) {
   const fixture *fixture = *state;
   char *text = text_of(&fixture->report, &all_rows, "csv");
   const char *at = text;
   size_t columns = count_fields(&at), records = 0;
-  assert_int_equal(columns, 20);
+  assert_true(columns > 20 + WORKLOAD_COLUMNS);
   for (; *at; records++) assert_int_equal(count_fields(&at), columns);
   assert_int_equal(records, (fixture->report.result_count - 1) * (SAMPLE_REPETITIONS + 4) + 1);
   assert_non_null(strstr(text, "\"needs \"\"6 GiB\"\", has"));
+  free(text);
+}
+
+/* Google Benchmark's come first, under its names. */
+static void csv_rows_are_chosen_by_columns_and_no_name_is_read(void **state) {
+  fixture *fixture = *state;
+  static const char *const expected[][2] = {{"variant", "fused"},
+                                            {"function", "softmax"},
+                                            {"band", "full"},
+                                            {"features", ""},
+                                            {"B", "1"},
+                                            {"H", "8"},
+                                            {"Hkv", "8"},
+                                            {"D", "64"},
+                                            {"Dv", "64"},
+                                            {"Tq", "4096"},
+                                            {"Tk", "4096"},
+                                            {"type", "f32"},
+                                            {"layout", "bhtd"},
+                                            {"seed", "1"},
+                                            {"threads", "1"},
+                                            {"isa", "avx512"},
+                                            {"cpu", "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz"},
+                                            {"governor", "made, \"up\""},
+                                            {"aggregate_name", "median"}};
+  const report_options aggregates = {.aggregates = true};
+  for (size_t n = 0; n < fixture->report.result_count; n++) strcpy(fixture->report.results[n].isa, "avx512");
+  for (size_t n = 0; n < ENVIRONMENT_FACTS; n++) strcpy(fixture->report.environment.facts[n], "made, \"up\"");
+  char *text = text_of(&fixture->report, &aggregates, "csv"), field[128], low[64], time[64], high[64];
+  const char *row = strstr(text, "\"fused/full/B:1/H:8/Hkv:8/D:64/T:4096_median\"");
+  assert_int_equal(strncmp(text, "name,iterations,real_time,cpu_time,time_unit,bytes_per_second,", 62), 0);
+  assert_non_null(row);
+  for (size_t n = 0; n < sizeof expected / sizeof *expected; n++) {
+    read_field(row, column_named(text, expected[n][0]), field, sizeof field);
+    if (strcmp(expected[n][0], "governor") == 0)
+      assert_string_equal(field, "made, up");
+    else
+      assert_string_equal(field, expected[n][1]);
+  }
+  read_field(row, column_named(text, "real_time_low"), low, sizeof low);
+  read_field(row, column_named(text, "real_time"), time, sizeof time);
+  read_field(row, column_named(text, "real_time_high"), high, sizeof high);
+  const result *fused = named(&fixture->report, "fused/full/B:1/H:8/Hkv:8/D:64/T:4096");
+  assert_true(fabs(strtod(low, NULL) - 1e9 * fused->seconds_median.low) < 1);
+  assert_true(strtod(low, NULL) < strtod(time, NULL) && strtod(time, NULL) < strtod(high, NULL));
+  free(text);
+}
+
+static void every_json_row_has_the_columns_of_its_problem(void **state) {
+  fixture *fixture = *state;
+  char *text = text_of(&fixture->report, &all_rows, "json");
+  json_t *root = json_loads(text, 0, NULL), *row;
+  size_t index;
+  json_array_foreach(json_object_get(root, "benchmarks"), index, row) {
+    const char *aggregate = json_string_value(json_object_get(row, "aggregate_name"));
+    if (aggregate && (strcmp(aggregate, "BigO") == 0 || strcmp(aggregate, "RMS") == 0)) continue;
+    assert_true(json_is_string(json_object_get(row, "variant")) && json_object_get(row, "isa"));
+    for (int n = 0; n < WORKLOAD_COLUMNS; n++)
+      assert_int_equal(json_is_integer(json_object_get(row, workload_columns[n].key)),
+                       workload_columns[n].is_number);
+  }
+  json_decref(root);
   free(text);
 }
 
@@ -455,6 +547,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_write_that_fails_keeps_the_old_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(places_that_cannot_be_written_are_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_csv_record_has_as_many_fields_as_the_header, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(csv_rows_are_chosen_by_columns_and_no_name_is_read, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(every_json_row_has_the_columns_of_its_problem, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_table_is_as_wide_as_its_contents_and_shows_reasons, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(the_table_shows_no_more_digits_than_the_interval_supports, set_up,
