@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include "gate/gate.h"
 #include "run/instructions.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/replace.h"
 #include "machine/machine.h"
 #include "options.h"
@@ -167,10 +169,17 @@ static void list_points(const sweep *sweep, FILE *out) {
   }
 }
 
+/* Of the terminal that the table is printed on; 0: there is none. */
+static int terminal_width(void) {
+  struct winsize window;
+  if (!isatty(STDOUT_FILENO)) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+}
+
 static bool wants_color(const options *options) {
   bool wanted;
   if (text_flag(options->color, &wanted)) return wanted;
-  return isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+  return isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && !terminal_is_dumb();
 }
 
 /* Without a number of repetitions, Google Benchmark makes one of min_time. We cut that time into ten, so that
@@ -210,6 +219,7 @@ static bool give_report(const report *report, const options *options, char *why,
                                  .aggregates = true,
                                  .brief = options->brief && !options->display_aggregates_only,
                                  .color = wants_color(options),
+                                 .width = terminal_width(),
                                  .time_unit = options->time_unit};
   if (strcmp(options->format, "json") == 0) {
     report_json(report, &console_rows, stdout);
@@ -304,6 +314,7 @@ static int run_bench(const options *options, const variant_list *list) {
                                  .head_dim = options->head_dim,
                                  .value_dim = options->value_dim,
                                  .window = options->window,
+                                 .query_length = options->query_length,
                                  .causal = options->causal,
                                  .lengths = options->lengths,
                                  .length_count = options->length_count,

@@ -76,6 +76,9 @@ static const option_row rows[] = {
     {"--lengths", "T,...", IN_BENCH, KIND_LENGTHS, AT(lengths), SIZES_FROM(1),
      "sequence lengths: numbers or ranges, A:B in doublings, A:B:xN, A:B:+N\n"
      "(128:8192; 128:65536 where time grows as T)"},
+    {"--query-length", "TQ", IN_BENCH, KIND_INTEGER, AT(query_length), SIZES_FROM(1),
+     "as many queries at each length, the last ones; --lengths are then those of the keys: 1 for decoding "
+     "(T)"},
     {"--causal", NULL, IN_BENCH, KIND_FLAG, AT(causal), NO_LIMITS, "a query sees no later key"},
     {"--window", "W", IN_BENCH, KIND_INTEGER, AT(window), SIZES_FROM(0),
      "a query sees itself and the W keys before it (sliding_window 512, others all)"},

@@ -41,7 +41,7 @@ typedef struct options {
   text_list context; /* key=value, for the record */
 
   /* The shape; OPTIONS_UNSAID where the command line says nothing. */
-  int64_t batch, heads, kv_heads, head_dim, value_dim, window;
+  int64_t batch, heads, kv_heads, head_dim, value_dim, window, query_length;
   bool causal;
   int64_t *lengths; /* ascending, each once */
   size_t length_count;

@@ -185,6 +185,7 @@ static options options_default(void) {
       .head_dim = OPTIONS_UNSAID,
       .value_dim = OPTIONS_UNSAID,
       .window = OPTIONS_UNSAID,
+      .query_length = OPTIONS_UNSAID,
       .threads = usable_processors(),
       .seed = 1,
       .min_time = 0.5,
@@ -310,7 +311,7 @@ static bool asks_about(options *options, int argc, char **argv, bool named) {
 static bool check_shape(const options *options, char *why, size_t why_size) {
   bool has_shape = options->batch >= 0 || options->heads >= 0 || options->kv_heads >= 0 ||
                    options->head_dim >= 0 || options->value_dim >= 0 || options->window >= 0 ||
-                   options->causal || options->length_count > 0;
+                   options->query_length >= 0 || options->causal || options->length_count > 0;
   if (!has_shape || (!options->presets.count && !options->problems.count)) return true;
   snprintf(why, why_size, "%s fixes the whole shape; leave out --batch, --heads, --lengths and the like",
            options->presets.count ? "--preset" : "--problem");

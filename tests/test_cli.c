@@ -76,6 +76,8 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"bench --heads 6 --kv-heads 4", "multiple"},
       {"bench --head-dim -4", "--head-dim"},
       {"bench --threads 0", "--threads"},
+      {"bench --query-length 0", "--query-length takes a whole number from 1"},
+      {"bench --preset gpt2 --query-length 1", "--preset fixes the whole shape"},
       {"bench --batch 1000000000000 --heads 1000000000000", "too many"},
       {"bench --lengths 1000000000000 --batch 1000000000", "too many"},
       {"bench --variant multi_query --kv-heads 2", "multi_query cannot solve"},
@@ -202,6 +204,8 @@ static void points_are_named_without_being_measured(void **state) {
   (void)state;
   expect("bench --variant fused --lengths 64 --causal --benchmark_list_tests", 0,
          "fused/causal/B:1/H:4/Hkv:4/D:64/T:64\n", NULL);
+  expect("bench --variant fused --lengths 64 --causal --query-length 1 --benchmark_list_tests", 0,
+         "fused/causal_bottom_right/B:1/H:4/Hkv:4/D:64/Tq:1/Tk:64\n", NULL);
   expect("bench --variant fused --problem full/T:8 --seed 7 --benchmark_list_tests", 0, "/T:8/seed:7\n",
          NULL);
   expect("bench --variant fused --problem full/T:8/seed:3 --seed 7 --benchmark_list_tests", 0,

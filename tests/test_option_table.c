@@ -36,6 +36,7 @@ static const taken all_taken[] = {
     {COMMAND_BENCH, "--value-dim 16", KIND_INTEGER, AT(value_dim), "16"},
     {COMMAND_BENCH, "--lengths 16,32", KIND_LENGTHS, 0, "16 32"},
     {COMMAND_BENCH, "--causal", KIND_FLAG, AT(causal), "true"},
+    {COMMAND_BENCH, "--query-length 1", KIND_INTEGER, AT(query_length), "1"},
     {COMMAND_BENCH, "--window 0", KIND_INTEGER, AT(window), "0"},
     {COMMAND_BENCH, "--threads 3", KIND_INTEGER, AT(threads), "3"},
     {COMMAND_BENCH, "--isa avx2", KIND_TEXT, AT(isa), "avx2"},

@@ -1,4 +1,5 @@
-/* One line on the terminal that says how far a run is; nothing where there is no terminal. */
+/* How far a run is, on stderr: one line that is drawn again where there is a terminal, and elsewhere, as in the log of a CI or
+ * on a terminal that knows no control characters, a line every ten seconds. */
 #ifndef ATTN_HARNESS_PROGRESS_H
 #define ATTN_HARNESS_PROGRESS_H
 
@@ -6,14 +7,17 @@
 #include <stddef.h>
 
 typedef struct progress {
-  bool shown;
+  bool shown, on_terminal;
   double started, drawn; /* on the wall clock */
 } progress;
 
-/* Nothing is drawn when quiet or when stderr is not a terminal. */
+/* TERM is "dumb". */
+bool terminal_is_dumb(void);
+
+/* Nothing is shown when quiet. */
 progress progress_begin(bool quiet);
 
-/* Draws the line again, some ten times a second at most. */
+/* Draws the line again, some ten times a second at most, or prints the next one. */
 void progress_show(progress *progress, size_t done, size_t total, double seconds_left, const char *what);
 
 /* Wipes the line. */

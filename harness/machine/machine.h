@@ -57,6 +57,10 @@ void machine_measure_again(machine *machine, int threads, double seconds);
  * none was measured. */
 const machine_rate *machine_peak(const machine *machine, const char *isa, attn_type type);
 
+/* The rate at which so many bytes, read again and again, are read by all threads: that of the first level that holds them,
+ * which is twice what its rate was measured over. NULL when none was measured. */
+const machine_rate *machine_read(const machine *machine, double bytes);
+
 void machine_print(const machine *machine, FILE *out);
 
 #endif

@@ -238,6 +238,14 @@ const machine_rate *machine_peak(const machine *machine, const char *isa, attn_t
   return of_type ? of_type : fastest_of(machine, ATTN_FLOAT32);
 }
 
+const machine_rate *machine_read(const machine *machine, double bytes) {
+  for (size_t n = 0; n + 1 < machine->read_count; n++)
+    if (bytes <= 2 * (double)machine->reads[n].working_set_bytes && machine->reads[n].median > 0)
+      return &machine->reads[n];
+  const machine_rate *memory = machine->read_count ? &machine->reads[machine->read_count - 1] : NULL;
+  return memory && memory->median > 0 ? memory : NULL;
+}
+
 double machine_most(const machine_rate *rate) {
   return rate->fastest * fmax(1, rate->fastest / rate->median);
 }

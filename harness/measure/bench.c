@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "complexity.h"
+#include "families.h"
 #include "base/interrupt.h"
 
 #include "limits.h"
@@ -21,32 +22,21 @@
 
 /* ---- names and order ---- */
 
-/* The name without its lengths: the parts T:, Tq: and Tk:. */
-static void strip_lengths(const char *name, char family[WORKLOAD_NAME_BYTES]) {
-  size_t used = 0;
-  for (const char *part = name; *part;) {
-    const size_t bytes = 1 + strcspn(part + 1, "/"); /* with the slash before it */
-    const bool is_length = !strncmp(part, "/T:", 3) || !strncmp(part, "/Tq:", 4) || !strncmp(part, "/Tk:", 4);
-    if (!is_length) {
-      memcpy(family + used, part, bytes);
-      used += bytes;
-    }
-    part += bytes;
-  }
-  family[used] = '\0';
-}
-
 static void name_result(bench *bench, size_t n) {
   const bench_point *point = &bench->points[n];
   result *result = &bench->report->results[n];
   sweep_point_name(point, result->name);
-  strip_lengths(result->name, result->family);
   snprintf(result->variant, sizeof result->variant, "%s", point->variant->name);
   result->workload = point->workload;
   result->threads = bench->options->threads;
   const char *isa = point_isa(point, bench->options->isa);
   snprintf(result->isa, sizeof result->isa, "%s", isa ? isa : "");
   result->flops = workload_flops(&point->workload);
+  result->bytes = workload_moved_bytes(&point->workload);
+}
+
+static void join_family(bench *bench, size_t n) {
+  result *result = &bench->report->results[n];
   int index = 0;
   while (index < bench->family_count && strcmp(bench->families[index].name, result->family) != 0) index++;
   if (index == bench->family_count) bench->families[bench->family_count++] = (family){.name = result->family};
@@ -85,14 +75,24 @@ static void measure_machine(machine *now, const bench_options *options) {
   *known = kept;
 }
 
+/* Of the rate of the first level that holds all it has to move, as reads find it there, or of the memory's. */
+static void fill_read_fraction(result *result, const report *report) {
+  const machine_rate *read = machine_read(&report->machine, report->cold ? INFINITY : result->bytes);
+  const bool known = read && result->bytes > 0 && result->flops_per_second > 0;
+  result->bytes_per_second = result->bytes / result->seconds_median.estimate;
+  result->read_fraction = known ? result->bytes_per_second / read->median : NAN;
+  snprintf(result->read_level, sizeof result->read_level, "%s", known ? read->name : "");
+}
+
 /* Each of its own type's peak. */
-static void fill_peak_fractions(const bench *bench) {
+static void fill_fractions(const bench *bench) {
   report *report = bench->report;
   for (size_t n = 0; n < report->result_count; n++) {
     const workload *w = &bench->points[n].workload;
     const machine_rate *peak = machine_peak(&report->machine, report->isa, w->type ? w->type : ATTN_FLOAT32);
     report->results[n].peak_fraction =
         peak && peak->median > 0 ? report->results[n].flops_per_second / peak->median : NAN;
+    fill_read_fraction(&report->results[n], report);
   }
 }
 
@@ -159,6 +159,8 @@ static bool start(bench *bench, char *why, size_t why_size) {
   report->result_count = bench->count;
   bench->family_count = 0;
   for (size_t n = 0; n < bench->count; n++) name_result(bench, n);
+  families_find(report->results, bench->count);
+  for (size_t n = 0; n < bench->count; n++) join_family(bench, n);
   sort_points(bench);
   return true;
 }
@@ -199,7 +201,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   footprint_end(&bench.footprints);
   *supervisor_root() = NULL;
   if (good) {
-    fill_peak_fractions(&bench);
+    fill_fractions(&bench);
     fail_impossible(report);
     complexity_fit(report, find_declared, &bench);
     progress_show(&bench.progress, count, count, 0, "counting instructions");

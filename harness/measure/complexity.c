@@ -1,4 +1,4 @@
-/* The exponent of T. Cost is c0 + c T^p: at short lengths what does not grow (starting threads, dispatch) hides the
+/* The exponent of the length T that is swept. Cost is c0 + c T^p: at short lengths what does not grow (starting threads, dispatch) hides the
  * work, and where the data outgrow a cache the curve bends. power_law.h fits that to the longest lengths. The speed of a
  * machine wanders, so that each pass over all lengths gives an exponent of its own. */
 #include "complexity.h"
@@ -124,6 +124,26 @@ static void fit_family(const curve *measured, growth *growth) {
   growth->to_length = length_of(top.points[top.count - 1]);
 }
 
+int complexity_declared_along(sweep_axis swept, attn_function function, int exponent) {
+  if (swept == SWEPT_BOTH) return exponent;
+  if (swept == SWEPT_KEYS && function == ATTN_SOFTMAX) return exponent > 1 ? exponent - 1 : 0;
+  return exponent > 1 ? 1 : exponent;
+}
+
+/* Where longer keys are hidden, as those behind the band of the only query, there is no more to do. */
+static bool has_more_to_do(const curve *curve) {
+  return curve->points[curve->count - 1]->flops > curve->points[0]->flops;
+}
+
+static void declare(growth *growth, const curve *curve) {
+  const attn_function function = curve->points[0]->workload.function;
+  growth->swept = curve->points[0]->swept;
+  growth->time_declared = complexity_declared_along(growth->swept, function, growth->time_declared);
+  if (growth->swept != SWEPT_BOTH && !has_more_to_do(curve)) growth->time_declared = 0;
+  /* Of one panel of scores, either length may be that of its rows. */
+  if (growth->swept != SWEPT_BOTH && growth->workspace_declared > 1) growth->workspace_declared = 1;
+}
+
 void complexity_fit(report *report, complexity_declared *declared, void *context) {
   const int families = report_family_count(report);
   report->growths = calloc((size_t)families + 1, sizeof *report->growths);
@@ -136,6 +156,7 @@ void complexity_fit(report *report, complexity_declared *declared, void *context
       memcpy(growth->variant, measured.points[0]->variant, sizeof growth->variant);
       growth->family_index = family;
       declared(growth->variant, &growth->time_declared, &growth->workspace_declared, context);
+      declare(growth, &measured);
       fit_family(&measured, growth);
     }
     free(measured.points);

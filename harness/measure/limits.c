@@ -42,25 +42,6 @@ static double needed_pairs(const inputs *in) {
   return pairs;
 }
 
-/* Keys and values from the first that any query sees to the last. */
-static double needed_bytes(const inputs *in) {
-  const attn_problem *p = &in->problem;
-  double keys = 0;
-  for (int64_t b = 0; b < p->batch && p->query_length > 0; b++) {
-    int64_t first = p->key_length, end = 0;
-    for (int64_t i = 0; i < p->query_length; i++) {
-      const attn_range seen = attn_visible_keys(p, b, i);
-      if (seen.first == seen.end) continue;
-      first = seen.first < first ? seen.first : first;
-      end = seen.end > end ? seen.end : end;
-    }
-    if (first < end) keys += (double)(end - first);
-  }
-  return keys * (double)p->kv_heads *
-         ((double)p->head_dim * (double)element_type_of(p->key.type)->bytes +
-          (double)p->value_dim * (double)element_type_of(p->value.type)->bytes);
-}
-
 static const machine_rate *memory_rate(const machine *machine) {
   const machine_rate *last = machine->read_count ? &machine->reads[machine->read_count - 1] : NULL;
   return last && last->median > 0 ? last : NULL;
@@ -74,7 +55,7 @@ void limits_find(result *result, const inputs *in, const machine *machine) {
   const double pairs = needed_pairs(in);
   result->least_flops = fmin(reference_function_of(p->function)->operations(p, pairs),
                              reference_function_of(ATTN_SOFTMAX)->operations(p, pairs));
-  const double bytes = p->mask.type || p->bias.type ? 0 : needed_bytes(in);
+  const double bytes = p->mask.type || p->bias.type ? 0 : workload_seen_bytes(&in->workload);
   if (memory && bytes >= (double)memory->working_set_bytes) result->least_bytes = bytes;
 }
 

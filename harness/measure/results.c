@@ -1,10 +1,23 @@
 /* See results.h. */
 #include "results.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-int64_t result_length(const result *result) { return result->workload.key_length; }
+const char *sweep_axis_name(sweep_axis axis) {
+  return axis == SWEPT_KEYS ? "Tk" : axis == SWEPT_QUERIES ? "Tq" : "T";
+}
+
+int64_t result_length(const result *result) {
+  return result->swept == SWEPT_QUERIES ? result->workload.query_length : result->workload.key_length;
+}
+
+result_limit result_limit_of(const result *result) {
+  if (!isfinite(result->peak_fraction) || !isfinite(result->read_fraction)) return LIMIT_UNKNOWN;
+  if (!(result->peak_fraction > 0) || !(result->read_fraction > 0)) return LIMIT_UNKNOWN;
+  return result->peak_fraction >= result->read_fraction ? LIMIT_MULTIPLY_ADDS : LIMIT_READS;
+}
 
 const growth *report_growth(const report *report, int family_index) {
   for (size_t i = 0; i < report->growth_count; i++)

@@ -10,12 +10,24 @@
 #include "problem/workload.h"
 #include "run/plugins.h"
 
+/* The length along which a family grows. */
+typedef enum sweep_axis {
+  SWEPT_BOTH, /* queries and keys together */
+  SWEPT_KEYS, /* with as many queries, as in decoding */
+  SWEPT_QUERIES
+} sweep_axis;
+
+/* "T", "Tk", "Tq". */
+const char *sweep_axis_name(sweep_axis axis);
+
 typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
 
 /* One point: a variant on a workload. */
 typedef struct result {
-  char name[WORKLOAD_NAME_BYTES];   /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
-  char family[WORKLOAD_NAME_BYTES]; /* the same without T: points of one growth curve */
+  char name[WORKLOAD_NAME_BYTES]; /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
+  char
+      family[WORKLOAD_NAME_BYTES]; /* the same without the length that is swept: points of one growth curve */
+  sweep_axis swept;
   char variant[VARIANT_NAME_BYTES];
   workload workload;
   int family_index, instance_index; /* as in Google Benchmark */
@@ -31,10 +43,14 @@ typedef struct result {
   double *cpu_seconds; /* [repetitions] processor time, all threads, of one iteration */
   interval seconds_median;
   double flops;       /* operations of one iteration */
+  double bytes;       /* that it has to read and write if each is moved once */
   double least_flops; /* that no right kernel can leave out, as in limits.h; 0: not known */
   double least_bytes; /* that it has to read; 0: not known */
   double flops_per_second, peak_fraction;
-  size_t workspace_bytes;                                                              /* asked for */
+  double bytes_per_second,
+      read_fraction;      /* of the rate at which the level is read that holds the bytes; NaN: not known */
+  char read_level[32];    /* "read L2" */
+  size_t workspace_bytes; /* asked for */
   size_t workspace_touched_bytes, stack_bytes, static_bytes, hidden_bytes, heap_calls; /* as in footprint.h */
   size_t memory_bytes; /* touched workspace, stack, static and hidden */
   double error_bound_fraction;
@@ -42,17 +58,18 @@ typedef struct result {
   int64_t rows_projected;           /* compared along random directions, as in projection.h */
 } result;
 
-/* The growth of one family in T. */
+/* The growth of one family in the length that is swept. */
 typedef struct growth {
   char family[WORKLOAD_NAME_BYTES], variant[VARIANT_NAME_BYTES];
   int family_index;
+  sweep_axis swept;
   bool has_time, has_workspace;      /* false: too few points */
   bool is_hidden;                    /* no exponent of time either: what does not grow hides the rest */
   interval time, workspace;          /* exponents, with 95 % intervals */
   double time_coefficient, time_rms; /* seconds = coefficient T^declared, and its relative RMS */
   power_law time_law;                /* the fit that the exponent is from, in seconds */
   int time_declared, workspace_declared;
-  double from_length, to_length; /* range of T of the fit */
+  double from_length, to_length; /* range of the fit */
   size_t blocks;                 /* passes over these lengths that the exponent of time is from */
   double time_varying;           /* half its interval, as far as noise explains it */
   bool has_instructions;
@@ -82,8 +99,12 @@ typedef struct report {
 
 void report_destroy(report *report);
 
-/* The T of a result: keys, so that decoding (Tq = 1 against a long cache) has one too. */
+/* The length of a result along which its family grows. */
 int64_t result_length(const result *result);
+
+/* What limits it, as far as is known: the larger of the two shares. */
+typedef enum result_limit { LIMIT_UNKNOWN, LIMIT_MULTIPLY_ADDS, LIMIT_READS } result_limit;
+result_limit result_limit_of(const result *result);
 
 /* The growth of a family, or NULL. */
 const growth *report_growth(const report *report, int family_index);

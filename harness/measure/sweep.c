@@ -178,14 +178,25 @@ static bool add_shape(builder *builder, const attn_variant *variant, const workl
   return true;
 }
 
+/* The shape at one length. Where queries are fewer than keys they are the last ones, as with a cache. */
+static workload at_length(const sweep_request *request, workload shape, int64_t length) {
+  shape.query_length = shape.key_length = length;
+  if (request->query_length <= 0) return shape;
+  shape.query_length = request->query_length;
+  if (shape.left != ATTN_UNLIMITED || shape.right != ATTN_UNLIMITED)
+    shape.offset = length - request->query_length;
+  return shape;
+}
+
 /* Adds the shape at each length for the variant. A length that it refuses is skipped and counted when its turn comes; a
  * variant that refuses all of them is left out. */
-static bool add_lengths(builder *builder, const attn_variant *variant, workload shape, const int64_t *lengths,
-                        size_t count) {
+static bool add_lengths(builder *builder, const attn_variant *variant, workload of_all,
+                        const int64_t *lengths, size_t count) {
   const char *reason = NULL;
   size_t solved = 0;
+  workload shape = of_all;
   for (size_t i = 0; i < count; i++) {
-    shape.query_length = shape.key_length = lengths[i];
+    shape = at_length(builder->request, of_all, lengths[i]);
     if (!find_refusal(builder, variant, &shape, &reason)) return false;
     solved += !reason;
   }
@@ -194,7 +205,7 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
     return true;
   }
   for (size_t i = 0; i < count; i++) {
-    shape.query_length = shape.key_length = lengths[i];
+    shape = at_length(builder->request, of_all, lengths[i]);
     if (!append_point(builder, variant, &shape)) return false;
   }
   return true;
@@ -207,7 +218,7 @@ static bool add_sweep_of(builder *builder, const attn_variant *variant, int line
     return add_lengths(builder, variant, shape, request->lengths, request->length_count);
   int64_t lengths[16];
   size_t count = 0;
-  int64_t last = variant->time_exponent >= 2 ? 8192 : 65536;
+  int64_t last = variant->time_exponent >= 2 && request->query_length <= 0 ? 8192 : 65536;
   for (int64_t length = 128; length <= last; length *= 2) lengths[count++] = length;
   return add_lengths(builder, variant, shape, lengths, count);
 }

@@ -116,6 +116,11 @@ attn_problem workload_problem(const workload *workload);
 double workload_visible_pairs(const workload *workload);
 double workload_flops(const workload *workload);
 
+/* Bytes of the keys and values from the first that any query of their entry sees to the last; and with the other tensors, of
+ * what is read or written if each is moved once. */
+double workload_seen_bytes(const workload *workload);
+double workload_moved_bytes(const workload *workload);
+
 /* Bytes of all tensors. */
 double workload_tensor_bytes(const workload *workload);
 

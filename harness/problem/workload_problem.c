@@ -7,6 +7,7 @@
 #include "features.h"
 #include "reference/reference.h"
 #include "tensors.h"
+#include "types.h"
 
 /* Products saturate instead of overflowing: attn_check_problem then sees strides that are too large. */
 static int64_t times(int64_t a, int64_t b) {
@@ -122,6 +123,39 @@ double workload_visible_pairs(const workload *w) {
 double workload_flops(const workload *w) {
   const attn_problem problem = workload_problem(w);
   return reference_function_of(w->function)->operations(&problem, workload_visible_pairs(w));
+}
+
+/* Keys of all entries from the first that any query sees to the last. */
+static double seen_keys(const attn_problem *p) {
+  double keys = 0;
+  for (int64_t b = 0; b < p->batch && p->query_length > 0; b++) {
+    int64_t first = p->key_length, end = 0;
+    for (int64_t i = 0; i < p->query_length; i++) {
+      const attn_range seen = attn_visible_keys(p, b, i);
+      if (seen.first == seen.end) continue;
+      first = seen.first < first ? seen.first : first;
+      end = seen.end > end ? seen.end : end;
+    }
+    if (first < end) keys += (double)(end - first);
+  }
+  return keys;
+}
+
+/* Of a key and its value, as many heads as there are. */
+static double key_bytes(const attn_problem *p) {
+  return (double)p->kv_heads * ((double)p->head_dim * (double)element_type_of(p->key.type)->bytes +
+                                (double)p->value_dim * (double)element_type_of(p->value.type)->bytes);
+}
+
+double workload_seen_bytes(const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  return seen_keys(&problem) * key_bytes(&problem);
+}
+
+double workload_moved_bytes(const workload *w) {
+  const attn_problem problem = workload_problem(w);
+  const double all = (double)w->batch * (double)w->key_length;
+  return workload_tensor_bytes(w) - (all - seen_keys(&problem)) * key_bytes(&problem);
 }
 
 double workload_tensor_bytes(const workload *w) {

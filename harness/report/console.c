@@ -1,6 +1,6 @@
-/* A report as a table for people: Google Benchmark's columns, then rate, share of the peak, memory
+/* A report as a table for people: Google Benchmark's columns, then the rates with their shares of the machine's best, memory
  * and error. The table is walked twice, once to measure the columns and once to print them, so that it is as
- * narrow as its contents allow. */
+ * narrow as its contents allow. On a terminal that is narrower than that, names stand on lines of their own. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "format.h"
 
-enum { COLUMNS = 9 };
-static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",    "Iterations", "+-",
-                                           "GFLOP/s",   "Peak", "Memory", "Error"};
+enum { NAME, TIME, CPU, ITERATIONS, SPREAD, FLOPS, PEAK, BYTES, READ, MEMORY, ERROR, COLUMNS };
+static const char *const heads[COLUMNS] = {"Benchmark", "Time", "CPU",  "Iterations", "+-",   "GFLOP/s",
+                                           "Peak",      "GB/s", "Read", "Memory",     "Error"};
 
 typedef enum color { GREEN = 32, BLUE = 34, CYAN = 36, RED = 31, YELLOW = 33 } color;
 
@@ -18,7 +18,11 @@ typedef struct table {
   const report_options *options;
   FILE *out; /* NULL while the columns are measured */
   int widths[COLUMNS];
+  bool names_apart;     /* too wide: each name stands on a line of its own */
+  bool hidden[COLUMNS]; /* too wide even so */
 } table;
+
+enum { INDENT = 2 };
 
 typedef struct row {
   color color;
@@ -43,13 +47,31 @@ static void widen(int *width, const char *text) {
   if (length > *width) *width = length;
 }
 
+static int width_of_cells(const table *table) {
+  int width = 0;
+  for (int i = 1; i < COLUMNS; i++) width += table->hidden[i] ? 0 : 1 + table->widths[i];
+  return width;
+}
+
+/* What fits the least is left out, from what matters least on. */
+static void fit(table *table) {
+  static const int order[] = {ITERATIONS, CPU, MEMORY};
+  const int most = table->options->width;
+  table->names_apart = most > 0 && table->widths[NAME] + width_of_cells(table) > most;
+  for (size_t n = 0; n < sizeof order / sizeof *order; n++)
+    if (table->names_apart && INDENT - 1 + width_of_cells(table) > most) table->hidden[order[n]] = true;
+}
+
 static void give(table *table, const row *row) {
   if (!table->out) {
     widen(&table->widths[0], row->name);
     for (int i = 1; i < COLUMNS; i++) widen(&table->widths[i], row->cells[i]);
     return;
   }
-  paint(table, row->color, "%-*s", table->widths[0], row->name);
+  if (table->names_apart)
+    paint(table, row->color, "%s\n%*s", row->name, INDENT - 1, "");
+  else
+    paint(table, row->color, "%-*s", table->widths[NAME], row->name);
   if (row->reason) {
     paint(table, row->color == RED ? RED : YELLOW, " %s: %s", row->color == RED ? "FAILED" : "SKIPPED",
           row->reason);
@@ -57,9 +79,22 @@ static void give(table *table, const row *row) {
     int last = COLUMNS - 1;
     while (last > 0 && row->cells[last][0] == 0) last--;
     for (int i = 1; i <= last; i++)
-      paint(table, i < 3 ? YELLOW : CYAN, " %*s", table->widths[i], row->cells[i]);
+      if (!table->hidden[i]) paint(table, i < 3 ? YELLOW : CYAN, " %*s", table->widths[i], row->cells[i]);
   }
   fputc('\n', table->out);
+}
+
+static void give_rate(char cell[FORMAT_BYTES], double rate, double spread) {
+  format_number(cell, rate * 1e-9, format_digits(rate, spread * rate));
+}
+
+/* "79%", and a star behind the share that limits. */
+static void give_share(char cell[FORMAT_BYTES], double share, double spread, bool limits) {
+  if (!isfinite(share)) return;
+  const int digits = format_digits(share, spread * share);
+  format_number(cell, 100 * share, digits < 3 ? digits : 3);
+  const size_t used = strlen(cell);
+  snprintf(cell + used, FORMAT_BYTES - used, "%%%s", limits ? "*" : " ");
 }
 
 /* spread: half the width of the median's interval, as a share of the median; it holds for the rates too. */
@@ -75,16 +110,15 @@ static void give_time(table *table, const result *result, const char *suffix, do
   if (has_rate) {
     if (table->options->brief || strcmp(suffix, "_median") == 0) format_spread(row.cells[4], spread);
     double rate = result->flops / seconds;
-    double share = result->peak_fraction * (rate / result->flops_per_second);
-    format_number(row.cells[5], rate * 1e-9, format_digits(rate, spread * rate));
-    if (isfinite(share)) {
-      int digits = format_digits(share, spread * share);
-      format_number(row.cells[6], 100 * share, digits < 3 ? digits : 3);
-      const size_t used = strlen(row.cells[6]);
-      snprintf(row.cells[6] + used, FORMAT_BYTES - used, "%%");
-    }
-    format_bytes(row.cells[7], (double)result->memory_bytes);
-    format_share(row.cells[8], result->error_bound_fraction);
+    const double pace = rate / result->flops_per_second; /* 1 at the median */
+    const result_limit limit = result_limit_of(result);
+    give_rate(row.cells[FLOPS], rate, spread);
+    give_share(row.cells[PEAK], result->peak_fraction * pace, spread, limit == LIMIT_MULTIPLY_ADDS);
+    if (result->bytes > 0) give_rate(row.cells[BYTES], result->bytes / seconds, spread);
+    if (result->bytes > 0)
+      give_share(row.cells[READ], result->read_fraction * pace, spread, limit == LIMIT_READS);
+    format_bytes(row.cells[MEMORY], (double)result->memory_bytes);
+    format_share(row.cells[ERROR], result->error_bound_fraction);
   }
   give(table, &row);
 }
@@ -140,23 +174,44 @@ static void give_all(table *table, const report *report) {
 }
 
 static void print_rule(const table *table) {
-  int width = table->widths[0];
-  for (int i = 1; i < COLUMNS; i++) width += 1 + table->widths[i];
+  const int width = (table->names_apart ? INDENT - 1 : table->widths[NAME]) + width_of_cells(table);
   for (int i = 0; i < width; i++) fputc('-', table->out);
   fputc('\n', table->out);
 }
 
+/* What a star stands for, where there is one. */
+static void print_legend(const report *report, FILE *out) {
+  bool any = false;
+  for (size_t i = 0; i < report->result_count && !any; i++)
+    any =
+        report->results[i].state == RESULT_MEASURED && result_limit_of(&report->results[i]) != LIMIT_UNKNOWN;
+  if (any)
+    fprintf(out, "Peak: share of the multiply-adds' peak. Read: share of the rate at which the\n"
+                 "cache or memory that holds inputs and outputs is read, if each byte is moved\n"
+                 "once. *: the larger of the two, which limits.\n");
+}
+
 static void print_results(table *table, const report *report, FILE *out) {
-  for (int i = 0; i < COLUMNS; i++) table->widths[i] = (int)strlen(heads[i]);
   table->out = NULL;
   give_all(table, report);
   table->out = out;
+  for (int i = 0; i < COLUMNS; i++) {
+    table->hidden[i] =
+        i >= BYTES && i <= READ && table->widths[i] == 0; /* a report of before knows of no bytes */
+    widen(&table->widths[i], heads[i]);
+  }
+  fit(table);
   print_rule(table);
-  fprintf(out, "%-*s", table->widths[0], heads[0]);
-  for (int i = 1; i < COLUMNS; i++) fprintf(out, " %*s", table->widths[i], heads[i]);
+  if (table->names_apart)
+    fprintf(out, "%s\n%*s", heads[NAME], INDENT - 1, "");
+  else
+    fprintf(out, "%-*s", table->widths[NAME], heads[NAME]);
+  for (int i = 1; i < COLUMNS; i++)
+    if (!table->hidden[i]) fprintf(out, " %*s", table->widths[i], heads[i]);
   fputc('\n', out);
   print_rule(table);
   give_all(table, report);
+  print_legend(report, out);
 }
 
 /* ---- context ---- */
@@ -244,27 +299,50 @@ static void print_advice(const table *table, const report *report) {
     fprintf(table->out, "Instructions were not counted: %s\n", report->instructions_note);
 }
 
-static void print_growths(const table *table, const report *report) {
+static void print_growths_narrow(const table *table, const report *report) {
+  for (int family = 0; family < report_family_count(report); family++) {
+    const growth *growth = report_growth(report, family);
+    if (!growth) continue;
+    paint(table, BLUE, "%s", growth->family);
+    fprintf(table->out, "  of %s\n  time         ", sweep_axis_name(growth->swept));
+    print_exponent(table, format_no_time(growth), growth->time, growth->time_declared);
+    fprintf(table->out, "\n  workspace    ");
+    print_exponent(table, growth->has_workspace ? NULL : "too few points", growth->workspace,
+                   growth->workspace_declared);
+    fprintf(table->out, "\n  instructions ");
+    print_instructions(table, growth);
+    fputc('\n', table->out);
+  }
+}
+
+static void print_growths_wide(const table *table, const report *report) {
   int width = (int)strlen("Family");
-  if (report->growth_count == 0) return;
   for (size_t i = 0; i < report->growth_count; i++) widen(&width, report->growths[i].family);
-  fprintf(table->out,
-          "\nGrowth: exponent of T with its 95%% interval, and the one that the variant declares\n");
   char instructions[64] = "Instructions";
   if (report->instructions_isa[0])
     snprintf(instructions, sizeof instructions, "Instructions (%s)", report->instructions_isa);
-  fprintf(table->out, "%-*s  %-*s  %-*s  %s\n", width, "Family", 22 + VERDICT_WIDTH, "Time",
+  fprintf(table->out, "%-*s  %-2s  %-*s  %-*s  %s\n", width, "Family", "of", 22 + VERDICT_WIDTH, "Time",
           22 + VERDICT_WIDTH, "Workspace", instructions);
   for (int family = 0; family < report_family_count(report); family++) {
     const growth *growth = report_growth(report, family);
     if (!growth) continue;
     paint(table, BLUE, "%-*s", width, growth->family);
+    fprintf(table->out, "  %-2s", sweep_axis_name(growth->swept));
     print_exponent(table, format_no_time(growth), growth->time, growth->time_declared);
     print_exponent(table, growth->has_workspace ? NULL : "too few points", growth->workspace,
                    growth->workspace_declared);
     print_instructions(table, growth);
     fputc('\n', table->out);
   }
+}
+
+static void print_growths(const table *table, const report *report) {
+  if (report->growth_count == 0) return;
+  fprintf(table->out, "\nGrowth: exponent of the swept length, its 95%% interval, and the one declared\n");
+  if (table->names_apart)
+    print_growths_narrow(table, report);
+  else
+    print_growths_wide(table, report);
   print_advice(table, report);
 }
 

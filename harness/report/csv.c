@@ -70,7 +70,7 @@ static void print_context(const csv_table *table) {
     if (json_is_string(value))
       give_text(json_string_value(value), table->out);
     else if (json_is_boolean(value))
-      fprintf(table->out, ",%s", json_is_true(value) ? "true" : "false");
+      give_text(json_is_true(value) ? "true" : "false", table->out); /* in quotes, unlike error_occurred */
     else
       give_number(json_number_value(value), table->out);
   }
@@ -79,8 +79,9 @@ static void print_context(const csv_table *table) {
 /* ---- rows ---- */
 
 static const char *const point_columns[] = {"run_name", "family", "variant"};
-static const char *const row_columns[] = {"threads",    "isa",           "aggregate_name", "repetitions",
-                                          "repetition", "real_time_low", "real_time_high"};
+static const char *const row_columns[] = {"threads",       "isa",           "aggregate_name", "repetitions",
+                                          "repetition",    "real_time_low", "real_time_high", "bytes",
+                                          "read_fraction", "read_level",    "limited_by"};
 
 static void print_columns(FILE *out) {
   for (size_t n = 0; n < sizeof point_columns / sizeof *point_columns; n++) give_text(point_columns[n], out);
@@ -92,6 +93,7 @@ static void print_point(const csv_table *table, const result *result, const csv_
   char text[WORKLOAD_NAME_BYTES];
   FILE *out = table->out;
   const double scale = row->is_ratio ? 1 : format_unit_seconds(table->unit);
+  const bool is_measured = result->repetitions > 0;
   give_text(result->name, out);
   give_text(result->family, out);
   give_text(result->variant, out);
@@ -109,8 +111,18 @@ static void print_point(const csv_table *table, const result *result, const csv_
   give_number(row->repetition < 0 ? NAN : (double)row->repetition, out);
   give_number(row->low / scale, out);
   give_number(row->high / scale, out);
+  give_number(result->bytes > 0 ? result->bytes : NAN, out);
+  give_number(
+      row->is_ratio ? NAN : result->read_fraction * (row->flops_per_second / result->flops_per_second), out);
+  give_text(result->read_level, out);
+  give_text(is_measured ? format_limit(result) : "", out);
   print_context(table);
   fputc('\n', out);
+}
+
+/* Bytes go with operations; a coefficient of variation is that of both. */
+static double per_flop(const result *result, const csv_row *row) {
+  return row->is_ratio ? 1 : result->bytes > 0 ? result->bytes / result->flops : NAN;
 }
 
 static void print_row(const csv_table *table, const result *result, const csv_row *row) {
@@ -126,7 +138,8 @@ static void print_row(const csv_table *table, const result *result, const csv_ro
   give_number(row->seconds / scale, out);
   give_number(row->cpu_seconds / scale, out);
   fprintf(out, ",%s", row->is_ratio ? "" : table->unit);
-  fputs(",,,,,", out); /* bytes and items per second, label, error, message */
+  give_number(per_flop(result, row) * row->flops_per_second, out);
+  fputs(",,,,", out); /* items per second, label, error, message */
   give_number(keep * result->error_bound_fraction, out);
   give_number(row->flops_per_second, out);
   give_number(share, out);

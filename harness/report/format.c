@@ -56,6 +56,11 @@ void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result) {
     snprintf(text, FORMAT_CHECKED_BYTES, "%lld of %lld rows by the reference%s", checked, total, others);
 }
 
+const char *format_limit(const result *result) {
+  const result_limit limit = result_limit_of(result);
+  return limit == LIMIT_UNKNOWN ? "" : limit == LIMIT_READS ? result->read_level : "multiply-adds";
+}
+
 const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS] = {
     {"workspace_bytes", offsetof(result, workspace_bytes)},
     {"workspace_touched_bytes", offsetof(result, workspace_touched_bytes)},

@@ -23,6 +23,9 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth);
 enum { FORMAT_CHECKED_BYTES = 192 };
 void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result);
 
+/* "multiply-adds", or the level whose reads limit it: "read L2"; "" where that is not known. */
+const char *format_limit(const result *result);
+
 /* The parts of a result's memory, under the names that they have in JSON and CSV. */
 enum { FORMAT_MEMORY_PARTS = 7 };
 typedef struct format_memory_part {

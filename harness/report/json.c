@@ -171,7 +171,7 @@ static bool put_columns(json_t *row, const result *result) {
     good = good && (column->is_number ? put_integer(row, column->key, strtoll(text, NULL, 10))
                                       : put_text(row, column->key, text));
   }
-  return good && put_text(row, "isa", result->isa);
+  return good && put_text(row, "isa", result->isa) && put_text(row, "swept", sweep_axis_name(result->swept));
 }
 
 static json_t *row_value(const result *result, const row_kind *kind, size_t repetition) {
@@ -197,6 +197,19 @@ static json_t *row_value(const result *result, const row_kind *kind, size_t repe
 static bool put_times(json_t *row, int64_t iterations, double real, double cpu, const char *unit) {
   return put_integer(row, "iterations", iterations) && put_number(row, "real_time", real) &&
          put_number(row, "cpu_time", cpu) && put_text(row, "time_unit", unit);
+}
+
+/* What each second moved, if each byte is moved once; of a spread too, since it goes with the rate. */
+static bool put_bytes(json_t *row, const result *result, double rate, bool is_ratio) {
+  if (!(result->bytes > 0) || !(result->flops > 0)) return true;
+  const double share = result->read_fraction * (rate / result->flops_per_second);
+  return put_number(row, "bytes_per_second", is_ratio ? rate : rate * result->bytes / result->flops) &&
+         put_number(row, "read_fraction", is_ratio ? rate : share);
+}
+
+static bool put_limit(json_t *row, const result *result) {
+  return put_number(row, "bytes", result->bytes) && put_text(row, "read_level", result->read_level) &&
+         put_text(row, "limited_by", format_limit(result));
 }
 
 static bool put_checks(json_t *row, const result *result) {
@@ -246,6 +259,7 @@ static bool append_repetition(json_t *rows, const result *result, size_t repetit
       put_number(row, "peak_fraction", result->peak_fraction * (rate / result->flops_per_second)) &&
       put_memory(row, result, false) &&
       put_number(row, "error_bound_fraction", result->error_bound_fraction) &&
+      put_bytes(row, result, rate, false) && put_limit(row, result) &&
       put_number(row, "flops", result->flops) && put_checks(row, result);
   return append(rows, row, good);
 }
@@ -277,12 +291,12 @@ static bool append_aggregate(json_t *rows, const result *result, const struct ag
               put_times(row, (int64_t)count, aggregate->of(result->seconds, count) / scale,
                         aggregate->of(result->cpu_seconds, count) / scale, unit) &&
               put_number(row, "flops_per_second", rate) && put_number(row, "peak_fraction", share) &&
-              put_memory(row, result, is_spread) &&
+              put_bytes(row, result, rate, is_ratio) && put_memory(row, result, is_spread) &&
               put_number(row, "error_bound_fraction", is_spread ? 0 : result->error_bound_fraction);
   if (aggregate->of == statistics_median)
     good = good && put_number(row, "real_time_low", result->seconds_median.low / scale) &&
            put_number(row, "real_time_high", result->seconds_median.high / scale) &&
-           put_number(row, "flops", result->flops) && put_checks(row, result);
+           put_number(row, "flops", result->flops) && put_limit(row, result) && put_checks(row, result);
   return append(rows, row, good);
 }
 
@@ -361,7 +375,8 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
                       (put_number(row, "cpu_coefficient", cpu_coefficient(report, growth) / scale) &&
                        put_number(row, "real_coefficient", growth->time_coefficient / scale)));
   good = good && put_text(row, "big_o", declared >= 0 && declared <= 3 ? classes[declared] : "f(N)") &&
-         put_text(row, "time_unit", unit) && put_integer(row, "time_declared", declared) &&
+         put_text(row, "time_unit", unit) && put_text(row, "swept", sweep_axis_name(growth->swept)) &&
+         put_integer(row, "time_declared", declared) &&
          put_integer(row, "workspace_declared", growth->workspace_declared) &&
          put_number(row, "from_length", growth->from_length) &&
          put_number(row, "to_length", growth->to_length);

@@ -88,6 +88,13 @@ static bool get_bytes(const reader *reader, const json_t *object, const char *ke
   return true;
 }
 
+static sweep_axis get_axis(const json_t *row) {
+  const char *name = json_string_value(json_object_get(row, "swept")); /* reports of before have none */
+  for (int n = SWEPT_BOTH; name && n <= SWEPT_QUERIES; n++)
+    if (strcmp(name, sweep_axis_name((sweep_axis)n)) == 0) return (sweep_axis)n;
+  return SWEPT_BOTH;
+}
+
 /* ---- context ---- */
 
 static bool get_rates(const reader *reader, const json_t *context, const char *key, machine_rate *rates,
@@ -242,9 +249,19 @@ static result *find_result(const reader *reader, const json_t *row, const char *
       !get_integer(reader, row, "rows_checked", INT64_MAX, &new->rows_checked) ||
       !get_integer(reader, row, "rows_total", INT64_MAX, &new->rows_total))
     return NULL;
+  new->swept = get_axis(row);
   if (workload_parse(workload, &new->workload, why, sizeof why)) return new;
   fail(reader, "'%s' does not name a workload: %s", name, why);
   return NULL;
+}
+
+/* As for the peak, finish_result makes a share of it. */
+static void get_bytes_moved(const json_t *row, result *result, double rate) {
+  const char *level = json_string_value(json_object_get(row, "read_level"));
+  const double bytes = optional_number(row, "bytes");
+  result->bytes = bytes > 0 ? bytes : 0;
+  result->read_fraction = optional_number(row, "read_fraction") / rate;
+  snprintf(result->read_level, sizeof result->read_level, "%s", level ? level : "");
 }
 
 static bool append_seconds(const reader *reader, result *result, double seconds, double cpu_seconds) {
@@ -286,6 +303,7 @@ static bool get_measured(const reader *reader, const json_t *row, result *result
   if (!(seconds > 0)) return fail(reader, "\"real_time\" must be above 0");
   /* Over one measured run the share's ratio to the rate is the peak's inverse; finish_result applies it. */
   result->peak_fraction = optional_number(row, "peak_fraction") / rate;
+  get_bytes_moved(row, result, rate);
   result->error_bound_fraction = optional_number(row, "error_bound_fraction");
   result->seconds_median.low = optional_number(row, "real_time_low") * scale;
   result->seconds_median.high = optional_number(row, "real_time_high") * scale;
@@ -327,6 +345,8 @@ static void finish_result(result *result) {
   }
   result->flops_per_second = result->flops / result->seconds_median.estimate;
   result->peak_fraction *= result->flops_per_second;
+  result->read_fraction *= result->flops_per_second;
+  result->bytes_per_second = result->bytes / result->seconds_median.estimate;
 }
 
 /* ---- growth ---- */
@@ -357,6 +377,7 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
       !get_int(reader, row, "time_declared", 16, &new->time_declared) ||
       !get_int(reader, row, "workspace_declared", 16, &new->workspace_declared))
     return false;
+  new->swept = get_axis(row);
   new->from_length = optional_number(row, "from_length");
   new->to_length = optional_number(row, "to_length");
   new->has_time = get_exponent(row, "time", &new->time);

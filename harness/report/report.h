@@ -10,6 +10,7 @@ typedef struct report_options {
   bool repetitions, aggregates; /* which rows are given */
   bool brief;                   /* on the console instead of these: one row a point, its median */
   bool color;
+  int width;             /* of the terminal that the console's table is for; 0: as wide as it gets */
   const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
   const char *pictures;  /* for the summary: the folder they lie in, or NULL */
 } report_options;

@@ -21,11 +21,13 @@ static const char *problem_of(const char *family) {
 
 /* ---- the fastest exact variant ---- */
 
-static bool is_full_softmax(const result *result) {
+static bool asks_full_softmax(const result *result) {
   const workload *workload = &result->workload;
-  return is_measured(result) && workload->function == ATTN_SOFTMAX && workload->left == ATTN_UNLIMITED &&
+  return workload->function == ATTN_SOFTMAX && workload->left == ATTN_UNLIMITED &&
          workload->right == ATTN_UNLIMITED;
 }
+
+static bool is_full_softmax(const result *result) { return is_measured(result) && asks_full_softmax(result); }
 
 /* How many variants were measured on this very problem, full softmax attention of this length. */
 static size_t competitors(const report *report, const result *point) {
@@ -97,40 +99,44 @@ static void print_fastest(const report *report, FILE *out) {
     if (!first || result->family_index < first->family_index) first = result;
   }
   const size_t tied = paired_fastest(rivals, count);
-  if (!first) fprintf(out, "No variant was measured on full softmax attention.\n");
+  bool asked = false; /* who measures other attention expects no word of it */
+  for (size_t i = 0; i < report->result_count; i++) asked = asked || asks_full_softmax(&report->results[i]);
+  if (!first && asked) fprintf(out, "No variant was measured on full softmax attention.\n");
   if (first) print_rivals(rivals, tied, first, out);
   free(rivals);
 }
 
 /* ---- crossovers ---- */
 
-static void print_sides(const contest *contest, FILE *out) {
+static void print_sides(const contest *contest, const char *length, FILE *out) {
   const long long first = (long long)contest->first, last = (long long)contest->last;
   const size_t sure = contest->ahead + contest->behind;
   const char *side = contest->ahead ? "ahead" : "behind";
   if (sure == 0)
-    fprintf(out, "not distinguishable at any measured T from %lld to %lld", first, last);
+    fprintf(out, "not distinguishable at any measured %s from %lld to %lld", length, first, last);
   else if (sure == contest->lengths)
-    fprintf(out, "%s at every measured T from %lld to %lld", side, first, last);
+    fprintf(out, "%s at every measured %s from %lld to %lld", side, length, first, last);
   else
-    fprintf(out, "%s at %zu of the %zu measured T from %lld to %lld, not distinguishable at the others", side,
-            sure, contest->lengths, first, last);
+    fprintf(out, "%s at %zu of the %zu measured %s from %lld to %lld, not distinguishable at the others",
+            side, sure, contest->lengths, length, first, last);
 }
 
-static void print_contest(const report *report, int challenger, int champion, const char *names, FILE *out) {
-  const contest contest = contest_judge(report, challenger, champion);
+static void print_contest(const report *report, const result *challenger, int champion, const char *names,
+                          FILE *out) {
+  const contest contest = contest_judge(report, challenger->family_index, champion);
+  const char *length = sweep_axis_name(challenger->swept);
   if (contest.lengths == 1) return; /* one length shows no crossover */
   fprintf(out, "%s: ", names);
   if (contest.lengths == 0)
-    fputs("at no T were both measured", out);
+    fprintf(out, "at no %s were both measured", length);
   else if (contest.crossover_count == 0)
-    print_sides(&contest, out);
+    print_sides(&contest, length, out);
   for (size_t n = 0; n < contest.crossover_count && n < CROSSOVERS_KEPT; n++) {
     const crossover *one = &contest.crossovers[n];
     char smooth[FORMAT_BYTES];
     format_number(smooth, one->smooth, 2);
-    fprintf(out, "%s%s between T = %lld and %lld (near %s if the ratio changes smoothly)", n ? "; " : "",
-            one->now == LEAD_AHEAD ? "overtakes" : "falls behind", (long long)one->after,
+    fprintf(out, "%s%s between %s = %lld and %lld (near %s if the ratio changes smoothly)", n ? "; " : "",
+            one->now == LEAD_AHEAD ? "overtakes" : "falls behind", length, (long long)one->after,
             (long long)one->before, smooth);
   }
   if (contest.crossover_count > CROSSOVERS_KEPT)
@@ -144,7 +150,12 @@ static const result *first_of(const report *report, int family) {
   return NULL;
 }
 
-static bool same_sizes(const workload *a, const workload *b) {
+/* But for the length that is swept, along which they can be compared. */
+static bool same_sizes(const result *one, const result *other) {
+  const workload *a = &one->workload, *b = &other->workload;
+  if (one->swept != other->swept) return false;
+  if (one->swept == SWEPT_KEYS && a->query_length != b->query_length) return false;
+  if (one->swept == SWEPT_QUERIES && a->key_length != b->key_length) return false;
   return a->batch == b->batch && a->query_heads == b->query_heads && a->kv_heads == b->kv_heads &&
          a->head_dim == b->head_dim && a->value_dim == b->value_dim;
 }
@@ -174,7 +185,7 @@ static const result *champion_of(const report *report, const result *challenger)
   for (int family = 0; family < report_family_count(report); family++) {
     const result *other = first_of(report, family);
     if (!other || declared_growth(report, family) <= declared) continue;
-    if (!same_sizes(&other->workload, &challenger->workload)) continue;
+    if (!same_sizes(other, challenger)) continue;
     const bool alike = other->workload.right == challenger->workload.right;
     const bool was_alike = champion && champion->workload.right == challenger->workload.right;
     const bool faster =
@@ -203,7 +214,7 @@ static void print_crossovers(const report *report, FILE *out) {
     bool alone = families_of(report, challenger->variant) == 1;
     snprintf(names, sizeof names, "%s against %s", alone ? challenger->variant : challenger->family,
              alone ? champion->variant : champion->family);
-    print_contest(report, family, champion->family_index, names, out);
+    print_contest(report, challenger, champion->family_index, names, out);
   }
 }
 
@@ -213,7 +224,11 @@ static void print_growths(const report *report, FILE *out) {
   int width = 0;
   for (size_t i = 0; i < report->growth_count; i++)
     if ((int)strlen(report->growths[i].family) > width) width = (int)strlen(report->growths[i].family);
-  if (report->growth_count > 0) fprintf(out, "Growth, as the exponent of T with its 95%% interval:\n");
+  const char *length = report->growth_count > 0 ? sweep_axis_name(report->growths[0].swept) : "";
+  for (size_t i = 0; i < report->growth_count; i++)
+    if (report->growths[i].swept != report->growths[0].swept) length = "the length that is swept";
+  if (report->growth_count > 0)
+    fprintf(out, "Growth, as the exponent of %s with its 95%% interval:\n", length);
   for (size_t i = 0; i < report->growth_count; i++) {
     const growth *growth = &report->growths[i];
     char time[FORMAT_BYTES], workspace[FORMAT_BYTES] = "none or too few points";

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,20 @@ static void shares_are_taken_of_the_named_peak_or_the_fastest(void **state) {
   assert_null(machine_peak(&machine, "avx2", wide));
 }
 
+static void reads_are_those_of_the_first_level_that_holds_the_bytes(void **state) {
+  (void)state;
+  machine machine = {.read_count = 3,
+                     .reads = {{.name = "read L1", .median = 400e9, .working_set_bytes = 32 << 10},
+                               {.name = "read L2", .median = 200e9, .working_set_bytes = 1 << 20},
+                               {.name = "read memory", .median = 20e9, .working_set_bytes = 256 << 20}}};
+  assert_string_equal(machine_read(&machine, 64 << 10)->name, "read L1");
+  assert_string_equal(machine_read(&machine, (64 << 10) + 1)->name, "read L2");
+  assert_string_equal(machine_read(&machine, 3 << 20)->name, "read memory");
+  assert_string_equal(machine_read(&machine, INFINITY)->name, "read memory");
+  machine.read_count = 0;
+  assert_null(machine_read(&machine, 1));
+}
+
 static void the_description_prints_every_rate(void **state) {
   (void)state;
   machine machine;
@@ -120,6 +135,7 @@ int main(void) {
       cmocka_unit_test(a_run_can_be_cited_with_its_environment),
       cmocka_unit_test(every_rate_lies_within_its_interval),
       cmocka_unit_test(shares_are_taken_of_the_named_peak_or_the_fastest),
+      cmocka_unit_test(reads_are_those_of_the_first_level_that_holds_the_bytes),
       cmocka_unit_test(the_description_prints_every_rate),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

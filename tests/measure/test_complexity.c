@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/complexity.h"
+#include "measure/families.h"
 #include "report/format.h"
 #include "tests/measure/simulated_sweeps.h"
 
@@ -255,8 +257,91 @@ static void the_growth_of_exact_bytes_is_exact(void **state) {
   assert_true(isnan(workspace_growth(bytes_at_last).estimate));
 }
 
+/* One point of a variant in words. */
+static result point_of(const char *variant, const char *problem) {
+  result point = {0};
+  char why[256] = "";
+  if (!workload_parse(problem, &point.workload, why, sizeof why)) fail_msg("%s", why);
+  char shape[WORKLOAD_NAME_BYTES];
+  workload_name(&point.workload, shape);
+  snprintf(point.name, sizeof point.name, "%s/%.1000s", variant, shape);
+  return point;
+}
+
+static void a_family_is_what_grows_along_one_length(void **state) {
+  (void)state;
+  static const struct {
+    const char *variant, *problem, *family;
+    sweep_axis swept;
+  } cases[] = {
+      {"a", "full/D:8/T:64", "a/full/B:1/H:4/Hkv:4/D:8", SWEPT_BOTH},
+      {"a", "full/D:8/T:128", "a/full/B:1/H:4/Hkv:4/D:8", SWEPT_BOTH},
+      {"a", "full/D:8/Tq:1/Tk:64", "a/full/B:1/H:4/Hkv:4/D:8/Tq:1", SWEPT_KEYS},
+      {"a", "full/D:8/Tq:1/Tk:128", "a/full/B:1/H:4/Hkv:4/D:8/Tq:1", SWEPT_KEYS},
+      {"a", "full/D:8/Tq:16/Tk:128/bf16", "a/full/B:1/H:4/Hkv:4/D:8/Tq:16/bf16", SWEPT_KEYS}, /* alone */
+      {"b", "full/Tq:16/Tk:4096", "b/full/B:1/H:4/Hkv:4/D:64/Tk:4096", SWEPT_QUERIES},
+      {"b", "full/Tq:32/Tk:4096", "b/full/B:1/H:4/Hkv:4/D:64/Tk:4096", SWEPT_QUERIES},
+      {"c", "full/T:16", "c/full/B:1/H:4/Hkv:4/D:64/Tq:16",
+       SWEPT_KEYS}, /* of 16 queries against more and more keys */
+      {"c", "full/Tq:16/Tk:32", "c/full/B:1/H:4/Hkv:4/D:64/Tq:16", SWEPT_KEYS},
+      {"d", "full/Tq:16/Tk:32", "d/full/B:1/H:4/Hkv:4/D:64", SWEPT_BOTH}, /* half as many, at each */
+      {"d", "full/Tq:32/Tk:64", "d/full/B:1/H:4/Hkv:4/D:64", SWEPT_BOTH},
+      {"e", "band:8,0,63/Tq:1/Tk:64", "e/band:8,0,Tk-Tq/B:1/H:4/Hkv:4/D:64/Tq:1", SWEPT_KEYS},
+      {"e", "band:8,0,127/Tq:1/Tk:128", "e/band:8,0,Tk-Tq/B:1/H:4/Hkv:4/D:64/Tq:1", SWEPT_KEYS},
+  };
+  enum { CASES = sizeof cases / sizeof *cases };
+  static result results[CASES];
+  for (size_t n = 0; n < CASES; n++) results[n] = point_of(cases[n].variant, cases[n].problem);
+  families_find(results, CASES);
+  for (size_t n = 0; n < CASES; n++) {
+    assert_string_equal(results[n].family, cases[n].family);
+    assert_int_equal(results[n].swept, cases[n].swept);
+  }
+}
+
+static void growth_is_declared_in_the_length_that_is_swept(void **state) {
+  (void)state;
+  static const struct {
+    sweep_axis swept;
+    attn_function function;
+    int exponent, declared;
+  } cases[] = {{SWEPT_BOTH, ATTN_SOFTMAX, 2, 2},    {SWEPT_KEYS, ATTN_SOFTMAX, 2, 1},
+               {SWEPT_QUERIES, ATTN_SOFTMAX, 2, 1}, {SWEPT_KEYS, ATTN_SOFTMAX, 1, 0},
+               {SWEPT_QUERIES, ATTN_SOFTMAX, 1, 1}, {SWEPT_KEYS, ATTN_LINEAR, 1, 1},
+               {SWEPT_QUERIES, ATTN_LINEAR, 1, 1},  {SWEPT_KEYS, ATTN_SOFTMAX, 0, 0}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+    assert_int_equal(complexity_declared_along(cases[n].swept, cases[n].function, cases[n].exponent),
+                     cases[n].declared);
+}
+
+/* Decoding: one query, keys from 128 on. */
+static void time_of_one_query_is_fitted_along_its_keys(void **state) {
+  (void)state;
+  const simulated_family family = {.name = "decode", .power = 1};
+  report report;
+  uint64_t place = 0;
+  simulated_create(&report, &family, 1, doubling, TO_8192, 6);
+  for (size_t n = 0; n < report.result_count; n++) {
+    report.results[n].workload.query_length = 1;
+    report.results[n].swept = SWEPT_KEYS;
+    report.results[n].flops = workload_flops(&report.results[n].workload);
+  }
+  simulated_draw(&report, &family, 6, 0.005, &place);
+  simulated_fit(&report, 2);
+  assert_int_equal(report.growths[0].time_declared, 1);
+  assert_int_equal(report.growths[0].swept, SWEPT_KEYS);
+  assert_string_equal(format_verdict(report.growths[0].time, report.growths[0].time_declared), "as declared");
+  for (size_t n = 0; n < report.result_count; n++) report.results[n].flops = 1; /* a band of one query */
+  simulated_fit(&report, 2);
+  assert_int_equal(report.growths[0].time_declared, 0);
+  report_destroy(&report);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_family_is_what_grows_along_one_length),
+      cmocka_unit_test(growth_is_declared_in_the_length_that_is_swept),
+      cmocka_unit_test(time_of_one_query_is_fitted_along_its_keys),
       cmocka_unit_test(intervals_hold_the_truth_whatever_spoils_the_times),
       cmocka_unit_test(intervals_hold_the_truth_where_all_of_it_comes_together),
       cmocka_unit_test(intervals_are_narrow_where_nothing_bends),

@@ -535,6 +535,27 @@ static void impossible_inputs_are_refused_in_words(void **state) {
   assert_false(inputs_create(&in, &w, false, why, sizeof why));
 }
 
+/* Keys and values that are seen, queries and outputs: 4 bytes each, or 2. */
+static void bytes_are_counted_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *line;
+    double seen, moved;
+  } cases[] = {
+      {"full/B:1/H:8/Hkv:2/D:16/Tq:1/Tk:100", 2 * 32 * 4 * 100, 2 * 32 * 4 * 100 + 2 * 8 * 16 * 4},
+      {"full/B:1/H:8/Hkv:2/D:16/Tq:1/Tk:100/bf16", 2 * 32 * 2 * 100, 2 * 32 * 2 * 100 + 2 * 8 * 16 * 2},
+      {"causal/B:1/H:1/D:4/Tq:1/Tk:50", 8 * 4, 8 * 4 + 8 * 4},
+      {"band:9,0,99/B:1/H:1/D:4/Tq:1/Tk:100", 10 * 8 * 4, 10 * 8 * 4 + 8 * 4},
+      {"causal/B:2/H:1/D:4/T:50", 2 * 50 * 8 * 4, 2 * 50 * 16 * 4}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    workload workload;
+    char why[256] = "";
+    if (!workload_parse(cases[n].line, &workload, why, sizeof why)) fail_msg("%s", why);
+    assert_true(workload_seen_bytes(&workload) == cases[n].seen);
+    assert_true(workload_moved_bytes(&workload) == cases[n].moved);
+  }
+}
+
 static void every_part_of_a_problem_has_its_column(void **state) {
   (void)state;
   static const struct {
@@ -559,6 +580,7 @@ static void every_part_of_a_problem_has_its_column(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(bytes_are_counted_once),
       cmocka_unit_test(every_part_of_a_problem_has_its_column),
       cmocka_unit_test(names_are_written_as_documented),
       cmocka_unit_test(sizes_that_are_not_said_follow_others),

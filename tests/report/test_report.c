@@ -137,6 +137,10 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   strcpy(fixture->report.instructions_isa, "avx2");
   strcpy(fixture->report.environment.facts[3], "libgomp.so.1");
   strcpy(fixture->report.results[0].isa, "avx2");
+  fixture->report.results[1].swept = fixture->report.growths[1].swept = SWEPT_KEYS;
+  fixture->report.results[1].bytes = 4096;
+  fixture->report.results[1].read_fraction = 0.25;
+  strcpy(fixture->report.results[1].read_level, "read L1");
   const report *before = &fixture->report;
   report after;
   char why[256] = "";
@@ -175,6 +179,11 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   assert_int_equal(after.seed, before->seed);
   assert_string_equal(after.environment.facts[3], "libgomp.so.1");
   assert_string_equal(after.results[0].isa, "avx2");
+  assert_int_equal(after.results[1].swept, SWEPT_KEYS);
+  assert_int_equal(after.growths[1].swept, SWEPT_KEYS);
+  assert_near(after.results[1].bytes, 4096);
+  assert_near(after.results[1].read_fraction, 0.25);
+  assert_string_equal(after.results[1].read_level, "read L1");
   report_destroy(&after);
 }
 
@@ -520,6 +529,69 @@ static void the_table_is_as_wide_as_its_contents_and_shows_reasons(void **state)
   free(text);
 }
 
+static void give_bytes(report *report) {
+  for (size_t n = 0; n < report->result_count; n++) {
+    result *result = &report->results[n];
+    result->bytes = result->state == RESULT_MEASURED ? result->flops / 100 : 0;
+    result->read_fraction = n % 2 ? 0.9 : 0.001;
+    strcpy(result->read_level, "read L2");
+  }
+}
+
+static size_t longest_line(const char *text, const char *end) {
+  size_t longest = 0;
+  for (const char *line = text; line < end; line += 1 + strcspn(line, "\n"))
+    if (strcspn(line, "\n") > longest) longest = strcspn(line, "\n");
+  return longest;
+}
+
+static void on_a_terminal_of_80_columns_the_table_fits(void **state) {
+  fixture *fixture = *state;
+  const report_options wide = {.brief = true}, narrow = {.brief = true, .width = 80};
+  fixture->report.result_count--; /* whose reason may be of any length */
+  give_bytes(&fixture->report);
+  char *text = text_of(&fixture->report, &wide, "console");
+  assert_true(longest_line(strstr(text, "\n---"), strstr(text, "Peak: share")) > 80);
+  assert_non_null(strstr(text, "fused/full/B:1/H:8/Hkv:8/D:64/T:4096 "));
+  free(text);
+  text = text_of(&fixture->report, &narrow, "console");
+  if (longest_line(strstr(text, "\n---") + 1, strstr(text, "\nChecked")) > 80) fail_msg("%s", text);
+  assert_non_null(strstr(text, "\nfused/full/B:1/H:8/Hkv:8/D:64/T:4096\n    416 ms "));
+  assert_non_null(strstr(text, "  time         1.99 [1.97, 2.01]   2 as declared"));
+  fixture->report.result_count++;
+  free(text);
+}
+
+/* Of two points side by side one is limited by each. */
+static void the_share_that_limits_has_a_star(void **state) {
+  fixture *fixture = *state;
+  const report_options brief = {.brief = true};
+  give_bytes(&fixture->report);
+  char *console = text_of(&fixture->report, &brief, "console"),
+       *csv = text_of(&fixture->report, &all_rows, "csv");
+  char field[64];
+  size_t seen[2] = {0};
+  for (size_t n = 0; n < fixture->report.result_count - 1; n++) {
+    const result *result = &fixture->report.results[n];
+    const result_limit expected =
+        result->peak_fraction >= result->read_fraction ? LIMIT_MULTIPLY_ADDS : LIMIT_READS;
+    char name[WORKLOAD_NAME_BYTES + 16];
+    snprintf(name, sizeof name, "\n%s ", result->name);
+    const char *row = strstr(console, name), *star = row ? strchr(row, '*') : NULL;
+    assert_non_null(star);
+    const bool is_first = strchr(star, '%') < strchr(star + 1, '\n') && strchr(star, '%') != NULL;
+    assert_int_equal(is_first, expected == LIMIT_MULTIPLY_ADDS);
+    snprintf(name, sizeof name, "\"%s_median\"", result->name);
+    read_field(strstr(csv, name), column_named(csv, "limited_by"), field, sizeof field);
+    assert_string_equal(field, expected == LIMIT_READS ? "read L2" : "multiply-adds");
+    seen[expected == LIMIT_READS]++;
+  }
+  assert_true(seen[0] > 5 && seen[1] > 5);
+  assert_non_null(strstr(console, "once. *: the larger of the two, which limits."));
+  free(console);
+  free(csv);
+}
+
 /* Five repetitions within 1 %: a fourth digit would be noise. */
 static void the_table_shows_no_more_digits_than_the_interval_supports(void **state) {
   const fixture *fixture = *state;
@@ -551,6 +623,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(every_json_row_has_the_columns_of_its_problem, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_table_is_as_wide_as_its_contents_and_shows_reasons, set_up,
                                       tear_down),
+      cmocka_unit_test_setup_teardown(on_a_terminal_of_80_columns_the_table_fits, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_share_that_limits_has_a_star, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_table_shows_no_more_digits_than_the_interval_supports, set_up,
                                       tear_down),
   };

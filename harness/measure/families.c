@@ -1,0 +1,71 @@
+/* See families.h. */
+#define _GNU_SOURCE
+#include "families.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A band that ends at the last key, whatever the lengths, has another offset at each of them. */
+static bool is_aligned_band(const char *part, const workload *w) {
+  return !strncmp(part, "/band:", 6) && w->offset != 0 && w->offset == w->key_length - w->query_length;
+}
+
+/* The name with its lengths T:, Tq: and Tk: left out, but the one that stays, if any. */
+static void strip_lengths(const char *name, const workload *w, sweep_axis swept,
+                          char family[WORKLOAD_NAME_BYTES]) {
+  size_t used = 0;
+  for (const char *part = name; *part;) {
+    const size_t bytes = 1 + strcspn(part + 1, "/"); /* with the slash before it */
+    const bool is_first = !strncmp(part, "/T:", 3) || !strncmp(part, "/Tq:", 4);
+    if (is_first && swept != SWEPT_BOTH)
+      used += (size_t)snprintf(family + used, WORKLOAD_NAME_BYTES - used, "/%s:%lld",
+                               swept == SWEPT_KEYS ? "Tq" : "Tk",
+                               (long long)(swept == SWEPT_KEYS ? w->query_length : w->key_length));
+    if (is_aligned_band(part, w)) {
+      const size_t kept = (size_t)((const char *)memrchr(part, ',', bytes) - part);
+      used += (size_t)snprintf(family + used, WORKLOAD_NAME_BYTES - used, "%.*s,Tk-Tq", (int)kept, part);
+    } else if (!is_first && strncmp(part, "/Tk:", 4) != 0) {
+      memcpy(family + used, part, bytes);
+      used += bytes;
+    }
+    part += bytes;
+  }
+  family[used] = '\0';
+}
+
+/* Of the points whose names differ from this one's in lengths only, itself among them: all, those with as many queries, as
+ * many keys, and as many of both. */
+typedef struct kin {
+  size_t all, same_queries, same_keys, diagonal;
+} kin;
+
+static kin kin_of(const result *point, const result *results, size_t count) {
+  kin found = {0};
+  for (size_t n = 0; n < count; n++) {
+    const workload *w = &results[n].workload;
+    if (strcmp(results[n].family, point->family) != 0) continue;
+    found.all++;
+    found.same_queries += w->query_length == point->workload.query_length;
+    found.same_keys += w->key_length == point->workload.key_length;
+    found.diagonal += w->query_length == w->key_length;
+  }
+  return found;
+}
+
+/* A length that more points share than the other one is what stays. One point alone with fewer queries than keys is decoding, of
+ * which more keys would be more of the same. */
+static sweep_axis axis_of(const result *point, const result *results, size_t count) {
+  const kin kin = kin_of(point, results, count);
+  const bool is_diagonal = point->workload.query_length == point->workload.key_length;
+  if (is_diagonal && (kin.diagonal > 1 || kin.all == 1)) return SWEPT_BOTH;
+  if (kin.all > 1 && kin.same_queries == 1 && kin.same_keys == 1) return SWEPT_BOTH;
+  return kin.same_queries >= kin.same_keys ? SWEPT_KEYS : SWEPT_QUERIES;
+}
+
+void families_find(result *results, size_t count) {
+  for (size_t n = 0; n < count; n++)
+    strip_lengths(results[n].name, &results[n].workload, SWEPT_BOTH, results[n].family);
+  for (size_t n = 0; n < count; n++) results[n].swept = axis_of(&results[n], results, count);
+  for (size_t n = 0; n < count; n++)
+    strip_lengths(results[n].name, &results[n].workload, results[n].swept, results[n].family);
+}

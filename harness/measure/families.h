@@ -1,0 +1,12 @@
+/* Which points are one growth curve, and along which length. */
+#ifndef ATTN_HARNESS_FAMILIES_H
+#define ATTN_HARNESS_FAMILIES_H
+
+#include "results.h"
+
+/* Fills family and swept of all results, whose names, variants and workloads are there. Points of one variant whose names
+ * differ in lengths only are a family where queries and keys grow together; where one of the two stays, it stands in the
+ * family's name: fused/full/B:1/H:8/Hkv:8/D:64/Tq:1, swept along Tk. */
+void families_find(result *results, size_t count);
+
+#endif
