@@ -20,6 +20,7 @@
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/replace.h"
+#include "machine/affinity.h"
 #include "machine/machine.h"
 #include "options.h"
 #include "run/plugins.h"
@@ -535,13 +536,22 @@ static void wait_briefly(const options *options, char **argv) {
     execv("/proc/self/exe", argv);
 }
 
+/* OpenMP reads that, too, when it is loaded. */
+static bool pin(const options *options, char **argv, char *why, size_t why_size) {
+  if (!options->pin || affinity_is_pinned()) return true;
+  affinity_pin(argv, (size_t)options->threads);
+  snprintf(why, why_size, "--pin: the processors that this process may use cannot be read");
+  return false;
+}
+
 int main(int argc, char **argv) {
   char why[WHY_BYTES];
   signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is then a write that fails, and is said */
   options options;
   const bool parsed = options_parse(&options, argc, argv, why, sizeof why);
   if (parsed) wait_briefly(&options, argv);
-  int status = parsed ? run(&options) : complain(why);
+  const bool ready = parsed && pin(&options, argv, why, sizeof why);
+  int status = ready ? run(&options) : complain(why);
   options_destroy(&options);
   return flushed(status);
 }

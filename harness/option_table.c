@@ -85,6 +85,8 @@ static const option_row rows[] = {
     {"--threads", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096, NULL,
      "threads that a kernel may use (the processors this process may use; verify and fuzz: 1 to 16 in turn "
      "too)"},
+    {"--pin", NULL, IN_BENCH | IN_MACHINE, KIND_FLAG, AT(pin), NO_LIMITS,
+     "keep each thread to one of these processors (false)"},
     {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
      "hold our variants to this instruction set (bench: the fastest; verify, fuzz: each in turn)"},
     {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SEED, AT(seed), NO_LIMITS,

@@ -46,6 +46,7 @@ typedef struct options {
   int64_t *lengths; /* ascending, each once */
   size_t length_count;
 
+  bool pin;
   int64_t threads; /* never unsaid: the processors this process may use by default */
   const char *isa; /* NULL: the fastest when measuring, each when verifying */
   uint64_t seed;

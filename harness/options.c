@@ -2,11 +2,12 @@
 #define _GNU_SOURCE
 #include "options.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "machine/affinity.h"
 
 /* ---- values ---- */
 
@@ -170,10 +171,9 @@ static bool store(const option_row *row, options *options, const char *text, cha
 /* ---- the command line ---- */
 
 static int64_t usable_processors(void) {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1; /* more processors than the set can hold */
-  int count = CPU_COUNT(&set);
-  return count > 0 ? count : 1;
+  int processors[AFFINITY_MOST];
+  const size_t count = affinity_processors(processors);
+  return count > 0 ? (int64_t)count : 1; /* 0: more processors than the system's set can hold */
 }
 
 static options options_default(void) {
@@ -351,8 +351,19 @@ static bool check_gate(const options *options, char *why, size_t why_size) {
   return false;
 }
 
+static bool check_pin(const options *options, char *why, size_t why_size) {
+  const int64_t processors = usable_processors();
+  if (!options->pin || options->threads <= processors) return true;
+  snprintf(why, why_size,
+           "--pin gives each thread a processor of its own; there are %lld, so --threads takes no more",
+           (long long)processors);
+  return false;
+}
+
 static bool check_together(const options *options, char *why, size_t why_size) {
-  if (!check_shape(options, why, why_size) || !check_cases(options, why, why_size)) return false;
+  if (!check_pin(options, why, why_size) || !check_shape(options, why, why_size) ||
+      !check_cases(options, why, why_size))
+    return false;
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {
     snprintf(why, why_size, "fuzz shrinks one --problem for one --variant, which fails it");

@@ -76,6 +76,7 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"bench --heads 6 --kv-heads 4", "multiple"},
       {"bench --head-dim -4", "--head-dim"},
       {"bench --threads 0", "--threads"},
+      {"bench --pin --threads 4096", "--pin gives each thread a processor of its own"},
       {"bench --query-length 0", "--query-length takes a whole number from 1"},
       {"bench --preset gpt2 --query-length 1", "--preset fixes the whole shape"},
       {"bench --batch 1000000000000 --heads 1000000000000", "too many"},
@@ -330,6 +331,24 @@ static void a_dry_run_writes_every_file(void **state) {
   }
 }
 
+static void pinned_threads_keep_to_one_processor_and_the_record_says_so(void **state) {
+  (void)state;
+  static outcome outcome;
+  run_program("bench --pin --threads 1 --variant naive --lengths 16 --benchmark_dry_run --quiet "
+              "--benchmark_format json",
+              &outcome);
+  assert_int_equal(outcome.status, 0);
+  const char *affinity = strstr(outcome.out, "\"affinity\": \""),
+             *first = affinity + strlen("\"affinity\": \"");
+  char pinned[128];
+  assert_non_null(affinity);
+  snprintf(pinned, sizeof pinned, "\"each thread to one processor, in the order %.*s\"",
+           (int)strspn(first, "0123456789"), first);
+  if (!strstr(outcome.out, pinned) || !strstr(outcome.out, "OMP_PROC_BIND=close"))
+    fail_msg("%s", outcome.out);
+  expect("bench --pin --benchmark_list_tests --variant naive --lengths 16", 0, "naive/", NULL);
+}
+
 static int make_folder(void **state) {
   (void)state;
   if (!mkdtemp(folder)) return -1;
@@ -361,6 +380,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),
+      cmocka_unit_test(pinned_threads_keep_to_one_processor_and_the_record_says_so),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -1,5 +1,5 @@
-/* See disturbance.h. The figures are the kernel's own: getrusage(2), and the first line of /proc/stat. In a
- * container that line tells of the whole machine, which is what disturbs. */
+/* See disturbance.h. The figures are the kernel's own: getrusage(2), and a line of /proc/stat for each processor. In a
+ * container they tell of the whole machine, which is what disturbs. */
 #define _GNU_SOURCE
 #include "disturbance.h"
 
@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "affinity.h"
 #include "base/timer.h"
 
 static int64_t involuntary_switches(void) {
@@ -18,23 +19,46 @@ static int64_t involuntary_switches(void) {
 }
 
 /* proc_stat(5): user, nice, system, idle, iowait, irq, softirq, steal. Guests count as user already. */
-static void read_ticks(disturbance_watch *watch) {
+static bool add_ticks(disturbance_watch *watch, char *figures) {
   double ticks[8];
-  char line[512], *end = line + strlen("cpu");
-  FILE *file = fopen("/proc/stat", "r");
-  watch->busy = watch->stolen = watch->all = NAN;
-  if (!file) return;
-  const bool read = fgets(line, sizeof line, file) && strncmp(line, "cpu ", 4) == 0;
-  fclose(file);
-  if (!read) return;
+  char *end = figures;
   for (int n = 0; n < 8; n++) {
     const char *figure = end;
     ticks[n] = strtod(figure, &end);
-    if (end == figure) return;
+    if (end == figure) return false;
   }
-  watch->busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
-  watch->stolen = ticks[7];
-  watch->all = watch->busy + ticks[3] + ticks[4] + ticks[7];
+  const double busy = ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6];
+  watch->busy += busy;
+  watch->stolen += ticks[7];
+  watch->all += busy + ticks[3] + ticks[4] + ticks[7];
+  return true;
+}
+
+static bool is_ours(long processor, const int *ours, size_t count) {
+  for (size_t n = 0; n < count; n++)
+    if (ours[n] == processor) return true;
+  return false;
+}
+
+/* Its lines cpu0, cpu1 and so on. */
+void disturbance_read_ticks(disturbance_watch *watch, FILE *stat, const int *processors, size_t count) {
+  char line[512], *end;
+  size_t found = 0;
+  while (fgets(line, sizeof line, stat)) {
+    if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') continue;
+    const long processor = strtol(line + 3, &end, 10);
+    found += is_ours(processor, processors, count) && add_ticks(watch, end);
+  }
+  if (count == 0 || found < count) watch->busy = watch->stolen = watch->all = NAN;
+}
+
+static void read_ticks(disturbance_watch *watch) {
+  int processors[AFFINITY_MOST];
+  const size_t count = affinity_processors(processors);
+  FILE *stat = fopen("/proc/stat", "r");
+  watch->busy = watch->stolen = watch->all = stat ? 0 : NAN;
+  if (stat) disturbance_read_ticks(watch, stat, processors, count);
+  if (stat) fclose(stat);
 }
 
 static double clock_step(void) {

@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
-/* Shares are of all processors' time; NaN where the system does not say. */
+/* Shares are of the time of the processors that this process may use: what others do elsewhere disturbs nobody here. NaN where
+ * the system does not say. */
 typedef struct disturbance {
   double seconds;                /* that were watched */
   int64_t involuntary_switches;  /* of our threads, by others that wanted their processor */
@@ -19,8 +21,11 @@ typedef struct disturbance {
 typedef struct disturbance_watch {
   double wall, cpu;
   int64_t involuntary_switches;
-  double busy, stolen, all; /* ticks of all processors */
+  double busy, stolen, all; /* ticks of these processors */
 } disturbance_watch;
+
+/* Adds the ticks of these processors from a file like /proc/stat; NaN where it lacks one of them. */
+void disturbance_read_ticks(disturbance_watch *watch, FILE *stat, const int *processors, size_t count);
 
 disturbance_watch disturbance_begin(void);
 disturbance disturbance_end(const disturbance_watch *watch);

@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <omp.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +19,7 @@
 #include <cblas.h>
 #endif
 
+#include "affinity.h"
 #include "base/version.h"
 #include "system.h"
 
@@ -71,9 +71,15 @@ static void find_command_line(fact_text text) {
 
 /* ---- its processors and threads ---- */
 
-static void find_affinity(fact_text text) {
-  if (!system_value("/proc/self/status", "Cpus_allowed_list", text, ENVIRONMENT_TEXT_BYTES))
-    add(text, "%s", unreadable);
+static void find_affinity(fact_text text) { affinity_name(text, ENVIRONMENT_TEXT_BYTES); }
+
+static void find_pinned(fact_text text) {
+  char list[ENVIRONMENT_TEXT_BYTES - 64];
+  affinity_name(list, sizeof list);
+  if (affinity_is_pinned())
+    add(text, "each thread to one processor, in the order %s", list);
+  else
+    add(text, "no");
 }
 
 static void find_openmp_runtime(fact_text text) {
@@ -97,12 +103,12 @@ static void find_openmp_settings(fact_text text) {
 
 /* Each of the processors that this process may use; a name once. */
 static void find_governor(fact_text text) {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) CPU_ZERO(&allowed);
-  for (int n = 0; n < CPU_SETSIZE; n++) {
+  int processors[AFFINITY_MOST];
+  const size_t count = affinity_processors(processors);
+  for (size_t n = 0; n < count; n++) {
     char path[96], name[64];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", n);
-    if (CPU_ISSET(n, &allowed) && system_line(path, name, sizeof name) && !strstr(text, name))
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", processors[n]);
+    if (system_line(path, name, sizeof name) && !strstr(text, name))
       add(text, "%s%s", *text ? ", " : "", name);
   }
   if (!*text) add(text, "%s", unreadable);
@@ -182,6 +188,7 @@ static const struct fact {
     {"attnbench_commit", find_commit},
     {"command_line", find_command_line},
     {"affinity", find_affinity},
+    {"pinned", find_pinned},
     {"openmp_runtime", find_openmp_runtime},
     {"openmp_threads", find_openmp_threads},
     {"openmp_settings", find_openmp_settings},

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum { ENVIRONMENT_FACTS = 15, ENVIRONMENT_TEXT_BYTES = 2048 };
+enum { ENVIRONMENT_FACTS = 16, ENVIRONMENT_TEXT_BYTES = 2048 };
 
 typedef struct environment {
   char facts[ENVIRONMENT_FACTS][ENVIRONMENT_TEXT_BYTES]; /* "": not known, as in a report of before */

@@ -3,7 +3,6 @@
 #include "machine.h"
 
 #include <math.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "affinity.h"
 #include "system.h"
 
 /* Set by the build: the flags that the kernels were compiled with. */
@@ -48,9 +48,9 @@ static void describe_processor(machine *machine) {
   else if (system_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", text, sizeof text))
     machine->mhz = strtod(text, NULL) / 1000;
 
-  cpu_set_t allowed;
-  const bool known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
-  machine->cores = known ? CPU_COUNT(&allowed) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  int processors[AFFINITY_MOST];
+  const size_t known = affinity_processors(processors);
+  machine->cores = known ? (int)known : (int)sysconf(_SC_NPROCESSORS_ONLN);
 
   char governor[64];
   machine->frequency_scaling =

@@ -26,6 +26,27 @@ static void shares_and_steps_lie_where_they_can(void **state) {
   assert_true(found.clock_step_seconds > 0 && found.clock_step_seconds < 0.01);
 }
 
+/* Two processors and a third that is busy. */
+static void what_others_do_on_other_processors_does_not_count(void **state) {
+  (void)state;
+  static char stat[] = "cpu  1000 0 0 300 0 0 0 9 0 0\n"
+                       "cpu0 100 1 2 50 3 4 5 6 0 0\n"
+                       "cpu1 10 0 0 90 0 0 0 1 0 0\n"
+                       "cpu10 890 0 0 10 0 0 0 0 0 0\n"
+                       "intr 1 2 3\n";
+  static const int ours[] = {0, 1}, missing[] = {0, 2};
+  disturbance_watch watch = {0}, none = {0};
+  FILE *file = fmemopen(stat, strlen(stat), "r");
+  assert_non_null(file);
+  disturbance_read_ticks(&watch, file, ours, 2);
+  assert_true(watch.busy == 100 + 1 + 2 + 4 + 5 + 10 && watch.stolen == 7);
+  assert_true(watch.all == watch.busy + 50 + 3 + 6 + 90 + 1);
+  rewind(file);
+  disturbance_read_ticks(&none, file, missing, 2);
+  assert_true(isnan(none.busy) && isnan(none.all));
+  fclose(file);
+}
+
 static char *warnings_of(const report *report) {
   char *text = NULL;
   size_t size;
@@ -75,6 +96,7 @@ static void each_thing_that_spoils_a_run_is_warned_of(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(shares_and_steps_lie_where_they_can),
+      cmocka_unit_test(what_others_do_on_other_processors_does_not_count),
       cmocka_unit_test(a_quiet_run_has_no_warnings),
       cmocka_unit_test(each_thing_that_spoils_a_run_is_warned_of),
   };
