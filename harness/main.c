@@ -128,6 +128,14 @@ static bool check_file_folder(const char *option, const char *file, char *why, s
   return sound;
 }
 
+static plot_style style_from(const options *options) {
+  return (plot_style){.scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots",
+                      .title = options->title,
+                      .font_size = (double)options->font_size,
+                      .formats = (const char *const *)options->formats.items,
+                      .format_count = options->formats.count};
+}
+
 /* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
 static bool write_folder(const report *report, const options *options, const report_options *rows, char *why,
                          size_t why_size) {
@@ -143,8 +151,8 @@ static bool write_folder(const report *report, const options *options, const rep
     snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
     if (!report_write(report, of_file, files[i][0], path, why, why_size)) return false;
   }
-  const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
-  bool plotted = report_plot(report, scripts, options->out, why, why_size);
+  const plot_style style = style_from(options);
+  bool plotted = report_plot(report, &style, options->out, why, why_size);
   if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
   report_options summary = *rows;
   summary.pictures = plotted ? options->out : NULL;
@@ -427,10 +435,10 @@ static int run_plots(const options *options) {
   char *path = strdup(file);
   if (!path) return complain("out of memory");
   const char *folder = options->out ? options->out : dirname(path);
-  const char *scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots";
+  const plot_style style = style_from(options);
   bool drawn = report_read(&report, file, why, sizeof why) &&
                (!options->out || make_folder(options->out, why, sizeof why)) &&
-               report_plot(&report, scripts, folder, why, sizeof why);
+               report_plot(&report, &style, folder, why, sizeof why);
   if (drawn) printf("The pictures lie in %s\n", folder);
   report_destroy(&report);
   free(path);

@@ -50,8 +50,11 @@ typedef struct options {
   int64_t threads; /* never unsaid: the processors this process may use by default */
   const char *isa; /* NULL: the fastest when measuring, each when verifying */
   uint64_t seed;
-  const char *out; /* a folder, or NULL */
-  const char *raw; /* a file for single repetitions, or NULL */
+  const char *out;   /* a folder, or NULL */
+  const char *raw;   /* a file for single repetitions, or NULL */
+  const char *title; /* of the pictures, or NULL */
+  int64_t font_size; /* points; 0: the usual one */
+  text_list formats; /* of the pictures; empty: the usual ones */
   /* The folder of the gnuplot files, or NULL: the one this was built from; in the gate: no pictures. */
   const char *scripts;
   bool quiet;
@@ -132,7 +135,7 @@ typedef struct option_row {
   option_kind kind;
   size_t offset;            /* in options */
   int64_t minimum, maximum; /* a maximum of 0: none */
-  const char *choices;      /* a|b|c */
+  const char *choices;      /* a|b|c; of words, for each */
   const char *help;         /* with at most one line break */
 } option_row;
 

@@ -96,6 +96,12 @@ static bool parse_words(text_list *list, const char *text, bool pairs) {
   }
 }
 
+static bool are_choices(const option_row *row, const text_list *list) {
+  for (size_t n = 0; row->choices && n < list->count; n++)
+    if (!text_is_choice(row->choices, list->items[n])) return false;
+  return true;
+}
+
 /* As in Google Benchmark: "0.5s", "0.5" or, for a number of iterations, "100x". */
 static bool parse_min_time(options *options, const char *text) {
   const char *end = NULL;
@@ -133,7 +139,8 @@ static void say_wrong_value(const option_row *row, const char *text, char *why, 
     snprintf(takes, sizeof takes, "percent, above %lld and up to %lld", minimum, maximum);
   if (row->kind == KIND_MIN_TIME)
     snprintf(takes, sizeof takes, "seconds, such as 0.5s, or a number of iterations, such as 100x");
-  if (row->kind == KIND_WORDS) snprintf(takes, sizeof takes, "names with commas between them");
+  if (row->kind == KIND_WORDS && !row->choices)
+    snprintf(takes, sizeof takes, "names with commas between them");
   if (row->kind == KIND_TEXT && maximum && *text)
     snprintf(why, why_size, "%s takes at most %lld bytes, not %zu", row->name, maximum, strlen(text));
   else
@@ -159,7 +166,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
       *(const char **)field = text;
       sound = true;
       break;
-    case KIND_WORDS: sound = parse_words(field, text, false); break;
+    case KIND_WORDS: sound = parse_words(field, text, false) && are_choices(row, field); break;
     case KIND_PAIRS: sound = parse_words(field, text, true); break;
     case KIND_ITEM: sound = *text && list_append(field, text, strlen(text)); break;
     case KIND_LENGTHS: return parse_lengths(row, options, text, why, why_size);
@@ -425,7 +432,8 @@ static void list_destroy(text_list *list) {
 void options_destroy(options *options) {
   text_list *const lists[] = {&options->words,      &options->variants,   &options->plugins,
                               &options->presets,    &options->problems,   &options->context,
-                              &options->gate.heads, &options->gate.bases, &options->gate.accepted};
+                              &options->gate.heads, &options->gate.bases, &options->gate.accepted,
+                              &options->formats};
   for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) list_destroy(lists[n]);
   free(options->lengths);
   options->lengths = NULL;

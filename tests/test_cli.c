@@ -101,6 +101,8 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"gate --cases folder", "--cases takes a whole number"},
       {"gate-measure --quads", "--quads needs a value"},
       {"help frobnicate", "the commands are"},
+      {"plots broken.json --format gif", "--format takes png|svg|pdf, not 'gif'"},
+      {"plots broken.json --font-size 400", "--font-size takes a whole number from 8 to 40"},
       {"plots nowhere.json", "nowhere.json"},
       {"plots broken.json", "broken.json"},
       {"plots other.json", "other.json"},

@@ -140,8 +140,8 @@ static void declare(growth *growth, const curve *curve) {
   growth->swept = curve->points[0]->swept;
   growth->time_declared = complexity_declared_along(growth->swept, function, growth->time_declared);
   if (growth->swept != SWEPT_BOTH && !has_more_to_do(curve)) growth->time_declared = 0;
-  /* Of one panel of scores, either length may be that of its rows. */
-  if (growth->swept != SWEPT_BOTH && growth->workspace_declared > 1) growth->workspace_declared = 1;
+  /* Of one panel of scores, either length may be that of its rows: nothing is declared. */
+  if (growth->swept != SWEPT_BOTH) growth->workspace_declared = GROWTH_UNDECLARED;
 }
 
 void complexity_fit(report *report, complexity_declared *declared, void *context) {

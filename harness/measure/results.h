@@ -58,6 +58,8 @@ typedef struct result {
   int64_t rows_projected;           /* compared along random directions, as in projection.h */
 } result;
 
+enum { GROWTH_UNDECLARED = -1 };
+
 /* The growth of one family in the length that is swept. */
 typedef struct growth {
   char family[WORKLOAD_NAME_BYTES], variant[VARIANT_NAME_BYTES];
@@ -68,7 +70,8 @@ typedef struct growth {
   interval time, workspace;          /* exponents, with 95 % intervals */
   double time_coefficient, time_rms; /* seconds = coefficient T^declared, and its relative RMS */
   power_law time_law;                /* the fit that the exponent is from, in seconds */
-  int time_declared, workspace_declared;
+  int time_declared,
+      workspace_declared;        /* GROWTH_UNDECLARED: that of workspace along one of the two lengths */
   double from_length, to_length; /* range of the fit */
   size_t blocks;                 /* passes over these lengths that the exponent of time is from */
   double time_varying;           /* half its interval, as far as noise explains it */

@@ -272,12 +272,13 @@ static color verdict_color(const char *verdict) {
 
 static void print_exponent(const table *table, const char *unknown, interval exponent, int declared) {
   char text[FORMAT_BYTES];
-  const char *verdict = unknown ? "" : format_verdict(exponent, declared);
+  const bool is_declared = declared != GROWTH_UNDECLARED;
+  const char *verdict = unknown || !is_declared ? "" : format_verdict(exponent, declared);
   if (unknown)
     snprintf(text, sizeof text, "%s", unknown);
   else
     format_exponent(text, exponent);
-  fprintf(table->out, "  %-19s %d ", text, declared);
+  fprintf(table->out, "  %-19s %c ", text, is_declared ? '0' + declared : '-');
   paint(table, verdict_color(verdict), "%-*s", VERDICT_WIDTH, verdict);
 }
 

@@ -377,7 +377,8 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
   good = good && put_text(row, "big_o", declared >= 0 && declared <= 3 ? classes[declared] : "f(N)") &&
          put_text(row, "time_unit", unit) && put_text(row, "swept", sweep_axis_name(growth->swept)) &&
          put_integer(row, "time_declared", declared) &&
-         put_integer(row, "workspace_declared", growth->workspace_declared) &&
+         (growth->workspace_declared == GROWTH_UNDECLARED ||
+          put_integer(row, "workspace_declared", growth->workspace_declared)) &&
          put_number(row, "from_length", growth->from_length) &&
          put_number(row, "to_length", growth->to_length);
   if (growth->has_time)

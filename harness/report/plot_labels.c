@@ -19,17 +19,21 @@ double plot_share_y(const plot_axes *axes, double y) {
   return (y - axes->y_low) / (axes->y_high - axes->y_low);
 }
 
+static double scale_of(const plot_axes *axes) { return axes->scale > 0 ? axes->scale : 1; }
+
+double plot_label_height(const plot_axes *axes) { return label_height * scale_of(axes); }
+
 /* Letters that are seen: not the marks of enhanced text. */
-double plot_label_width(const char *label) {
+double plot_label_width(const plot_axes *axes, const char *label) {
   size_t letters = 0;
   for (; *label; label++) letters += !strchr("{}^\\", *label) && ((unsigned char)*label & 0xC0) != 0x80;
-  return (double)letters * letter_width;
+  return (double)letters * letter_width * scale_of(axes);
 }
 
 /* Moves labels apart in height, wherever they stand in width: neighbours that overlap become a block, centred on where its labels
  * want to be; blocks that then overlap are merged in turn. They come sorted by wanted place, lowest
  * first. */
-static void spread(plot_line **labels, size_t count) {
+static void spread(plot_line **labels, size_t count, double height) {
   double centre[PLOT_MAX_LABELS];
   size_t size[PLOT_MAX_LABELS], blocks = 0;
   for (size_t i = 0; i < count; i++) {
@@ -38,10 +42,10 @@ static void spread(plot_line **labels, size_t count) {
     for (;;) {
       /* Each block stays inside the plot, whatever its labels want. */
       size_t last = blocks - 1;
-      double half = 0.5 * label_height * (double)size[last];
+      double half = 0.5 * height * (double)size[last];
       centre[last] = fmin(fmax(centre[last], half), 1 - half);
       if (last == 0) break;
-      double below = 0.5 * label_height * (double)size[last - 1];
+      double below = 0.5 * height * (double)size[last - 1];
       if (centre[last - 1] + below <= centre[last] - half) break;
       double sum = (double)(size[last - 1] + size[last]);
       centre[last - 1] =
@@ -53,7 +57,7 @@ static void spread(plot_line **labels, size_t count) {
   size_t next = 0;
   for (size_t block = 0; block < blocks; block++)
     for (size_t i = 0; i < size[block]; i++)
-      labels[next++]->label_y = centre[block] + label_height * ((double)i - 0.5 * (double)(size[block] - 1));
+      labels[next++]->label_y = centre[block] + height * ((double)i - 0.5 * (double)(size[block] - 1));
 }
 
 /* Ties, as of lines that end in the same point, keep the order of the lines. */
@@ -68,12 +72,12 @@ static void sort_by_end(plot_line **labels, size_t count) {
 
 /* Whether another line passes through the place of this label. */
 static bool is_crossed(const plot_line *label, const plot_line *lines, size_t count, const plot_axes *axes) {
-  double left = label->end_x, right = label->label_x + plot_label_width(label->label) / axes->width;
+  double left = label->end_x, right = label->label_x + plot_label_width(axes, label->label) / axes->width;
   for (size_t i = 0; i < count; i++) {
     const plot_line *line = &lines[i];
     /* A label on the right is led to from the end of its line. */
     bool is_led = line != label && line->label_x > 1 && line->end_x < right;
-    if (is_led && fabs(line->end_y - label->label_y) < 0.6 * label_height) return true;
+    if (is_led && fabs(line->end_y - label->label_y) < 0.6 * plot_label_height(axes)) return true;
     for (size_t p = 1; line != label && p < line->count; p++) {
       double x0 = plot_share_x(axes, line->x[p - 1]), x1 = plot_share_x(axes, line->x[p]);
       double y0 = plot_share_y(axes, line->y[p - 1]), y1 = plot_share_y(axes, line->y[p]);
@@ -81,21 +85,21 @@ static bool is_crossed(const plot_line *label, const plot_line *lines, size_t co
       if (from >= to) continue;
       double at_from = y0 + (y1 - y0) * (from - x0) / (x1 - x0),
              at_to = y0 + (y1 - y0) * (to - x0) / (x1 - x0);
-      if (fmin(at_from, at_to) < label->label_y + 0.6 * label_height &&
-          fmax(at_from, at_to) > label->label_y - 0.6 * label_height)
+      if (fmin(at_from, at_to) < label->label_y + 0.6 * plot_label_height(axes) &&
+          fmax(at_from, at_to) > label->label_y - 0.6 * plot_label_height(axes))
         return true;
     }
   }
   return false;
 }
 
-static void spread_labels(plot_line *lines, size_t count, bool on_the_right) {
+static void spread_labels(plot_line *lines, size_t count, const plot_axes *axes, bool on_the_right) {
   plot_line *labels[PLOT_MAX_LABELS];
   size_t members = 0;
   for (size_t i = 0; i < count; i++)
     if ((lines[i].label_x > 1) == on_the_right) labels[members++] = &lines[i];
   sort_by_end(labels, members);
-  spread(labels, members);
+  spread(labels, members, plot_label_height(axes));
 }
 
 void plot_place_labels(plot_line *lines, size_t count, const plot_axes *axes) {
@@ -104,19 +108,20 @@ void plot_place_labels(plot_line *lines, size_t count, const plot_axes *axes) {
     lines[i].end_x = plot_share_x(axes, lines[i].x[lines[i].count - 1]);
     lines[i].end_y = plot_share_y(axes, lines[i].y[lines[i].count - 1]);
     lines[i].label_x = lines[i].end_x + gap_to_line;
-    if (lines[i].label_x + plot_label_width(lines[i].label) / axes->width > 0.99) lines[i].label_x = right;
+    if (lines[i].label_x + plot_label_width(axes, lines[i].label) / axes->width > 0.99)
+      lines[i].label_x = right;
   }
   /* A label that another line would cross moves to the column on the right; the others then have more room. */
   for (bool moved = true; moved;) {
     moved = false;
-    spread_labels(lines, count, false);
+    spread_labels(lines, count, axes, false);
     for (size_t i = 0; i < count && !moved; i++)
       if (lines[i].label_x <= 1 && is_crossed(&lines[i], lines, count, axes)) {
         lines[i].label_x = right;
         moved = true;
       }
   }
-  spread_labels(lines, count, true);
+  spread_labels(lines, count, axes, true);
 }
 
 /* ---- names ---- */

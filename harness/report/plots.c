@@ -1,6 +1,7 @@
-/* The pictures of a report. What is drawn, and where each label stands, is decided here; how it looks, in
+/* The pictures of a report, written down for gnuplot, and gnuplot. What is drawn is decided in picture.c; how it looks, in
  * scripts/plots. gnuplot gets three files in turn: common.gp, one that is written here and holds the
  * settings of this picture, and the picture's own script. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -12,293 +13,176 @@
 #include <unistd.h>
 
 #include "base/replace.h"
-#include "plots.h"
 #include "format.h"
+#include "picture.h"
 
 extern char **environ;
 
-enum { PATH_BYTES = 4096, CAPTION_BYTES = 512, CAPTION_LETTERS = 150, STYLES = 10 };
+enum { PATH_BYTES = 4096, CAPTION_BYTES = 2048, MOST_CAPTIONS = 32 };
 
-typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, PICTURES } picture_kind;
+static const double usual_font_size = 17;
 
 static const struct picture_text {
   const char *name, *title, *note;
-} texts[PICTURES] = {{"time", "Time against sequence length",
-                      "Lines with an exponent are fits, with 95% intervals. Other lines join the points."},
-                     {"workspace", "Memory against sequence length",
-                      "Touched workspace, stacks, static data and hidden mappings, summed. Exponents: of the "
-                      "workspace asked for."},
-                     {"flops", "Rate against sequence length",
-                      "Operations on visible pairs only. Labels: share of the peak at the longest T."},
-                     {"error", "Worst error against sequence length",
-                      "As a share of the bound computed from the input. Above 1, a result is wrong."}};
+} texts[PICTURES] = {
+    {"time", "Time",
+     "Bars: 95% intervals of the medians. Lines with an exponent are fits, with 95% intervals. Other lines "
+     "join the points."},
+    {"workspace", "Memory",
+     "Touched workspace, stacks, static data and hidden mappings, summed. Exponents: of the workspace asked "
+     "for."},
+    {"flops", "Rate",
+     "Bars: 95% intervals. Operations on visible pairs only. Labels: share of the peak at the longest "
+     "length."},
+    {"error", "Worst error", "As a share of the bound computed from the input. Above 1, a result is wrong."},
+    {"roofline", "Roofline",
+     "Each variant at its longest length, with its 95% interval. Labels: the share that limits. Bytes: each "
+     "input and output "
+     "moved once."}};
 
-/* The families of a report, in order, and what they are called. */
-typedef struct families {
-  int index[PLOT_MAX_LINES];
-  const char *text[PLOT_MAX_LINES];
-  char names[PLOT_MAX_LINES][PLOT_LABEL_BYTES];
-  size_t count, left_out;
-} families;
+/* ---- what stands around a picture ---- */
 
-typedef struct picture {
-  picture_kind kind;
-  const report *report;
-  const families *families;
-  plot_line lines[PLOT_MAX_LABELS]; /* those of the families, then those of the machine */
-  int family_index[PLOT_MAX_LINES];
-  size_t count, machine_count;
-  plot_axes axes;
-  double zero;     /* where an error of exactly 0 stands on the logarithmic axis; 0: there is none */
-  double *numbers; /* of all lines */
-  size_t used;
-} picture;
-
-/* ---- what is drawn ---- */
-
-static double value_of(picture_kind kind, const result *result) {
-  switch (kind) {
-    case TIME: return result->seconds_median.estimate;
-    case WORKSPACE: return (double)result->memory_bytes;
-    case RATE: return result->flops_per_second;
-    default: return result->error_bound_fraction;
-  }
-}
-
-static bool is_drawn(picture_kind kind, const result *result) {
-  double value = result->state == RESULT_MEASURED ? value_of(kind, result) : NAN;
-  return isfinite(value) && (value > 0 || (kind == ERROR && value == 0)) && result_length(result) > 0;
-}
-
-/* The peak of bfloat16 where it has one of its own and something in bfloat16 was measured. */
-static const machine_rate *narrow_peak(const report *report) {
-  const machine_rate *peak = report_peak(report, ATTN_BFLOAT16);
-  if (!peak || peak->type != ATTN_BFLOAT16) return NULL;
-  for (size_t i = 0; i < report->result_count; i++)
-    if (report->results[i].workload.type == ATTN_BFLOAT16 && is_drawn(RATE, &report->results[i])) return peak;
-  return NULL;
-}
-
-static void find_families(const report *report, families *families) {
-  families->count = families->left_out = 0;
-  for (int family = 0; family < report_family_count(report); family++) {
-    const result *first = NULL;
-    for (size_t i = 0; i < report->result_count && !first; i++)
-      if (report->results[i].family_index == family && is_drawn(TIME, &report->results[i]))
-        first = &report->results[i];
-    if (!first) continue;
-    if (families->count == PLOT_MAX_LINES) {
-      families->left_out++;
-      continue;
-    }
-    families->index[families->count] = family;
-    families->text[families->count++] = first->family;
-  }
-  plot_name_families(families->text, families->count, families->names);
-}
-
-/* Room for so many points more. */
-static void begin_line(picture *picture, plot_line *line, size_t points) {
-  memset(line, 0, sizeof *line);
-  line->x = picture->numbers + picture->used;
-  line->y = line->x + points;
-  picture->used += 2 * points;
-}
-
-/* Points in order of T. */
-static void add_point(plot_line *line, double x, double y) {
-  size_t at = line->count++;
-  for (; at > 0 && line->x[at - 1] > x; at--) {
-    line->x[at] = line->x[at - 1];
-    line->y[at] = line->y[at - 1];
-  }
-  line->x[at] = x;
-  line->y[at] = y;
-}
-
-/* What gnuplot's enhanced text would take for a mark gets a backslash. */
-static void escape(char *to, size_t size, const char *text) {
-  size_t used = 0;
-  for (; *text && used + 3 < size; text++) {
-    if (strchr("_^{}@&~\\", *text)) to[used++] = '\\';
-    to[used++] = *text;
-  }
-  to[used] = 0;
-}
-
-/* "T^{1.99 +- 0.02}"; without the interval where it is nothing, or not known. */
-static void exponent_label(char *text, size_t size, interval exponent) {
-  double half = format_half_width(exponent);
-  int decimals = half >= 0.1 ? 1 : 2;
-  double unit = pow(10, decimals), estimate = round(exponent.estimate * unit) / unit + 0.0;
-  if (!isfinite(half))
-    snprintf(text, size, "T^{%.1f}", exponent.estimate);
-  else if (half < 0.005)
-    snprintf(text, size, "T^{%.2f}", estimate);
-  else
-    snprintf(text, size, "T^{%.*f±%.*f}", decimals, estimate, decimals, half);
-}
-
-/* Of its own type's peak. */
-static double share_at_longest(const report *report, int family) {
-  const result *longest = NULL;
-  for (size_t i = 0; i < report->result_count; i++) {
-    const result *result = &report->results[i];
-    if (result->family_index == family && is_drawn(RATE, result) &&
-        (!longest || result_length(result) > result_length(longest)))
-      longest = result;
-  }
-  return longest ? longest->peak_fraction : NAN;
-}
-
-static void label_line(const picture *picture, plot_line *line, const char *name, int family) {
-  const growth *growth = report_growth(picture->report, family);
-  char escaped[PLOT_LABEL_BYTES - 48], more[40] = "";
-  escape(escaped, sizeof escaped, name);
-  if (picture->kind == TIME && growth && growth->has_time) exponent_label(more, sizeof more, growth->time);
-  if (picture->kind == WORKSPACE && growth && growth->has_workspace)
-    exponent_label(more, sizeof more, growth->workspace);
-  const double share = picture->kind == RATE ? 100 * share_at_longest(picture->report, family) : NAN;
-  if (isfinite(share)) snprintf(more, sizeof more, "%.*f%%", share < 9.95, share);
-  snprintf(line->label, sizeof line->label, "%s%s%s", escaped, *more ? "  " : "", more);
-}
-
-static bool is_of(const picture *picture, size_t family, const result *result) {
-  return result->family_index == picture->families->index[family] && is_drawn(picture->kind, result);
-}
-
-static void find_lines(picture *picture) {
-  const report *report = picture->report;
-  for (size_t f = 0; f < picture->families->count; f++) {
-    plot_line *line = &picture->lines[picture->count];
-    size_t points = 0;
-    for (size_t i = 0; i < report->result_count; i++) points += is_of(picture, f, &report->results[i]);
-    begin_line(picture, line, points);
-    for (size_t i = 0; i < report->result_count; i++) {
-      const result *result = &report->results[i];
-      if (is_of(picture, f, result))
-        add_point(line, (double)result_length(result), value_of(picture->kind, result));
-    }
-    if (line->count == 0) continue;
-    line->style = (int)(f % STYLES) + 1;
-    label_line(picture, line, picture->families->names[f], picture->families->index[f]);
-    picture->family_index[picture->count++] = picture->families->index[f];
-  }
-}
-
-/* What the machine reaches, across the whole picture. */
-static void add_machine_line(picture *picture, const machine_rate *rate, const char *what) {
-  if (!rate || !(rate->median > 0)) return;
-  plot_line *line = &picture->lines[picture->count + picture->machine_count++];
-  char name[FORMAT_BYTES], median[FORMAT_BYTES];
-  escape(name, sizeof name, rate->name);
-  format_number(median, rate->median * 1e-9, 3);
-  begin_line(picture, line, 2);
-  line->style = STYLES + 1;
-  line->count = 2;
-  line->y[0] = line->y[1] = rate->median;
-  snprintf(line->label, sizeof line->label, "%s%s  %s GFLOP/s", name, what, median);
-}
-
-/* ---- axes ---- */
-
-/* Below all others, a decade further down. */
-static void place_zeros(picture *picture) {
-  picture->zero = picture->axes.y_low / 10;
-  picture->axes.y_low = picture->zero / 2.5;
-  for (size_t i = 0; i < picture->count; i++)
-    for (size_t p = 0; p < picture->lines[i].count; p++)
-      if (picture->lines[i].y[p] == 0) picture->lines[i].y[p] = picture->zero;
-}
-
-static void find_axes(picture *picture) {
-  plot_axes *axes = &picture->axes;
-  size_t all = picture->count + picture->machine_count;
-  *axes = (plot_axes){INFINITY, 0, INFINITY, 0, picture->kind != RATE, 0};
-  double widest = 0;
-  bool zeros = false;
-  for (size_t i = 0; i < all; i++) widest = fmax(widest, plot_label_width(picture->lines[i].label));
-  for (size_t i = 0; i < picture->count; i++) {
-    const plot_line *line = &picture->lines[i];
-    for (size_t p = 0; p < line->count; p++) {
-      axes->x_low = fmin(axes->x_low, line->x[p]);
-      axes->x_high = fmax(axes->x_high, line->x[p]);
-      if (line->y[p] > 0) axes->y_low = fmin(axes->y_low, line->y[p]);
-      zeros = zeros || line->y[p] == 0;
-      axes->y_high = fmax(axes->y_high, line->y[p]);
-    }
-  }
-  bool single = axes->x_low == axes->x_high;
-  axes->x_low /= single ? 2 : 1.2;
-  axes->x_high *= single ? 2 : 1.2;
-  for (size_t i = picture->count; i < all; i++) {
-    picture->lines[i].x[0] = axes->x_low;
-    picture->lines[i].x[1] = axes->x_high;
-  }
-  if (picture->kind == ERROR) {
-    axes->y_high = fmax(axes->y_high, 1);
-    axes->y_low = fmin(axes->y_low, axes->y_high); /* nothing but zeros */
-  }
-  if (picture->kind == RATE) {
-    const machine_rate *peak = report_peak(picture->report, ATTN_FLOAT32);
-    axes->y_low = 0;
-    const machine_rate *narrow = narrow_peak(picture->report);
-    axes->y_high = 1.1 * fmax(axes->y_high, fmax(peak ? peak->high : 0, narrow ? narrow->high : 0));
-  } else {
-    /* Two decades at least, so that noise does not fill the picture. */
-    double room = fmax(2.5, 10 / sqrt(axes->y_high / axes->y_low));
-    axes->y_low /= room;
-    axes->y_high *= room;
-    if (zeros) place_zeros(picture);
-  }
-  /* The labels' column takes what it needs on the right, up to half of the picture. */
-  axes->width = fmin(fmax(0.87 - widest, 0.45), 0.86);
-}
-
-/* ---- the files for gnuplot ---- */
-
-/* A string of gnuplot's, in single quotes; cut with an ellipsis where it would leave the picture. */
-static void put_string(FILE *out, const char *name, const char *text, size_t letters) {
+/* A string of gnuplot's, in single quotes. */
+static void put_string(FILE *out, const char *name, const char *text) {
   fprintf(out, "%s = '", name);
-  size_t seen = 0;
   for (; *text; text++) {
-    if (((unsigned char)*text & 0xC0) != 0x80 && seen++ == letters) {
-      fputs("…", out);
-      break;
-    }
     if (*text == '\'') fputc('\'', out);
     fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
   }
   fputs("'\n", out);
 }
 
-static void put_captions(FILE *out, const picture *picture) {
+/* Letters of UTF-8 up to `bytes`. */
+static size_t letters_in(const char *text, size_t bytes) {
+  size_t letters = 0;
+  for (size_t n = 0; n < bytes && text[n]; n++) letters += ((unsigned char)text[n] & 0xC0) != 0x80;
+  return letters;
+}
+
+/* Bytes of the text that make a line of at most so many letters: up to a space, where there is one. */
+static size_t line_bytes(const char *text, size_t most) {
+  if (letters_in(text, strlen(text)) <= most) return strlen(text);
+  size_t space = 0, bytes = 0;
+  for (; letters_in(text, bytes + 1) <= most; bytes++)
+    if (text[bytes] == ' ') space = bytes;
+  return space ? space : bytes;
+}
+
+typedef struct caption_writer {
+  FILE *out;
+  size_t letters, lines;
+} caption_writer;
+
+/* Over as many lines as it takes. */
+static void put_caption(caption_writer *to, const char *text, const char *colour) {
+  char line[CAPTION_BYTES], name[32];
+  while (*text && to->lines < MOST_CAPTIONS) {
+    const size_t bytes = line_bytes(text, to->letters);
+    snprintf(line, sizeof line, "%.*s", (int)bytes, text);
+    snprintf(name, sizeof name, "caption[%zu]", ++to->lines);
+    put_string(to->out, name, line);
+    snprintf(name, sizeof name, "caption_colour[%zu]", to->lines);
+    put_string(to->out, name, colour);
+    text += bytes;
+    text += strspn(text, " ");
+  }
+}
+
+/* "Time against key length, Tq = 1". */
+static void write_title(const picture *picture, char title[CAPTION_BYTES]) {
+  bool mixed;
+  const sweep_axis axis = picture_axis(picture, &mixed);
+  const int64_t queries = picture_queries(picture);
+  const char *what = texts[picture->kind].title;
+  const char *against = mixed                   ? "the length that is swept"
+                        : axis == SWEPT_KEYS    ? "key length"
+                        : axis == SWEPT_QUERIES ? "query length"
+                                                : "sequence length";
+  char of[48] = "";
+  if (queries > 0) snprintf(of, sizeof of, ", Tq = %lld", (long long)queries);
+  if (picture->kind == ROOFLINE)
+    snprintf(title, CAPTION_BYTES, "%s: rate against operations for each byte%s", what, of);
+  else
+    snprintf(title, CAPTION_BYTES, "%s against %s%s", what, against, of);
+}
+
+static void write_axis(const picture *picture, char text[CAPTION_BYTES]) {
+  bool mixed;
+  const sweep_axis axis = picture_axis(picture, &mixed);
+  const int64_t queries = picture_queries(picture);
+  if (picture->kind == ROOFLINE)
+    snprintf(text, CAPTION_BYTES, "operations for each byte (FLOP/byte)");
+  else if (mixed)
+    snprintf(text, CAPTION_BYTES, "length that is swept (tokens): T, Tk where Tq stays, Tq where Tk stays");
+  else if (axis == SWEPT_KEYS && queries > 0)
+    snprintf(text, CAPTION_BYTES, "key length Tk (tokens), Tq = %lld", (long long)queries);
+  else
+    snprintf(text, CAPTION_BYTES, "%s (tokens)",
+             axis == SWEPT_KEYS      ? "key length Tk"
+             : axis == SWEPT_QUERIES ? "query length Tq"
+                                     : "sequence length T");
+}
+
+static void write_shapes(const picture *picture, char text[CAPTION_BYTES]) {
   const families *families = picture->families;
-  const machine *machine = &picture->report->machine;
-  char common[CAPTION_BYTES], special[CAPTION_BYTES], text[3 * CAPTION_BYTES],
-      names[PLOT_MAX_LINES][PLOT_LABEL_BYTES];
+  char common[512], special[512], names[PLOT_MAX_LINES][PLOT_LABEL_BYTES];
+  const char *type = picture_type(picture);
   memcpy(names, families->names, sizeof names);
   plot_common_parts(families->text, families->count, common, sizeof common);
   plot_special_parts(families->text, names, families->count, special, sizeof special);
-  put_string(out, "title", texts[picture->kind].title, CAPTION_LETTERS);
+  snprintf(text, CAPTION_BYTES, "%s, %s%s%s%s", common, type ? type : "float32 where nothing else is said",
+           *special ? " (" : "", special, *special ? ")" : "");
+}
+
+/* All that report_warnings says, in one line; "" where nothing disturbed. */
+static void write_disturbance(const report *report, char text[CAPTION_BYTES]) {
+  FILE *lines = fmemopen(text, CAPTION_BYTES, "w");
+  text[0] = '\0';
+  if (!lines) return;
+  fputs("Disturbed:", lines);
+  report_warnings(report, " ", lines);
+  fclose(lines);
+  size_t kept = 0; /* each warning begins with the space between it and the one before */
+  for (const char *at = text; *at; at++)
+    if (*at != '\n') text[kept++] = *at;
+  text[kept] = '\0';
+  if (!strchr(text, ' ')) text[0] = '\0';
+}
+
+static void put_captions(FILE *out, const picture *picture, const plot_style *style) {
+  static const char grey[] = "#555555", red[] = "#B03000";
+  const families *families = picture->families;
+  const machine *machine = &picture->report->machine;
+  const double scale = picture->axes.scale;
+  char text[CAPTION_BYTES], title[CAPTION_BYTES];
+  caption_writer to = {.out = out, .letters = (size_t)((0.965 - picture->axes.left) / (0.0065 * scale))};
+  write_title(picture, title);
+  put_string(out, "title", style->title ? style->title : title);
+  if (style->title) put_caption(&to, title, grey);
   snprintf(text, sizeof text, "%s, %d thread%s, %s", machine->cpu, machine->threads,
            machine->threads == 1 ? "" : "s", picture->report->isa);
-  put_string(out, "machine", text, CAPTION_LETTERS);
-  snprintf(text, sizeof text, "%s%s%s%s", common, *special ? " (" : "", special, *special ? ")" : "");
-  put_string(out, "shapes", text, CAPTION_LETTERS);
-  bool says_nothing = picture->kind == TIME && picture->report->growth_count == 0;
+  put_caption(&to, text, grey);
+  write_disturbance(picture->report, text);
+  put_caption(&to, text, red);
+  write_shapes(picture, text);
+  put_caption(&to, text, grey);
+  const bool says_nothing = picture->kind == TIME && picture->report->growth_count == 0;
   int used = 0;
   if (families->left_out > 0)
     used = snprintf(text, sizeof text, "Drawn: the first %zu of %zu families. ", families->count,
                     families->count + families->left_out);
-  snprintf(text + used, sizeof text - (size_t)used, "%s", says_nothing ? "" : texts[picture->kind].note);
-  put_string(out, "note", text, CAPTION_LETTERS);
+  snprintf(text + used, sizeof text - (size_t)used, "%s",
+           says_nothing ? "Bars: 95% intervals of the medians." : texts[picture->kind].note);
+  put_caption(&to, text, grey);
+  write_axis(picture, text);
+  put_string(out, "x_title", text);
+  fprintf(out, "captions = %zu\n", to.lines);
 }
 
 static void put_labels(FILE *out, const picture *picture) {
   for (size_t i = 0; i < picture->count + picture->machine_count; i++) {
     const plot_line *line = &picture->lines[i];
-    put_string(out, "name", line->label, PLOT_LABEL_BYTES);
+    put_string(out, "name", line->label);
     fprintf(out, "set label %zu name at graph %.5f,%.5f left front tc rgb colour[%d]\n", i + 10,
             line->label_x, line->label_y, line->style);
     bool beside = line->label_x - line->end_x < 0.03 && fabs(line->label_y - line->end_y) < 0.012;
@@ -330,25 +214,35 @@ static void put_rate(FILE *out, const char *name, const machine_rate *rate) {
           spread ? rate->low : 0, name, spread ? rate->high : 0);
 }
 
-static bool write_settings(const picture *picture, const char *path, const char *scripts, const char *data,
-                           const char *output, const char *format) {
+/* What captions and all others need before. */
+static void put_canvas(FILE *out, const picture *picture, const char *output, const char *format) {
+  const plot_axes *axes = &picture->axes;
+  put_string(out, "format", format);
+  put_string(out, "output", output);
+  fprintf(out, "font_scale = %.5f\nleft_margin = %.5f\nplot_width = %.5f\n", axes->scale, axes->left,
+          axes->width);
+  fprintf(out, "array caption[%d]\narray caption_colour[%d]\n", MOST_CAPTIONS, MOST_CAPTIONS);
+}
+
+static bool write_settings(const picture *picture, const plot_style *style, const char *path,
+                           const char *data, const char *output, const char *format) {
   FILE *out = fopen(path, "w");
   if (!out) return false;
   const plot_axes *axes = &picture->axes;
-  put_string(out, "scripts", scripts, PATH_BYTES);
-  put_string(out, "format", format, PATH_BYTES);
-  put_string(out, "output", output, PATH_BYTES);
-  put_string(out, "data", data, PATH_BYTES);
-  put_captions(out, picture);
-  fprintf(out, "lines = %zu\narray style[%zu] = [", picture->count, picture->count);
+  put_string(out, "scripts", style->scripts);
+  put_string(out, "data", data);
+  put_canvas(out, picture, output, format);
+  put_captions(out, picture, style);
+  fprintf(out, "lines = %zu\nmachine_lines = %zu\narray style[%zu] = [", picture->count,
+          picture->machine_count, picture->count);
   for (size_t i = 0; i < picture->count; i++) fprintf(out, "%s%d", i ? ", " : "", picture->lines[i].style);
-  fprintf(out, "]\nx_low = %.17g\nx_high = %.17g\ny_low = %.17g\ny_high = %.17g\nplot_width = %.5f\n",
-          axes->x_low, axes->x_high, axes->y_low, axes->y_high, axes->width);
+  fprintf(out, "]\nx_low = %.17g\nx_high = %.17g\ny_low = %.17g\ny_high = %.17g\n", axes->x_low, axes->x_high,
+          axes->y_low, axes->y_high);
   fprintf(out, "zero = %.17g\n", picture->zero);
   put_labels(out, picture);
   put_guides(out, picture);
   put_rate(out, "peak", report_peak(picture->report, ATTN_FLOAT32));
-  put_rate(out, "narrow", narrow_peak(picture->report));
+  put_rate(out, "narrow", picture_narrow_peak(picture->report));
   put_rate(out, "sgemm", &picture->report->machine.sgemm);
   bool good = !ferror(out);
   return fclose(out) == 0 && good;
@@ -373,17 +267,26 @@ static void put_curve(FILE *out, const picture *picture, size_t i) {
   for (size_t p = 0; p < line->count; p++) fprintf(out, "%.17g %.17g\n", line->x[p], line->y[p]);
 }
 
-/* Blocks of x and y: first the points of each line, then the curve of each. */
+static void put_points(FILE *out, const plot_line *line) {
+  for (size_t p = 0; p < line->count; p++)
+    fprintf(out, "%.17g %.17g %.17g %.17g\n", line->x[p], line->y[p], line->low[p], line->high[p]);
+}
+
+/* Blocks of x and y: first the points of each line, with the ends of their intervals; then the curve of each; then what is of
+ * the machine. */
 static bool write_data(const picture *picture, const char *path) {
   FILE *out = fopen(path, "w");
   if (!out) return false;
   for (size_t i = 0; i < picture->count; i++) {
-    const plot_line *line = &picture->lines[i];
-    for (size_t p = 0; p < line->count; p++) fprintf(out, "%.17g %.17g\n", line->x[p], line->y[p]);
+    put_points(out, &picture->lines[i]);
     fputs("\n\n", out);
   }
   for (size_t i = 0; i < picture->count; i++) {
     put_curve(out, picture, i);
+    fputs("\n\n", out);
+  }
+  for (size_t i = 0; i < picture->machine_count; i++) {
+    put_points(out, &picture->lines[picture->count + i]);
     fputs("\n\n", out);
   }
   bool good = !ferror(out);
@@ -393,8 +296,9 @@ static bool write_data(const picture *picture, const char *path) {
 /* ---- gnuplot ---- */
 
 typedef struct plotter {
-  const char *scripts, *folder; /* where the scripts and the pictures lie */
-  char temporary[PATH_BYTES];   /* in folder, so that a finished picture can be renamed into place */
+  const plot_style *style;
+  const char *folder;         /* where the pictures go */
+  char temporary[PATH_BYTES]; /* in folder, so that a finished picture can be renamed into place */
   char *why;
   size_t why_size;
 } plotter;
@@ -460,38 +364,37 @@ static bool draw_format(const plotter *plotter, const picture *picture, const ch
   char script[PATH_BYTES], common[PATH_BYTES], settings[PATH_BYTES], drawn[PATH_BYTES], place[PATH_BYTES],
       suffix[8];
   snprintf(suffix, sizeof suffix, ".%s", format);
-  if (!make_path(script, plotter->scripts, name, ".gp") ||
-      !make_path(common, plotter->scripts, "common", ".gp") ||
+  if (!make_path(script, plotter->style->scripts, name, ".gp") ||
+      !make_path(common, plotter->style->scripts, "common", ".gp") ||
       !make_path(settings, plotter->temporary, name, ".gp") ||
       !make_path(drawn, plotter->temporary, name, suffix) || !make_path(place, plotter->folder, name, suffix))
     return fail(plotter, "cannot write", plotter->folder);
   if (access(script, R_OK) != 0 || access(common, R_OK) != 0)
     return fail(plotter, "cannot read the script of a picture,", access(script, R_OK) != 0 ? script : common);
-  if (!write_settings(picture, settings, plotter->scripts, data, drawn, format))
+  if (!write_settings(picture, plotter->style, settings, data, drawn, format))
     return fail(plotter, "cannot write", settings);
   if (!run_gnuplot(plotter, common, settings, script)) return false;
   return replace_rename(drawn, place) == 0 || fail(plotter, "cannot write", place);
 }
 
+static const char *const all_formats[] = {"png", "svg", "pdf"};
+
 /* A picture of which nothing was measured, such as errors where no reference was run, is not drawn. */
 static bool draw_picture(const plotter *plotter, picture *picture) {
+  const plot_style *style = plotter->style;
+  const size_t count = style->format_count ? style->format_count : 2;
+  const char *const *formats = style->format_count ? style->formats : all_formats;
   char data[PATH_BYTES];
-  find_lines(picture);
-  if (picture->count == 0) return true;
-  if (picture->kind == RATE) {
-    add_machine_line(picture, report_peak(picture->report, ATTN_FLOAT32), " peak");
-    add_machine_line(picture, narrow_peak(picture->report), " peak");
-    add_machine_line(picture, &picture->report->machine.sgemm, "");
-  }
-  find_axes(picture);
-  plot_place_labels(picture->lines, picture->count + picture->machine_count, &picture->axes);
+  if (!picture_make(picture)) return true;
   if (!make_path(data, plotter->temporary, texts[picture->kind].name, ".dat") || !write_data(picture, data))
     return fail(plotter, "cannot write", data);
-  return draw_format(plotter, picture, data, "png") && draw_format(plotter, picture, data, "svg");
+  for (size_t n = 0; n < count; n++)
+    if (!draw_format(plotter, picture, data, formats[n])) return false;
+  return true;
 }
 
 static void remove_temporary(const plotter *plotter) {
-  static const char *const suffixes[] = {".gp", ".dat", ".png", ".svg"};
+  static const char *const suffixes[] = {".gp", ".dat", ".png", ".svg", ".pdf"};
   char path[PATH_BYTES];
   for (size_t i = 0; i < PICTURES; i++)
     for (size_t s = 0; s < sizeof suffixes / sizeof suffixes[0]; s++)
@@ -500,35 +403,39 @@ static void remove_temporary(const plotter *plotter) {
   rmdir(plotter->temporary);
 }
 
-bool report_plot(const report *report, const char *script_folder, const char *folder, char *why,
+static bool draw_all(const plotter *plotter, const report *report, const families *families, double scale) {
+  double *numbers = calloc(picture_numbers(report), sizeof *numbers);
+  picture *picture = calloc(1, sizeof *picture);
+  bool good = numbers && picture;
+  if (!good) snprintf(plotter->why, plotter->why_size, "out of memory");
+  for (int kind = 0; good && kind < PICTURES; kind++) {
+    *picture = (struct picture){.kind = (picture_kind)kind,
+                                .report = report,
+                                .families = families,
+                                .axes.scale = scale,
+                                .numbers = numbers};
+    good = draw_picture(plotter, picture);
+  }
+  free(picture);
+  free(numbers);
+  return good;
+}
+
+bool report_plot(const report *report, const plot_style *style, const char *folder, char *why,
                  size_t why_size) {
-  plotter plotter = {.scripts = script_folder, .folder = folder, .why = why, .why_size = why_size};
+  plotter plotter = {.style = style, .folder = folder, .why = why, .why_size = why_size};
+  const plot_axes axes = {.scale = style->font_size > 0 ? style->font_size / usual_font_size : 1};
   families families;
-  find_families(report, &families);
+  /* As many as have room for their labels beside those of the machine. */
+  picture_find_families(report, &families, (size_t)(1 / plot_label_height(&axes)) - 3);
   if (families.count == 0) {
     snprintf(why, why_size, "nothing was measured, so there is nothing to draw");
     return false;
   }
   if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
     return fail(&plotter, "cannot write", folder);
-  enum { MACHINE_NUMBERS = 3 * 2 * 2 }; /* three lines of two points */
-  picture *picture = calloc(1, sizeof *picture);
-  if (picture)
-    picture->numbers = calloc(2 * report->result_count + MACHINE_NUMBERS, sizeof *picture->numbers);
-  if (!picture || !picture->numbers || !mkdtemp(plotter.temporary)) {
-    fail(&plotter, "cannot write pictures into", folder);
-    if (picture) free(picture->numbers);
-    free(picture);
-    return false;
-  }
-  bool good = true;
-  for (int kind = 0; good && kind < PICTURES; kind++) {
-    *picture = (struct picture){
-        .kind = (picture_kind)kind, .report = report, .families = &families, .numbers = picture->numbers};
-    good = draw_picture(&plotter, picture);
-  }
+  if (!mkdtemp(plotter.temporary)) return fail(&plotter, "cannot write pictures into", folder);
+  const bool good = draw_all(&plotter, report, &families, axes.scale);
   remove_temporary(&plotter);
-  free(picture->numbers);
-  free(picture);
   return good;
 }

@@ -1,5 +1,5 @@
-/* What the two halves of plotting share: plots.c says what is drawn and runs gnuplot, plot_labels.c
- * finds places for the names at the ends of the lines. */
+/* What the parts of plotting share: picture.c says what is drawn, plot_labels.c finds places for the names at the ends of
+ * the lines, plots.c runs gnuplot. */
 #ifndef ATTN_HARNESS_PLOTS_H
 #define ATTN_HARNESS_PLOTS_H
 
@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLOT_LABEL_BYTES = 160, PLOT_MAX_LINES = 24, PLOT_MAX_LABELS = PLOT_MAX_LINES + 3 };
+enum { PLOT_LABEL_BYTES = 160, PLOT_MAX_LINES = 24, PLOT_MAX_LABELS = PLOT_MAX_LINES + 8 };
 
 /* One line of a picture. */
 typedef struct plot_line {
   int style;                    /* colour and shape, counted from 1, the same in every picture */
   char label[PLOT_LABEL_BYTES]; /* gnuplot's enhanced text */
   size_t count;
-  double *x, *y; /* [count], x ascending */
+  double *x, *y;      /* [count], x ascending */
+  double *low, *high; /* [count], of the interval of y */
   /* Where the label goes, as shares of the plot's width and height; 0, 0 is the lower left. */
   double end_x, end_y, label_x, label_y;
 } plot_line;
@@ -23,14 +24,17 @@ typedef struct plot_axes {
   double x_low, x_high, y_low, y_high;
   bool y_logarithmic; /* x always is */
   double width;       /* of the plot, as a share of the picture's */
+  double left;        /* where it begins, likewise */
+  double scale;       /* of the font against that of scripts/plots/frame.gp; 0: the same */
 } plot_axes;
 
 /* Shares of the plot's width and height. */
 double plot_share_x(const plot_axes *axes, double x);
 double plot_share_y(const plot_axes *axes, double y);
 
-/* How wide a label is, as a share of the picture's width. */
-double plot_label_width(const char *label);
+/* How high and wide a label is, as shares of the plot's height and of the picture's width. */
+double plot_label_height(const plot_axes *axes);
+double plot_label_width(const plot_axes *axes, const char *label);
 
 /* Fills end and label of every line: beside the end of the line where there is room and no other line
  * passes, else in a column on the right; never one on another. */

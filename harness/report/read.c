@@ -371,11 +371,13 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   memset(new, 0, sizeof *new);
   const char *rest;
   double scale;
+  new->workspace_declared = GROWTH_UNDECLARED;
   if (!get_text(reader, row, "run_name", new->family, sizeof new->family) ||
       !get_variant(reader, family, new->variant, &rest) || !get_unit(reader, row, &scale) ||
       !get_int(reader, row, "family_index", MAX_FAMILIES, &new->family_index) ||
       !get_int(reader, row, "time_declared", 16, &new->time_declared) ||
-      !get_int(reader, row, "workspace_declared", 16, &new->workspace_declared))
+      (json_object_get(row, "workspace_declared") &&
+       !get_int(reader, row, "workspace_declared", 16, &new->workspace_declared)))
     return false;
   new->swept = get_axis(row);
   new->from_length = optional_number(row, "from_length");

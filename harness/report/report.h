@@ -33,9 +33,16 @@ bool report_read(report *report, const char *path, char *why, size_t why_size);
 /* A dozen lines that a person understands. pictures: the folder they lie in, or NULL. */
 void report_summary(const report *report, const char *pictures, FILE *out);
 
-/* Draws all plots of a report into a folder, PNG and SVG, with gnuplot and the scripts in script_folder.
- * False, with the reason in words (gnuplot is missing, ...). */
-bool report_plot(const report *report, const char *script_folder, const char *folder, char *why,
+typedef struct plot_style {
+  const char *scripts;        /* the folder of the gnuplot files */
+  const char *title;          /* of each picture; NULL: what it shows */
+  double font_size;           /* in points, of all but title and captions, which follow it; 0: 17 */
+  const char *const *formats; /* png, svg, pdf */
+  size_t format_count;        /* 0: png and svg */
+} plot_style;
+
+/* Draws all plots of a report into a folder with gnuplot. False, with the reason in words (gnuplot is missing, ...). */
+bool report_plot(const report *report, const plot_style *style, const char *folder, char *why,
                  size_t why_size);
 
 #endif

@@ -1,19 +1,36 @@
-# What all pictures share once their settings are known: the canvas, the captions and the axis of T.
+# What all pictures share once their settings are known: the canvas, the captions and the axis of lengths.
+#
+# The sizes below are pixels at a font of 17 points; font_scale, of --font-size, is how much larger it is. The canvas grows with
+# what stands above and below the plot, which stays as it is.
+canvas_width = 1600
+title_font = 26 * font_scale
+caption_font = 15 * font_scale
+caption_pixels = 28 * font_scale
+top_pixels = 110 * font_scale + caption_pixels * (captions - 1)
+bottom_pixels = 100 * font_scale
+canvas_height = top_pixels + 735 + bottom_pixels
+from_top(pixels) = 1 - pixels / canvas_height
+
 if (format eq 'png') {
-  set terminal pngcairo size 1600,1000 enhanced font 'sans,17' linewidth 2 background '#FFFFFF'
-} else {
-  set terminal svg size 1600,1000 enhanced font 'sans-serif,17' linewidth 2 background '#FFFFFF'
+  set terminal pngcairo size canvas_width,canvas_height enhanced font sprintf('sans,%g', 17 * font_scale) linewidth 2 background '#FFFFFF'
+}
+if (format eq 'svg') {
+  set terminal svg size canvas_width,canvas_height enhanced font sprintf('sans-serif,%g', 17 * font_scale) linewidth 2 background '#FFFFFF'
+}
+if (format eq 'pdf') {
+  set terminal pdfcairo size canvas_width / 72.0,canvas_height / 72.0 enhanced font sprintf('sans,%g', 17 * font_scale) linewidth 2 background '#FFFFFF'
 }
 set output output
 
-set lmargin at screen 0.105
-set rmargin at screen 0.105 + plot_width
-set bmargin at screen 0.10
-set tmargin at screen 0.835
-set label 1 title at screen 0.105,0.955 left font ',26' noenhanced
-set label 2 machine at screen 0.105,0.918 left font ',15' tc rgb '#555555' noenhanced
-set label 3 shapes at screen 0.105,0.890 left font ',15' tc rgb '#555555' noenhanced
-set label 4 note at screen 0.105,0.862 left font ',15' tc rgb '#555555' noenhanced
+set lmargin at screen left_margin
+set rmargin at screen left_margin + plot_width
+set bmargin at screen bottom_pixels / canvas_height
+set tmargin at screen from_top(top_pixels)
+set label 1 title at screen left_margin,from_top(45 * font_scale) left font sprintf(',%g', title_font) noenhanced
+do for [i=1:captions] {
+  set label 100+i caption[i] at screen left_margin,from_top(82 * font_scale + caption_pixels * (i - 1)) left \
+    font sprintf(',%g', caption_font) tc rgb caption_colour[i] noenhanced
+}
 
 set border 3 lw 0.7 lc rgb '#555555'
 set tics nomirror out
@@ -23,8 +40,10 @@ unset key
 set logscale x 2
 set xrange [x_low:x_high]
 set yrange [y_low:y_high]
-set xlabel 'sequence length T (tokens)'
-set xtics 1,(x_high / x_low > 20000 ? 4 : 2)
+set xlabel x_title noenhanced
+# As many lengths as have room beside each other, six letters each.
+room = plot_width / (6 * 0.0075 * font_scale)
+doublings = log(x_high / x_low) / log(2)
+set xtics 1,(doublings > 2 * room ? 16 : doublings > room || doublings > 14 ? 4 : 2)
 set format x '%.0f'
 set mxtics 1
-

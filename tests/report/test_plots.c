@@ -1,4 +1,5 @@
 /* Labels find their places, and every kind of report can be drawn. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,14 +14,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/plots.h"
+#include "report/picture.h"
 #include "tests/measure/simulated_sweeps.h"
 #include "tests/report/sample_report.h"
 
-#define SCRIPTS ATTN_SOURCE_DIR "/scripts/plots"
+static const plot_style style = {.scripts = ATTN_SOURCE_DIR "/scripts/plots"};
 
-static const char *const pictures[] = {"time.png",  "time.svg",  "workspace.png", "workspace.svg",
-                                       "flops.png", "flops.svg", "error.png",     "error.svg"};
+static const char *const pictures[] = {"time.png",     "time.svg",    "workspace.png", "workspace.svg",
+                                       "flops.png",    "flops.svg",   "error.png",     "error.svg",
+                                       "roofline.png", "roofline.svg"};
 enum { PICTURE_FILES = sizeof pictures / sizeof pictures[0] };
 
 static plot_line line_between(double x0, double y0, double x1, double y1, const char *label) {
@@ -33,7 +35,8 @@ static plot_line line_between(double x0, double y0, double x1, double y1, const 
   return line;
 }
 
-static const plot_axes axes = {100, 10000, 1, 10000, true, 0.7};
+static const plot_axes axes = {
+    .x_low = 100, .x_high = 10000, .y_low = 1, .y_high = 10000, .y_logarithmic = true, .width = 0.7};
 
 static void labels_that_have_room_stand_at_the_ends_of_their_lines(void **state) {
   (void)state;
@@ -106,7 +109,7 @@ static void assert_draws(const report *report, size_t expected) {
   size_t drawn = 0;
   if (!has_gnuplot()) skip();
   make_folder(folder);
-  if (!report_plot(report, SCRIPTS, folder, why, sizeof why)) fail_msg("%s", why);
+  if (!report_plot(report, &style, folder, why, sizeof why)) fail_msg("%s", why);
   for (size_t i = 0; i < PICTURE_FILES; i++) {
     struct stat status;
     snprintf(path, sizeof path, "%s/%s", folder, pictures[i]);
@@ -117,10 +120,21 @@ static void assert_draws(const report *report, size_t expected) {
   assert_int_equal(drawn, expected);
 }
 
+/* A report whose points know what they move. */
+static void sample_with_bytes(report *report, const sample_variant *variants, size_t count, int shortest) {
+  sample_report(report, variants, count, shortest);
+  for (size_t n = 0; n < report->result_count; n++) {
+    result *result = &report->results[n];
+    result->bytes = workload_moved_bytes(&result->workload);
+    result->read_fraction = 0.1;
+    strcpy(result->read_level, "read L1");
+  }
+}
+
 static void a_sweep_is_drawn(void **state) {
   (void)state;
   report report;
-  sample_report(&report, sample_variants, SAMPLE_VARIANTS, 128);
+  sample_with_bytes(&report, sample_variants, SAMPLE_VARIANTS, 128);
   assert_draws(&report, PICTURE_FILES);
   report_destroy(&report);
 }
@@ -130,7 +144,7 @@ static void a_single_length_and_a_single_family_are_drawn(void **state) {
   report report;
   sample_variant one = sample_variants[3];
   one.longest = 1024;
-  sample_report(&report, &one, 1, 1024);
+  sample_with_bytes(&report, &one, 1, 1024);
   assert_draws(&report, PICTURE_FILES);
   report_destroy(&report);
 }
@@ -156,7 +170,7 @@ static size_t count_points(const report *report, const char *picture) {
   size_t points = 0;
   if (!has_gnuplot()) skip();
   make_folder(folder);
-  if (!report_plot(report, SCRIPTS, folder, why, sizeof why)) fail_msg("%s", why);
+  if (!report_plot(report, &style, folder, why, sizeof why)) fail_msg("%s", why);
   snprintf(path, sizeof path, "%s/%s", folder, picture);
   FILE *file = fopen(path, "r");
   while (file && fgets(line, sizeof line, file))
@@ -198,9 +212,132 @@ static void an_error_of_nothing_has_a_place(void **state) {
 static void odd_characters_reach_the_picture_as_text(void **state) {
   (void)state;
   report report;
-  sample_report(&report, sample_variants, 1, 1024);
+  sample_with_bytes(&report, sample_variants, 1, 1024);
   snprintf(report.machine.cpu, sizeof report.machine.cpu, "it's a \"cpu\" {x^2} `date` $(date) %%s \\n");
   assert_draws(&report, PICTURE_FILES);
+  report_destroy(&report);
+}
+
+/* ---- the style ---- */
+
+/* All labels of all pictures end within the picture, and no two stand on one another, at a font for the last row of a hall. */
+static void nothing_is_cut_at_large_fonts(void **state) {
+  (void)state;
+  report report;
+  families families;
+  picture *picture = calloc(1, sizeof *picture);
+  sample_with_bytes(&report, sample_variants, SAMPLE_VARIANTS, 128);
+  double *numbers = calloc(picture_numbers(&report), sizeof *numbers);
+  assert_true(picture && numbers);
+  picture_find_families(&report, &families, PLOT_MAX_LINES);
+  for (int kind = 0; kind < PICTURES; kind++) {
+    *picture = (struct picture){.kind = (picture_kind)kind,
+                                .report = &report,
+                                .families = &families,
+                                .numbers = numbers,
+                                .axes.scale = 26.0 / 17};
+    assert_true(picture_make(picture));
+    const plot_axes *at = &picture->axes;
+    for (size_t n = 0; n < picture->count + picture->machine_count; n++) {
+      const plot_line *line = &picture->lines[n];
+      const double end = at->left + at->width * line->label_x + plot_label_width(at, line->label);
+      if (end > 1) fail_msg("'%s' ends at %g of the picture", line->label, end);
+      for (size_t other = 0; line->label_x > 1 && other < n; other++)
+        if (picture->lines[other].label_x > 1)
+          assert_true(fabs(picture->lines[other].label_y - line->label_y) > 0.99 * plot_label_height(at));
+    }
+  }
+  free(numbers);
+  free(picture);
+  report_destroy(&report);
+}
+
+/* The whole text of a picture that is drawn in this style. */
+static char *svg_of(const report *report, plot_style wanted, const char *name) {
+  static const char *const svg[] = {"svg"};
+  char folder[32], path[64], why[512] = "", *text = NULL;
+  size_t size = 0;
+  if (!has_gnuplot()) skip();
+  wanted.scripts = style.scripts;
+  wanted.formats = svg;
+  wanted.format_count = 1;
+  make_folder(folder);
+  if (!report_plot(report, &wanted, folder, why, sizeof why)) fail_msg("%s", why);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "r");
+  assert_non_null(file);
+  assert_true(getdelim(&text, &size, '\0', file) > 0);
+  fclose(file);
+  for (size_t i = 0; i < PICTURE_FILES; i++) {
+    snprintf(path, sizeof path, "%s/%s", folder, pictures[i]);
+    unlink(path);
+  }
+  assert_int_equal(rmdir(folder), 0); /* and no PNG */
+  return text;
+}
+
+static void assert_shows(const char *svg, const char *text) {
+  if (!strstr(svg, text)) fail_msg("the picture does not say '%s'", text);
+}
+
+static void a_picture_says_what_disturbed_it_and_shows_intervals(void **state) {
+  (void)state;
+  report report;
+  sample_with_bytes(&report, &sample_variants[3], 1, 1024);
+  char *quiet = svg_of(&report, style, "time.svg");
+  assert_null(strstr(quiet, "Disturbed"));
+  assert_shows(quiet, "Time against sequence length");
+  assert_shows(quiet, "full, B 1, H 8, Hkv 8, D 64, float32");
+  assert_shows(quiet, "Platinum 8481C");
+  report.disturbance = (disturbance){60, 0, 0.25, 0, 50e-9, 0.05};
+  for (size_t n = 0; n < report.result_count; n++) report.results[n].seconds_median.high *= 2;
+  char *disturbed = svg_of(&report, style, "time.svg");
+  assert_shows(disturbed, "Disturbed: Other processes took 25% of the processors");
+  assert_true(strcmp(quiet, disturbed) != 0);
+  free(quiet);
+  free(disturbed);
+  report_destroy(&report);
+}
+
+static void decoding_says_its_queries_and_has_keys_on_the_axis(void **state) {
+  (void)state;
+  report report;
+  sample_with_bytes(&report, &sample_variants[3], 1, 1024);
+  for (size_t n = 0; n < report.result_count; n++) {
+    report.results[n].swept = SWEPT_KEYS;
+    report.results[n].workload.query_length = 1;
+  }
+  report.growths[0].swept = SWEPT_KEYS;
+  char *svg = svg_of(&report, (plot_style){.title = "For my talk", .font_size = 26}, "time.svg");
+  assert_shows(svg, "For my talk");
+  assert_shows(svg, "Time against key length, Tq = 1");
+  assert_shows(svg, "key length Tk (tokens), Tq = 1");
+  assert_shows(svg, "Tk");
+  free(svg);
+  report_destroy(&report);
+}
+
+static void a_format_is_drawn_where_it_is_asked_for(void **state) {
+  (void)state;
+  static const char *const pdf[] = {"pdf"};
+  const plot_style printed = {.scripts = style.scripts, .formats = pdf, .format_count = 1};
+  report report;
+  char folder[32], path[64], why[512] = "", start[8] = "";
+  static const char *const files[] = {"time.pdf", "workspace.pdf", "flops.pdf", "error.pdf", "roofline.pdf"};
+  if (!has_gnuplot()) skip();
+  sample_with_bytes(&report, &sample_variants[3], 1, 1024);
+  make_folder(folder);
+  if (!report_plot(&report, &printed, folder, why, sizeof why)) fail_msg("%s", why);
+  for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
+    snprintf(path, sizeof path, "%s/%s", folder, files[n]);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fread(start, 1, 5, file), 5);
+    assert_string_equal(start, "%PDF-");
+    fclose(file);
+    unlink(path);
+  }
+  assert_int_equal(rmdir(folder), 0);
   report_destroy(&report);
 }
 
@@ -211,16 +348,16 @@ static void what_keeps_pictures_from_being_drawn_is_said(void **state) {
   sample_report(&report, sample_variants, 1, 1024);
   memset(&empty, 0, sizeof empty);
   make_folder(folder);
-  assert_false(report_plot(&empty, SCRIPTS, folder, why, sizeof why));
+  assert_false(report_plot(&empty, &style, folder, why, sizeof why));
   assert_string_equal(why, "nothing was measured, so there is nothing to draw");
-  assert_false(report_plot(&report, SCRIPTS, "/nowhere", why, sizeof why));
+  assert_false(report_plot(&report, &style, "/nowhere", why, sizeof why));
   assert_string_equal(why, "cannot write pictures into '/nowhere': No such file or directory");
-  assert_false(report_plot(&report, "/nowhere", folder, why, sizeof why));
+  assert_false(report_plot(&report, &(plot_style){.scripts = "/nowhere"}, folder, why, sizeof why));
   assert_non_null(strstr(why, "/nowhere/time.gp"));
   const char *was = getenv("PATH");
   char *path = strdup(was ? was : "");
   setenv("PATH", folder, 1);
-  assert_false(report_plot(&report, SCRIPTS, folder, why, sizeof why));
+  assert_false(report_plot(&report, &style, folder, why, sizeof why));
   assert_string_equal(why, "gnuplot was not found; apt-get install gnuplot-nox");
   setenv("PATH", path, 1);
   free(path);
@@ -240,6 +377,10 @@ int main(void) {
       cmocka_unit_test(every_point_is_drawn),
       cmocka_unit_test(an_error_of_nothing_has_a_place),
       cmocka_unit_test(odd_characters_reach_the_picture_as_text),
+      cmocka_unit_test(nothing_is_cut_at_large_fonts),
+      cmocka_unit_test(a_picture_says_what_disturbed_it_and_shows_intervals),
+      cmocka_unit_test(decoding_says_its_queries_and_has_keys_on_the_axis),
+      cmocka_unit_test(a_format_is_drawn_where_it_is_asked_for),
       cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
