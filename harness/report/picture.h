@@ -2,7 +2,7 @@
 #ifndef ATTN_HARNESS_PICTURE_H
 #define ATTN_HARNESS_PICTURE_H
 
-#include "plots.h"
+#include "plot_labels.h"
 #include "report.h"
 
 typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, ROOFLINE, PICTURES } picture_kind;

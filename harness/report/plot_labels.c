@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plots.h"
+#include "plot_labels.h"
 
 /* At the size and font of scripts/plots/common.gp: heights as shares of the plot's, a letter's width as a
  * share of the picture's. */

@@ -1,7 +1,7 @@
-/* What the parts of plotting share: picture.c says what is drawn, plot_labels.c finds places for the names at the ends of
- * the lines, plots.c runs gnuplot. */
-#ifndef ATTN_HARNESS_PLOTS_H
-#define ATTN_HARNESS_PLOTS_H
+/* Lines of a picture and its axes, and places for the names at the ends of the lines. picture.c says what is drawn, plots.c
+ * writes it down for gnuplot. */
+#ifndef ATTN_HARNESS_PLOT_LABELS_H
+#define ATTN_HARNESS_PLOT_LABELS_H
 
 #include <stdbool.h>
 #include <stddef.h>
