@@ -253,7 +253,7 @@ plots: all ## draw the pictures of results/latest again (JSON=file: of that file
 peers: ## measure fused beside PyTorch, ONNX Runtime, oneDNN and OpenVINO (ARGS="--help": options)
 	@if command -v python3 >/dev/null; then python3 scripts/peers/options.py $(ARGS); fi
 ifeq ($(findstring --help,$(ARGS)),)
-	@scripts/peers/setup.sh $(BUILD)/peers/venv
+	@scripts/peers/setup.sh $(BUILD)/peers/venv $$(python3 scripts/peers/options.py --names $(ARGS))
 	@scripts/setup.sh bench
 	@$(MAKE) --no-print-directory $(PARALLEL) all $(SUITE)
 	@$(MAKE) --no-print-directory run-peers

@@ -44,7 +44,15 @@ class Inputs:
 
     @property
     def causal(self) -> bool:
-        return self.shape.mask == "causal"
+        """As many queries as keys, each of which sees none behind it: what libraries have a flag for."""
+        return self.shape.mask == "causal" and self.shape.queries() == self.shape.length
+
+    def seen(self) -> np.ndarray | None:
+        """What each of fewer queries, the last ones, sees of the keys, where a flag would mean the first ones; None: all."""
+        queries, keys = self.shape.queries(), self.shape.length
+        if self.shape.mask != "causal" or queries in (1, keys):
+            return None
+        return np.tri(queries, keys, keys - queries, dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -103,14 +111,20 @@ class Torch:
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         attention = self.torch.nn.functional.scaled_dot_product_attention
         query, key, value = inputs.torch_tensors(self.torch)
+        seen = inputs.seen()
+        how = {
+            "attn_mask": None if seen is None else self.torch.from_numpy(seen),
+            "is_causal": inputs.causal,
+            "enable_gqa": inputs.shape.groups() > 1,
+        }
 
         def run() -> Any:
-            return attention(query, key, value, is_causal=inputs.causal)
+            return attention(query, key, value, **how)
 
         backends = {
             int(value): name for name, value in self.torch.nn.attention.SDPBackend.__members__.items()
         }
-        choice = self.torch._fused_sdp_choice(query, key, value, is_causal=inputs.causal)
+        choice = self.torch._fused_sdp_choice(query, key, value, **how)
         yield Candidate(
             backends.get(int(choice), "SDPA").lower(), run, lambda: inputs.from_torch(self.torch, run())
         )
@@ -136,10 +150,13 @@ class OneDnn:
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         torch = self.torch
         scale, length = 1 / math.sqrt(inputs.shape.head_dim), inputs.shape.length
+        queries = inputs.shape.queries()
+        if inputs.shape.groups() > 1:
+            raise RuntimeError("oneDNN's graph of attention knows no heads that share keys and values")
         tensors = inputs.torch_tensors(torch)
-        if inputs.causal:
-            mask = torch.full((length, length), -math.inf).triu(1).to(tensors[0].dtype)
-            tensors.append(mask.view(1, 1, length, length))
+        if inputs.causal or inputs.seen() is not None:
+            mask = torch.full((queries, length), -math.inf).triu(1 + length - queries).to(tensors[0].dtype)
+            tensors.append(mask.view(1, 1, queries, length))
 
         class Attention(torch.nn.Module):
             def forward(self, query: Any, key: Any, value: Any, *mask: Any) -> Any:
@@ -171,16 +188,20 @@ class OnnxRuntime:
         return str(self.runtime.__version__)
 
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
-        batch, heads, length, dim = inputs.shape.dims()
+        batch, heads, queries, dim = inputs.shape.dims()
         causal, kind = int(inputs.causal), inputs.shape.type
-        yield self._candidate("Attention", kind, inputs.tensors(), lambda x: x, is_causal=causal)
+        yield self._candidate(
+            "Attention", kind, inputs.tensors(), lambda x: x, inputs.seen(), is_causal=causal
+        )
+        if inputs.shape.groups() > 1 or inputs.seen() is not None:
+            return  # it knows neither
         # [B, T, H D] in, and out.
-        merged = tuple(x.swapaxes(1, 2).reshape(batch, length, heads * dim) for x in inputs.tensors())
+        merged = tuple(x.swapaxes(1, 2).reshape(batch, x.shape[2], heads * dim) for x in inputs.tensors())
         yield self._candidate(
             "MultiHeadAttention",
             kind,
             merged,
-            lambda x: x.reshape(batch, length, heads, dim).swapaxes(1, 2),
+            lambda x: x.reshape(batch, queries, heads, dim).swapaxes(1, 2),
             domain="com.microsoft",
             num_heads=heads,
             unidirectional=causal,
@@ -192,24 +213,29 @@ class OnnxRuntime:
         kind: str,
         tensors: tuple[np.ndarray, ...],
         to_heads: Callable[[np.ndarray], np.ndarray],
+        seen: np.ndarray | None = None,
         **attributes: Any,
     ) -> Candidate:
         from onnx import TensorProto, helper
 
         element = {"f32": TensorProto.FLOAT, "bf16": TensorProto.BFLOAT16, "f16": TensorProto.FLOAT16}[kind]
 
-        def info(name: str) -> Any:
-            return helper.make_tensor_value_info(name, element, tensors[0].shape)
+        def info(name: str, tensor: np.ndarray) -> Any:
+            of = TensorProto.BOOL if tensor.dtype == bool else element
+            return helper.make_tensor_value_info(name, of, tensor.shape)
 
         def value_of(array: np.ndarray) -> Any:
             values = self.runtime.OrtValue
-            if kind == "bf16":
+            if kind == "bf16" and array.dtype != bool:
                 return values.ortvalue_from_numpy_with_onnx_type(array, element)
             return values.ortvalue_from_numpy(array)
 
-        names = ["query", "key", "value"]
+        names, given = ["query", "key", "value"], list(tensors)
+        if seen is not None:
+            names, given = [*names, "attn_mask"], [*given, seen]
         node = helper.make_node(operator, names, ["output"], **attributes)
-        graph = helper.make_graph([node], "attention", [info(n) for n in names], [info("output")])
+        inputs = [info(name, tensor) for name, tensor in zip(names, given)]
+        graph = helper.make_graph([node], "attention", inputs, [info("output", tensors[0])])
         opsets = [helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=11)
         options = self.runtime.SessionOptions()
@@ -219,7 +245,7 @@ class OnnxRuntime:
         )
         # Bound to memory, so that no copy of the output is measured.
         binding, output = session.io_binding(), aligned(np.empty_like(tensors[0]))
-        values = [value_of(aligned(x)) for x in (*tensors, output)]
+        values = [value_of(aligned(x)) for x in (*given, output)]
         for name, value in zip(names, values):
             binding.bind_ortvalue_input(name, value)
         binding.bind_ortvalue_output("output", values[-1])
@@ -242,15 +268,30 @@ class OpenVino:
     def version(self) -> str:
         return str(self.openvino.__version__).split("-")[0]
 
+    @staticmethod
+    def _for_each_head(node: Any, shape: Shape) -> Any:
+        """Keys or values that query heads share, in the form that models have them in and that the plugin fuses."""
+        from openvino import opset13
+
+        if shape.groups() == 1:
+            return node
+        batch, kv_heads, length, dim = shape.dims("key")
+        apart = opset13.unsqueeze(node, opset13.constant([2]))
+        repeated = opset13.broadcast(apart, opset13.constant([batch, kv_heads, shape.groups(), length, dim]))
+        whole = opset13.constant([batch, shape.heads, length, dim])
+        return opset13.reshape(repeated, whole, special_zero=False)
+
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         from openvino import opset13
 
         names = ["query", "key", "value"]
         kind = getattr(self.openvino.Type, inputs.shape.type)
-        nodes = [opset13.parameter(inputs.shape.dims(), kind, name=name) for name in names]
-        model = self.openvino.Model(
-            [opset13.scaled_dot_product_attention(*nodes, causal=inputs.causal)], nodes
-        )
+        nodes = [opset13.parameter(inputs.shape.dims(name), kind, name=name) for name in names]
+        query, key, value = nodes[0], *(self._for_each_head(node, inputs.shape) for node in nodes[1:])
+        seen = inputs.seen()
+        mask = [] if seen is None else [opset13.constant(seen)]
+        attention = opset13.scaled_dot_product_attention(query, key, value, *mask, causal=inputs.causal)
+        model = self.openvino.Model([attention], nodes)
         settings = {
             "INFERENCE_NUM_THREADS": self.threads,
             "NUM_STREAMS": 1,
@@ -259,7 +300,7 @@ class OpenVino:
         request = self.core.compile_model(model, "CPU", settings).create_infer_request()
         tensors = [aligned(tensor) for tensor in inputs.tensors()]
         for index, tensor in enumerate(tensors):
-            memory = self.openvino.Tensor(tensor, inputs.shape.dims(), kind)  # shares it
+            memory = self.openvino.Tensor(tensor, inputs.shape.dims(names[index]), kind)  # shares it
             request.set_input_tensor(index, memory)
 
         def run(owned: list[np.ndarray] = tensors) -> Any:  # the request does not keep their memory
@@ -271,6 +312,8 @@ class OpenVino:
             lambda: request.get_output_tensor(0).data.view(inputs.shape.array_type()).copy(),
         )
 
+
+# ---- all of them ----
 
 PEERS: dict[str, Callable[[int], Any]] = {
     "torch": Torch,

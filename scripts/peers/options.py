@@ -66,6 +66,8 @@ class Options:
     plugin: Path
     batch: int
     heads: int
+    kv_heads: int
+    query_length: int | None
     repetitions: int
     seconds: int
     seed: int
@@ -101,6 +103,13 @@ def parse(arguments: list[str]) -> Options:
     add("--plugin", metavar="FILE.so", type=Path, help="a shared object to take the variant from (ours)")
     add("--batch", metavar="B", type=_number, default=1, help="batch entries (1)")
     add("--heads", metavar="H", type=_number, default=4, help="heads (4)")
+    add("--kv-heads", metavar="HKV", type=_number, help="key/value heads, a divisor of H (H)")
+    add(
+        "--query-length",
+        metavar="TQ",
+        type=_number,
+        help="as many queries at each length, the last ones: 1 for decoding (T)",
+    )
     add(
         "--repetitions",
         metavar="N",
@@ -124,8 +133,16 @@ def parse(arguments: list[str]) -> Options:
         parser.error(f"'{found['out']}' is there already; name a folder that is not")
     if max(found["threads"]) > processors:
         parser.error(f"--threads {max(found['threads'])} is more than the {processors} processors there are")
+    found["kv_heads"] = found["kv_heads"] or found["heads"]
+    if found["heads"] % found["kv_heads"]:
+        parser.error(f"--kv-heads {found['kv_heads']} does not divide the {found['heads']} --heads")
+    if found["query_length"] and found["query_length"] > min(found["lengths"]):
+        parser.error(f"--query-length {found['query_length']} is more than the shortest of --lengths")
     return Options(**found)
 
 
 if __name__ == "__main__":
-    parse(sys.argv[1:])
+    if sys.argv[1:2] == ["--names"]:  # of the peers, for who installs them
+        print(*parse(sys.argv[2:]).peers)
+    else:
+        parse(sys.argv[1:])

@@ -1,8 +1,7 @@
-"""Prints the pinned packages that this Python lacks, "name==version" each, or nothing."""
+"""Prints those of the pins "name==version" of the command line that this Python lacks."""
 
 import sys
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 
 def is_there(pin: str) -> bool:
@@ -14,6 +13,4 @@ def is_there(pin: str) -> bool:
         return False
 
 
-lines = Path(sys.argv[1]).read_text().splitlines()
-pins = [line.strip() for line in lines if "==" in line and not line.startswith("#")]
-print(*(pin for pin in pins if not is_there(pin)))
+print(*(pin for pin in sys.argv[1:] if not is_there(pin)))

@@ -118,7 +118,8 @@ def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape,
 def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], None]) -> None:
     say(f"{options.variant} against its peers: their time over ours, above 1 where ours is less;")
     say("median [95% interval] of paired repetitions; '!': an output that our checks fail, as told below.")
-    say(f"B {options.batch}, H {options.heads}. Percent: of the multiply-add peak of this run.\n")
+    decoding = f", Tq {options.query_length}: T is that of the keys" if options.query_length else ""
+    say(f"B {options.batch}, H {options.heads}, Hkv {options.kv_heads}{decoding}. Percent: of the multiply-add peak of this run.\n")
     say(header(run))
     for threads in options.threads:
         run.peaks |= {(threads, kind): peak for kind, peak in measure_peaks(options, threads).items()}
@@ -127,7 +128,17 @@ def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], N
             workers = start_workers(options, threads, run)
             corners = itertools.product(options.types, options.masks, options.head_dims, options.lengths)
             for kind, mask, dim, length in corners:
-                shape = Shape(mask, options.batch, options.heads, dim, length, options.seed, kind)
+                shape = Shape(
+                    mask,
+                    options.batch,
+                    options.heads,
+                    dim,
+                    length,
+                    options.seed,
+                    kind,
+                    options.kv_heads,
+                    options.query_length,
+                )
                 run.points.append(measure(options, suite, workers, shape, threads))
                 say(row(run, run.points[-1]))
         finally:

@@ -147,7 +147,8 @@ def _accuracy(run: Run, index: int, kind: str) -> str:
 def _where(point: Point) -> str:
     threads = f"{point.threads} thread{'' if point.threads == 1 else 's'}"
     shape = point.shape
-    return f"{shape.type}, {shape.mask}, D {shape.head_dim}, T {shape.length}, {threads}"
+    lengths = f"Tq {shape.queries()}, Tk" if shape.queries() < shape.length else "T"
+    return f"{shape.type}, {shape.mask}, D {shape.head_dim}, {lengths} {shape.length}, {threads}"
 
 
 # ---- files ----
@@ -242,6 +243,11 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def _length_title(run: Run) -> str:
+    queries = run.points[0].shape.query_length
+    return f"key length Tk (tokens), Tq = {queries}" if queries else "sequence length T (tokens)"
+
+
 def _panel(shape: Shape) -> tuple[str, str, int]:
     return shape.type, shape.mask, shape.head_dim
 
@@ -283,6 +289,7 @@ def _settings(run: Run, scripts: Path, data: Path) -> str:
         first.append(len(blocks))
     data.write_text("\n\n\n".join(blocks) + "\n")
     shape = run.points[0].shape
+    kv_heads = shape.dims("key")[1]
 
     def array(name: str, values: list[Any]) -> str:
         return f"array {name}[{len(values)}] = [{', '.join(str(value) for value in values)}]"
@@ -292,7 +299,8 @@ def _settings(run: Run, scripts: Path, data: Path) -> str:
             f"scripts = {_quoted(str(scripts))}",
             f"data = {_quoted(str(data))}",
             f"title = {_quoted(f'{run.variant} against its peers: their time over ours')}",
-            f"machine = {_quoted(f'{cpu_name()}, B {shape.batch}, H {shape.heads}')}",
+            f"machine = {_quoted(f'{cpu_name()}, B {shape.batch}, H {shape.heads}, Hkv {kv_heads}')}",
+            f"x_title = {_quoted(_length_title(run))}",
             f"panels = {len(panels)}",
             array("panel_title", [_quoted(f"{kind}, {mask}, D {dim}") for kind, mask, dim in panels]),
             array("first", first),

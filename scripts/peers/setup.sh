@@ -1,20 +1,29 @@
 #!/bin/sh
 # Installs what `make peers` measures against into a Python environment of its own, FOLDER:
-# `scripts/peers/setup.sh [FOLDER]`. Says first what it will install; silent when all is there. With
+# `scripts/peers/setup.sh [FOLDER [PEER ...]]`, for these peers alone where some are named. Says first what it will install; silent when all is there. With
 # SETUP=no, or where it cannot, it prints the one command to type, with status 2, and installs nothing.
 set -u
 folder=${1:-build/peers/venv}
+[ $# -eq 0 ] || shift
 here=$(dirname "$0")
 pins=$here/requirements.txt
 python=${PYTHON:-python3}
 # PyPI's PyTorch for x86-64 brings CUDA's libraries, some 5 GB; PyTorch's own index has one without them.
 torch_index=https://download.pytorch.org/whl/cpu
 
+# The pins that the peers need.
+wanted=$(awk -v peers=" $* " '
+  /==/ && !/^#/ {
+    take = peers == "  "
+    for (n = 3; n <= NF; n++) take = take || $n == "all" || index(peers, " " $n " ")
+    if (take) print $1
+  }' "$pins")
+
 missing() {
   if [ -x "$folder/bin/python" ]; then
-    "$folder/bin/python" "$here/packages.py" "$pins"
+    "$folder/bin/python" "$here/packages.py" $wanted
   else
-    echo $(grep -v '^#' "$pins")
+    echo $wanted
   fi
 }
 stop() {
@@ -25,19 +34,19 @@ stop() {
 needed=$(missing) || stop "The Python of $folder does not run. To start afresh: rm -r $folder"
 [ -z "$needed" ] && exit 0
 [ "${SETUP:-yes}" != no ] ||
-  stop "Missing in $folder: $needed. To install: $0 $folder"
+  stop "Missing in $folder: $needed. To install: $0 $folder${*:+ $*}"
 "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
   stop "The peers need Python 3.11 or newer with venv, and $python is not that. To install: apt-get install python3-venv, or name another with PYTHON=..."
 
 echo "make peers needs packages that are missing in $folder; installing: $needed" >&2
 [ -x "$folder/bin/python" ] || "$python" -m venv "$folder" || stop "Could not make a Python environment in $folder"
 install() { "$folder/bin/python" -m pip --disable-pip-version-check install --quiet "$@"; }
-torch=$(grep '^torch==' "$pins")
+torch=$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' "$pins")
 case " $needed " in
 *" $torch "*) install --retries 1 --index-url "$torch_index" "$torch" 2>/dev/null ||
   echo "$torch_index cannot be had; taking PyPI's PyTorch, which may bring CUDA's libraries, some 5 GB" >&2 ;;
 esac
-install -r "$pins" ||
-  stop "Could not install: $(missing). Without a network there is no make peers; to try again: $0 $folder"
+install $wanted ||
+  stop "Could not install: $(missing). Without a network there is no make peers; to try again: $0 $folder${*:+ $*}"
 needed=$(missing)
 [ -z "$needed" ] || stop "Installed, yet missing in $folder: $needed"

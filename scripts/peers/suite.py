@@ -38,7 +38,7 @@ class Interval(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Shape:
-    """One problem: query and key length T, as many key/value heads as query heads."""
+    """One problem: as many keys as the length says, and as many queries, or fewer, which are then the last ones."""
 
     mask: str
     batch: int
@@ -47,15 +47,30 @@ class Shape:
     length: int
     seed: int
     type: str = "f32"
+    kv_heads: int = 0  # as many as query heads
+    query_length: int | None = None  # as many as keys
+
+    def queries(self) -> int:
+        return self.query_length or self.length
+
+    def groups(self) -> int:
+        """Query heads that share a key/value head."""
+        return self.heads // (self.kv_heads or self.heads)
 
     def family(self) -> str:
-        return f"{self.mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.heads}/D:{self.head_dim}"
+        mask = "causal_bottom_right" if self.mask == "causal" and self.queries() < self.length else self.mask
+        return f"{mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.kv_heads or self.heads}/D:{self.head_dim}"
 
     def workload(self) -> str:
-        return f"{self.family()}/T:{self.length}" + ("" if self.type == "f32" else f"/{self.type}")
+        same = self.queries() == self.length
+        lengths = f"T:{self.length}" if same else f"Tq:{self.queries()}/Tk:{self.length}"
+        return f"{self.family()}/{lengths}" + ("" if self.type == "f32" else f"/{self.type}")
 
-    def dims(self) -> tuple[int, int, int, int]:
-        return self.batch, self.heads, self.length, self.head_dim
+    def dims(self, name: str = "query") -> tuple[int, int, int, int]:
+        """Of query and output, or of key and value."""
+        if name in ("key", "value"):
+            return self.batch, self.kv_heads or self.heads, self.length, self.head_dim
+        return self.batch, self.heads, self.queries(), self.head_dim
 
     def array_type(self) -> np.dtype:
         """numpy has no bfloat16: its bits stand in for it."""
@@ -113,11 +128,11 @@ class Case:
         weakref.finalize(self, suite.library.suite_close, self.handle)
 
     def tensor(self, name: str) -> np.ndarray:
-        """A view of query, key, value or output, [B, H, T, D]."""
+        """A view of query, key, value or output, [B, H, T, D] of it."""
         address = getattr(self.suite.library, f"suite_{name}")(self.handle)
         kind = self.shape.array_type()
         bits = ctypes.c_uint32 if kind.itemsize == 4 else ctypes.c_uint16
-        return np.ctypeslib.as_array(ctypes.cast(address, POINTER(bits)), self.shape.dims()).view(kind)
+        return np.ctypeslib.as_array(ctypes.cast(address, POINTER(bits)), self.shape.dims(name)).view(kind)
 
     def prepare(self, variant: int, threads: int) -> None:
         self.suite.ask("suite_prepare", self.handle, variant, threads)

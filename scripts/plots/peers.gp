@@ -42,7 +42,7 @@ do for [p=0:panels-1] {
   set tmargin at screen top(p)
   set bmargin at screen top(p) - height + 0.05
   set label 4 panel_title[p+1] at graph 0,1.03 left font ',17' noenhanced
-  if (p / columns == rows - 1) { set xlabel 'sequence length T (tokens)' offset 0,0.4 } else { unset xlabel }
+  if (p / columns == rows - 1) { set xlabel x_title offset 0,0.4 } else { unset xlabel }
   if (p % columns == 0) { set ylabel 'their time / ours' } else { unset ylabel }
   if (p > 0) { unset key; unset label 1; unset label 2; unset label 3 }
   plot for [i=first[p+1]+1:first[p+2]] data index i-1 using ($1*apart(i)):2:3:4 with yerrorbars \

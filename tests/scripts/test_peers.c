@@ -41,6 +41,28 @@ static void missing_packages_are_said_and_not_installed(void **state) {
   assert_int_not_equal(stat("/tmp/attnbench-no-peers", &found), 0);
 }
 
+static void a_peer_is_installed_with_what_it_needs_alone(void **state) {
+  (void)state;
+  static const struct {
+    const char *peers, *needs, *not ;
+  } cases[] = {{"torch", "numpy==", "onnx"},          {"torch", "torch==", "openvino=="},
+               {"onednn", "torch==", "openvino=="},   {"onnxruntime", "onnx==", "torch=="},
+               {"openvino", "openvino==", "torch=="}, {"torch openvino", "openvino==", "onnx"}};
+  char said[4096], command[512];
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    snprintf(command, sizeof command, "SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers %s 2>&1",
+             cases[n].peers);
+    assert_int_equal(status_of(command, said, sizeof said), 2);
+    if (!strstr(said, cases[n].needs) || strstr(said, cases[n].not ) || !strstr(said, cases[n].peers))
+      fail_msg("%s: %s", cases[n].peers, said);
+  }
+  if (status_of("python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>&1", said, sizeof said))
+    skip();
+  assert_int_equal(
+      status_of("python3 -B " PEERS "options.py --names --peers torch,openvino 2>&1", said, sizeof said), 0);
+  assert_string_equal(said, "torch openvino\n");
+}
+
 static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
   (void)state;
   static const char *const wrong[][2] = {
@@ -50,6 +72,9 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
       {"--types f32,f64", "'f64' is not one of f32, bf16, f16"},
       {"--out /tmp", "'/tmp' is there already"},
       {"--threads 1,100000", "--threads 100000 is more than the "},
+      {"--heads 8 --kv-heads 3", "--kv-heads 3 does not divide the 8 --heads"},
+      {"--query-length 1024 --lengths 512", "--query-length 1024 is more than the shortest of --lengths"},
+      {"--query-length 0", "'0' is not a whole number from 1"},
       {"--faster", "--faster"},
   };
   char said[4096], command[512];
@@ -63,7 +88,8 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
     assert_int_equal(strchr(said, '\n') - said, strlen(said) - 1);
   }
   assert_int_equal(status_of("python3 -B " PEERS
-                             "options.py --lengths 512,1024 --peers torch --types bf16,f16",
+                             "options.py --lengths 512,1024 --peers torch --types bf16,f16 --query-length 1 "
+                             "--heads 8 --kv-heads 2",
                              said, sizeof said),
                    0);
 }
@@ -172,6 +198,7 @@ static void what_the_suite_cannot_do_it_says(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(missing_packages_are_said_and_not_installed),
+      cmocka_unit_test(a_peer_is_installed_with_what_it_needs_alone),
       cmocka_unit_test(arguments_that_make_no_sense_are_told_in_a_line),
       cmocka_unit_test(an_output_is_held_to_the_reference_of_its_own_inputs),
       cmocka_unit_test(an_output_of_16_bits_is_held_to_the_bound_of_its_type),
