@@ -1,0 +1,51 @@
+/* The walks of people who use what is measured, each a script that does what they would do. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench"
+#define WALKS ATTN_SOURCE_DIR "/tests/walks/"
+
+enum { STATUS_SKIPPED = 77 };
+
+/* Runs a walk in a folder of its own; on failure all that it and the program said. */
+static void walk(const char *arguments) {
+  char folder[] = "/tmp/attnbench-walk-XXXXXX", command[2048], said[8192];
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "%s%s %s 2>&1; status=$?; [ $status -eq 0 ] || tail -n 20 %s/notes; exit $status", WALKS,
+           arguments, folder, folder);
+  FILE *pipe = popen(command, "r");
+  assert_non_null(pipe);
+  said[fread(said, 1, sizeof said - 1, pipe)] = '\0';
+  const int status = pclose(pipe);
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  assert_int_equal(system(command), 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SKIPPED) skip();
+  if (status != 0) fail_msg("%s: status %d: %s", arguments, status, said);
+}
+
+static void a_teacher_gets_a_slide(void **state) {
+  (void)state;
+  walk("teacher.sh " PROGRAM " " ATTN_SOURCE_DIR "/scripts/plots");
+}
+
+static void a_researcher_compares_decoding(void **state) {
+  (void)state;
+  walk("researcher.sh " PROGRAM);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_teacher_gets_a_slide),
+      cmocka_unit_test(a_researcher_compares_decoding),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
