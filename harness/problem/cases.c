@@ -315,6 +315,21 @@ static bool read_arrays(golden_case *loaded, const case_words *words, const char
   return loaded->expected_lse != NULL;
 }
 
+/* How large it is, for who asks what it costs. */
+static void note_sizes(workload *w, const attn_problem *p) {
+  w->function = p->function;
+  w->batch = p->batch;
+  w->query_heads = p->query_heads;
+  w->kv_heads = p->kv_heads;
+  w->query_length = p->query_length;
+  w->key_length = p->key_length;
+  w->head_dim = p->head_dim;
+  w->value_dim = p->value_dim;
+  w->left = p->left;
+  w->right = p->right;
+  w->offset = p->offset;
+}
+
 bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_size) {
   *loaded = (golden_case){.inputs.workload = workload_default()};
   if (strlen(folder) > PATH_BYTES - 32) {
@@ -329,6 +344,7 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
   if (read_arrays(loaded, &words, folder, why, why_size)) {
     char reason[LINE_BYTES];
     problem->features = features_of(problem);
+    note_sizes(&loaded->inputs.workload, problem);
     if (check_problem(problem, reason, sizeof reason)) return true;
     snprintf(why, why_size, "%s/case.txt: %s", folder, reason);
   }

@@ -6,7 +6,7 @@
 #include "inputs.h"
 
 /* One case: what is asked, with the log-sum-exp where the case has one, and the answer. The workload of the inputs
- * says nothing: what is asked stands in their problem alone, which points into this struct's memory. */
+ * says its sizes and band alone: what is asked stands in their problem, which points into this struct's memory. */
 typedef struct golden_case {
   inputs inputs;
   int64_t *lengths;

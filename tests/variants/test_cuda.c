@@ -13,6 +13,7 @@
 
 #include "run/plugins.h"
 #include "run/runner.h"
+#include "verify/golden.h"
 #include "verify/properties.h"
 #include "verify/verify.h"
 
@@ -118,10 +119,65 @@ static void every_variant_keeps_to_the_properties(void **state) {
   }
 }
 
+/* What the table of a verification says of a variant: how many cases it passed. -1: not that it passed. */
+static int64_t passed_cases(const char *said, const char *variant) {
+  char name[64];
+  snprintf(name, sizeof name, "\n%-16s passed ", variant);
+  const char *line = strstr(said, name);
+  return line ? strtoll(line + strlen(name), NULL, 10) : -1;
+}
+
+/* What `verify --cases` says, and its status. */
+static int verify_cases(const char *folder, char *said, size_t said_size) {
+  const verify_options options = {.cases = folder, .threads = 1};
+  FILE *out = tmpfile();
+  assert_non_null(out);
+  const int status = golden_verify(&list, &options, out);
+  rewind(out);
+  said[fread(said, 1, said_size - 1, out)] = '\0';
+  fclose(out);
+  return status;
+}
+
+/* Under each of the four schedules; some take softmax of 16 bits alone, of one key/value head, or linear attention. */
+static void every_variant_gives_the_answers_of_the_golden_cases(void **state) {
+  static char said[16384];
+  (void)state;
+  const int status = verify_cases(ATTN_SOURCE_DIR "/tests/cases", said, sizeof said);
+  if (status != 0 || strstr(said, "would take seconds")) fail_msg("status %d: %s", status, said);
+  for (size_t v = 0; v < list.count; v++) {
+    const bool is_narrow = !(list.variants[v]->types >> ATTN_FLOAT32 & 1);
+    const int64_t least = 4 * (is_narrow ? 4 : list.variants[v]->function == ATTN_LINEAR ? 9 : 38);
+    if (passed_cases(said, list.variants[v]->name) < least)
+      fail_msg("%s passed fewer than %d: %s", list.variants[v]->name, (int)least, said);
+  }
+}
+
+/* 800 x 800 pairs of 8 features: ten times as many multiply-adds as the emulated device makes in a second. */
+static void a_case_that_would_take_seconds_is_left_out_and_counted(void **state) {
+  static char said[16384];
+  char folder[] = "/tmp/attnbench_cases_XXXXXX", command[1024];
+  (void)state;
+  assert_non_null(mkdtemp(folder));
+  snprintf(command, sizeof command,
+           "mkdir %s/long && cd %s/long && sed -e 's/^batch .*/batch 1/' -e 's/_heads .*/_heads 1/' "
+           "-e 's/_length .*/_length 800/' -e 's/_dim .*/_dim 8/' %s/tests/cases/full/case.txt >case.txt && "
+           "truncate -s 25600 q.f32 k.f32 v.f32 && truncate -s 51200 output.f64 && truncate -s 6400 lse.f64",
+           folder, folder, ATTN_SOURCE_DIR);
+  assert_int_equal(system(command), 0);
+  const int status = verify_cases(folder, said, sizeof said);
+  snprintf(command, sizeof command, "rm -r %s", folder);
+  assert_int_equal(system(command), 0);
+  if (status != 2 || !strstr(said, "skipped 1: would take seconds on this device (1)"))
+    fail_msg("status %d: %s", status, said);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_variant_is_right_under_every_schedule),
       cmocka_unit_test(every_variant_keeps_to_the_properties),
+      cmocka_unit_test(every_variant_gives_the_answers_of_the_golden_cases),
+      cmocka_unit_test(a_case_that_would_take_seconds_is_left_out_and_counted),
   };
   if (access(EMULATED, R_OK) != 0) {
     print_message("no C++ compiler, no emulated device: nothing to test\n");

@@ -50,6 +50,9 @@ static void a_case_loads_with_its_shapes(void **unused) {
   assert_int_equal(given.inputs.buffers[TENSOR_MASK].bytes, 7 * 7);
   assert_int_equal(given.inputs.buffers[TENSOR_BIAS].bytes, 2 * 7 * 7 * 4);
   assert_true(given.inputs.problem.mask.head == 0 && given.inputs.problem.bias.batch == 0);
+  /* What is asked is 7 x 7 of 2 heads: no run of it takes long anywhere. */
+  const double flops = workload_flops(&given.inputs.workload), pairs = 2 * 28;
+  assert_true(flops >= 2 * pairs && flops < 1000 * pairs);
   case_destroy(&given);
 }
 
