@@ -125,7 +125,7 @@ CUDA_SOURCES := $(sort $(wildcard variants/cuda/*.cu))
 CXX := $(patsubst %gcc,%g++,$(subst clang,clang++,$(CC)))
 HAVE_CXX := $(shell $(CXX) -std=gnu++17 -include cmath -E -x c++ /dev/null >/dev/null 2>&1 && echo yes)
 # Where nvcc is and no GPU, only `make cuda` builds for one.
-NVCC := $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+NVCC := $(shell command -v nvcc >/dev/null && echo nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 EMULATION := $(BUILD)/emulated/device.o
 EMULATED := $(if $(and $(HAVE_CXX),$(CUDA_SOURCES)),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
@@ -378,12 +378,16 @@ $(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
 	$(SHOW) $(CXX) $(EMULATED_FLAGS) -I. -fsanitize=thread -MMD -MP -x c++ -c -o $(@:.so=.o) $<
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(@:.so=.o) $(EMULATION) -ldl
 
-# For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object.
+# For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object, and
+# the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.
 CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
 CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
 define compile_for_gpus
-@mkdir -p $(@D)
-$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP -x cu -c -o $@ $< 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
+@rm -rf $(@:.o=.kept); mkdir -p $(@:.o=.kept)
+$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP --keep --keep-dir $(@:.o=.kept) -x cu -c -o $@ $< \
+  2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
+@cd $(@:.o=.kept) && for binary in *.cubin; do echo "cubin $$binary"; readelf -SW $$binary; done >../$(notdir $(@:.o=.sections)) 2>/dev/null
+@rm -rf $(@:.o=.kept)
 endef
 $(BUILD)/cuda/%.o: variants/cuda/%.cu $(BUILD)/flags
 	$(compile_for_gpus)

@@ -87,6 +87,7 @@ typedef struct options {
     text_list heads, bases, accepted;
     const char *why_no_base, *base_name, *identical, *only;
     const char *baseline, *write_facts, *head_facts, *base_facts;
+    const char *head_code, *base_code, *why_no_code;
     const char *itself;
     bool facts, times, shadow; /* as they were said: neither of the first two means both */
     double budget, smallest;   /* seconds; percent */

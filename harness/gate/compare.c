@@ -17,7 +17,7 @@ static const double instructions_allowed = 1.02, error_allowed = 2, exponent_all
 
 const char *gate_kind_name(gate_kind kind) {
   static const char *const names[] = {"wrong",  "variants", "workspace", "instructions",
-                                      "growth", "error",    "time"};
+                                      "growth", "device",   "error",     "time"};
   return names[kind];
 }
 

@@ -40,6 +40,8 @@ typedef struct gate_options {
   size_t accepted_count;
   const char *write_facts;             /* only write the head's facts to this file; NULL: hold head to base */
   const char *head_facts, *base_facts; /* files, or NULL */
+  const char *head_code, *base_code;   /* of kernels for GPUs: files, or NULL */
+  const char *why_no_code;             /* in words; NULL: there is, or nobody speaks of it */
   const char *baseline;                /* the committed file, or NULL */
   const char *out;                     /* a folder */
   const char *scripts;                 /* the folder of the gnuplot files, or NULL: no pictures */
@@ -60,6 +62,7 @@ typedef enum gate_kind {
   GATE_WORKSPACE,
   GATE_INSTRUCTIONS,
   GATE_GROWTH,
+  GATE_DEVICE, /* more registers, instructions, shared memory or spills of a kernel for GPUs */
   GATE_ERROR,
   GATE_TIME
 } gate_kind;
@@ -111,6 +114,11 @@ bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t w
 /* Holds the head's facts to the base's and to the committed ones; either may be NULL. Notes go to out. */
 bool gate_compare(const json_t *head, const json_t *base, const json_t *committed,
                   const gate_options *options, gate_findings *findings, FILE *out);
+
+/* Holds kernels for GPUs to the base's by what the compiler made of them, as scripts/cuda_code.sh lists it. False, with
+ * the reason in words, when a list cannot be read. */
+bool gate_compare_code(const gate_options *options, gate_findings *findings, FILE *out, char *why,
+                       size_t why_size);
 
 /* ---- times ---- */
 

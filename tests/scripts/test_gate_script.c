@@ -146,10 +146,69 @@ static void a_base_that_does_not_build_is_told_to_the_program(void **state) {
   assert_false(was_called_with("--base") || was_called_with("--base-facts"));
 }
 
+/* Stands for nvcc: says what ptxas says of a kernel of 8 instructions for each line of the source, and leaves a binary. */
+static const char compiler[] =
+    "#!/bin/bash\n"
+    "while [ $# -gt 0 ]; do\n"
+    "  case $1 in --keep-dir) kept=$2; shift ;; -o) to=$2; shift ;; *.cu) from=$1 ;; esac\n"
+    "  shift\n"
+    "done\n"
+    "echo compiled >>\"$LOG\"\n"
+    "touch \"$to\"\n"
+    "printf '.section .text.k,\"ax\"\\n.fill %d\\n' $((128 * $(wc -l <\"$from\"))) |\n"
+    "  as -o \"$kept/one.compute_80.cubin\" -\n"
+    "echo \"ptxas info    : Compiling entry function 'k' for 'sm_80'\" >&2\n"
+    "echo '    0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads' >&2\n"
+    "echo 'ptxas info    : Used 40 registers, used 0 barriers, 1024 bytes smem' >&2\n";
+
+static void kernels_for_gpus_are_compiled_where_their_text_is_not_the_bases(void **state) {
+  (void)state;
+  char command[256];
+  mkdir("bin", 0777);
+  write_text("bin/nvcc", compiler);
+  mkdir("variants/cuda", 0777);
+  write_text("variants/cuda/one.cu", "one\nline more\n");
+  write_text("variants/cuda/other.cu", "another\n");
+  write_text("variants/cuda/all.h", "");
+  write_text("variants/elements.h", "");
+  write_text(".gitignore", "build/\ncalls\nsaid\nbin/\n");
+  commit_all();
+  write_text("variants/first.c", "");
+  write_variant("first");
+  /* Neither the emulated device is built here, nor, where a GPU is, what it needs. */
+  static const char gate[] = "chmod +x bin/nvcc && PATH=\"$PWD/bin:$PATH\" LOG=\"$PWD/build/nvcc.log\" "
+                             "MAKEFLAGS='CXX=none HAVE_GPU=' scripts/gate.sh HEAD --facts";
+  succeed(gate);
+  assert_true(was_called_with("--no-code") &&
+              was_called_with("the text of each kernel for GPUs is the base'\\''s, and so is its code"));
+  assert_int_not_equal(access("build/nvcc.log", F_OK), 0);
+
+  succeed("rm calls && echo more >>variants/cuda/one.cu");
+  succeed(gate);
+  assert_true(was_called_with("--head-code") && was_called_with("build/gate/head-code.txt"));
+  assert_true(was_called_with("--base-code") && was_called_with("build/gate/base-code.txt"));
+  assert_false(was_called_with("--no-code"));
+  for (int head = 0; head < 2; head++) {
+    snprintf(command, sizeof command,
+             "[ \"$(cat build/gate/%s-code.txt)\" = 'sm_80 cuda_one/k registers 40 spilled 8 shared 1024 "
+             "instructions %d' ]",
+             head ? "head" : "base", head ? 24 : 16);
+    succeed(command);
+  }
+  succeed("[ $(wc -l <build/nvcc.log) = 2 ]"); /* other.cu is not compiled */
+
+  succeed("rm calls && echo broken >bin/nvcc && echo more >>variants/cuda/one.cu");
+  assert_int_equal(run(gate), 2);
+  assert_int_equal(
+      system("grep -qx 'gate: the kernels for GPUs do not compile; all of it: build/gate/cuda.log' said"), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_gate_works_in_a_folder_with_spaces, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_base_that_does_not_build_is_told_to_the_program, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(kernels_for_gpus_are_compiled_where_their_text_is_not_the_bases, set_up,
+                                      tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
