@@ -4,14 +4,37 @@
 #ifndef ATTN_DEVICE_H
 #define ATTN_DEVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "attention.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* What a device is; 0: unknown, or there is no such thing on it. */
+typedef struct attn_device_facts {
+  char name[96];
+  int capability; /* 90: sm_90 */
+  int multiprocessors;
+  size_t memory_bytes, l2_bytes, shared_bytes; /* shared: the most that a block may have */
+  int driver, runtime;                         /* CUDA 13.1: 13010 */
+} attn_device_facts;
+
+/* Something that is measured for what the device can do at best. */
+typedef struct attn_device_peak {
+  const char *name; /* "f32", "read memory" */
+  attn_type type;   /* of what is multiplied; ATTN_ABSENT: bytes are read */
+  /* FLOP/s, or bytes/s, over about so many seconds; 0: it cannot be measured. */
+  double (*measure)(double seconds);
+} attn_device_peak;
+
+/* How it is just now; NaN: unknown. */
+typedef struct attn_device_state {
+  double clock_mhz, highest_clock_mhz, celsius;
+  char throttled[64]; /* what holds its clock down, in words; "": nothing that is known */
+} attn_device_state;
+
 typedef struct attn_device {
+  size_t size;      /* of this struct, as who fills it knows it: fields are added at its end */
   const char *kind; /* one word: "cuda", "emu" */
 
   /* What kernels get done on it at least; 0: no less than on a host. A run is given time by it, and where it
@@ -46,6 +69,20 @@ typedef struct attn_device {
   /* Seconds of the device between the two. */
   void (*start_clock)(void);
   double (*stop_clock)(void);
+
+  /* Whether nothing runs on it any more in this process, after what wait said. */
+  bool (*is_lost)(void);
+
+  void (*describe)(attn_device_facts *facts);
+
+  /* NULL and 0: how fast it is says nothing of a device. */
+  const attn_device_peak *peaks;
+  size_t peak_count;
+
+  /* Of what earlier kernels touched nothing lies in its caches when this ends. */
+  void (*flush)(void);
+
+  void (*look)(attn_device_state *state);
 } attn_device;
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "run/supervisor.h"
 
 /* A sweep that is being built. */
 typedef struct builder {
@@ -161,12 +162,13 @@ static void leave_out(builder *builder, const attn_variant *variant, const workl
   fprintf(builder->notes, "%s\n", builder->last_reason);
 }
 
-/* Why the variant cannot solve the shape; NULL: it can. False for a shape that makes no sense. */
+/* Why the variant cannot solve the shape; NULL: it can, or ended an earlier process, which its points say when their
+ * turn comes. False for a shape that makes no sense. */
 static bool find_refusal(builder *builder, const attn_variant *variant, const workload *shape,
                          const char **reason) {
   if (!workload_check(shape, builder->why, builder->why_size)) return false;
   const attn_problem problem = workload_problem(shape);
-  *reason = runner_refusal(variant, &problem);
+  *reason = supervisor_ended(variant->name) ? NULL : runner_refusal(variant, &problem);
   return true;
 }
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "supervisor.h"
+
 enum { MOST_TABLES = 16 };
 
 static struct {
@@ -20,8 +22,20 @@ static size_t registered_count;
 /* In words what went wrong, "" where nothing did. */
 static char failure[DEVICE_WORDS_BYTES - 24];
 
-bool device_register(const attn_table *table, const attn_device *device) {
-  if (registered_count == MOST_TABLES) return false;
+/* Before it had a size, a device began with a pointer. */
+static bool is_of_this_version(const attn_device *device) {
+  return device->size >= sizeof *device && device->size <= 64 * sizeof *device;
+}
+
+bool device_register(const attn_table *table, const attn_device *device, char *why, size_t why_size) {
+  if (!is_of_this_version(device)) {
+    snprintf(why, why_size, "its device is of another version: build it again, with this version's device.o");
+    return false;
+  }
+  if (registered_count == MOST_TABLES) {
+    snprintf(why, why_size, "it brings one device more than there is room for");
+    return false;
+  }
   registered[registered_count].table = table;
   registered[registered_count++].device = device;
   return true;
@@ -190,6 +204,7 @@ void device_end(device_call *made, device_outcome *outcome) {
   *outcome = (device_outcome){.failed = failure[0] != '\0'};
   if (!device) return;
   if (failure[0]) violate(outcome, "fails on its device: %s", failure);
+  if (failure[0] && device->is_lost()) supervisor_abandon(outcome->violation); /* nobody can go on here */
   for (tensor_id id = 0; id < TENSORS; id++) {
     if (!made->tensors[id]) continue;
     fetch(device, tensor_data(&made->host.tensors, id), made->tensors[id],

@@ -7,8 +7,9 @@
 #include "problem/tensors.h"
 #include "variants/device.h"
 
-/* The variants of this table compute on it. */
-bool device_register(const attn_table *table, const attn_device *device);
+/* The variants of this table compute on it. False, with the reason in words, where it was built for another version
+ * of variants/device.h, or there are too many. */
+bool device_register(const attn_table *table, const attn_device *device, char *why, size_t why_size);
 const attn_device *device_of(const attn_variant *variant); /* NULL: the host */
 
 /* Of devices of this kind, which is taken, from 0; the first one is, unless another is chosen. False, with the

@@ -36,8 +36,9 @@ static const attn_table *load(const char *path, complaint to) {
     return NULL;
   }
   const attn_device *device = dlsym(object, "attn_plugin_device");
-  if (device && !device_register(table, device)) {
-    wrong(to, "plugin %s brings one device more than there is room for", path);
+  char why[128];
+  if (device && !device_register(table, device, why, sizeof why)) {
+    wrong(to, "plugin %s cannot be taken: %s", path, why);
     return NULL;
   }
   return table;

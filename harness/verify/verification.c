@@ -63,9 +63,9 @@ static run_setup setup_of(const variant_verdicts *to, const case_run *at, int th
       .variant = to->variant, .origin = to->origin, .isa = at->isa, .threads = threads, .problem = at->name};
 }
 
-/* Of memory for the workspace: the others may need less. */
-static bool count_shortage(variant_verdicts *to) {
-  count_skip(to, "asks for more workspace than there is memory");
+/* Of memory for the workspace: the others may need less. What a device says of itself is clearer. */
+static bool count_shortage(variant_verdicts *to, const char *why) {
+  count_skip(to, to->variant->place == ATTN_HOST ? "asks for more workspace than there is memory" : why);
   return true;
 }
 
@@ -76,7 +76,7 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
   verdict result;
   const run_setup setup = setup_of(to, at, threads);
   if (!verify_run_against(&setup, at->inputs, at->expected, false, &result, why, why_size))
-    return count_shortage(to);
+    return count_shortage(to, why);
   char problem[128];
   snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
            threads == 1 ? "" : "s", at->threads);
@@ -91,7 +91,7 @@ static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_
   property_verdict verdict;
   const run_setup setup = setup_of(to, at, at->threads);
   if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size))
-    return count_shortage(to);
+    return count_shortage(to, why);
   to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
   if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
   return true;
@@ -103,7 +103,7 @@ static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, c
   const run_setup setup = setup_of(to, at, at->threads);
   const int64_t failed = to->failed;
   if (!verify_run_against(&setup, at->inputs, at->expected, to->cases == 0, &result, why, why_size))
-    return count_shortage(to);
+    return count_shortage(to, why);
   to->cases++;
   to->rows += result.rows_checked;
   to->rows_total += result.rows_total;

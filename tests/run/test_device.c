@@ -69,8 +69,27 @@ static const char *wait_for_all(void) { return wrong; }
 static void start_clock(void) {}
 static double stop_clock(void) { return 1; }
 
-static const attn_device device = {"test", 0,    count,  open_device, allocate,     release,     is_whole,
-                                   copy,   copy, stream, keep_to,     wait_for_all, start_clock, stop_clock};
+static bool is_lost(void) { return false; }
+
+static int flushes;
+static void flush(void) { flushes++; }
+
+static const attn_device device = {.size = sizeof device,
+                                   .kind = "test",
+                                   .count = count,
+                                   .open = open_device,
+                                   .allocate = allocate,
+                                   .release = release,
+                                   .is_whole = is_whole,
+                                   .write = copy,
+                                   .read = copy,
+                                   .stream = stream,
+                                   .keep_to = keep_to,
+                                   .wait = wait_for_all,
+                                   .start_clock = start_clock,
+                                   .stop_clock = stop_clock,
+                                   .is_lost = is_lost,
+                                   .flush = flush};
 
 /* ---- its kernel ---- */
 
@@ -114,7 +133,8 @@ static bool run_it(run_outcome *outcome, inputs *in, char *why, size_t why_size)
 
 static int load(void **state) {
   (void)state;
-  return device_register(&table, &device) ? 0 : -1;
+  char why[128];
+  return device_register(&table, &device, why, sizeof why) ? 0 : -1;
 }
 
 static void what_a_kernel_writes_there_comes_back(void **state) {
@@ -179,12 +199,24 @@ static void without_memory_nothing_runs_and_nothing_is_kept(void **state) {
   }
 }
 
+static void a_device_of_another_version_is_refused(void **state) {
+  (void)state;
+  attn_device other = device;
+  char why[128] = "";
+  other.size = 8;
+  assert_false(device_register(&table, &other, why, sizeof why));
+  other.size = (size_t)(uintptr_t)device.kind; /* as one before it had a size begins */
+  assert_false(device_register(&table, &other, why, sizeof why));
+  assert_string_equal(why, "its device is of another version: build it again, with this version's device.o");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_a_kernel_writes_there_comes_back),
       cmocka_unit_test(misconduct_on_a_device_is_said),
       cmocka_unit_test(what_the_device_says_went_wrong_is_said),
       cmocka_unit_test(without_memory_nothing_runs_and_nothing_is_kept),
+      cmocka_unit_test(a_device_of_another_version_is_refused),
   };
   return cmocka_run_group_tests(tests, load, NULL);
 }

@@ -339,6 +339,20 @@ static double seconds_now() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
+/* What a kernel did that it may not has ended its launch, and nothing else. */
+static bool is_lost(void) { return false; }
+
+static void describe(attn_device_facts *facts) {
+  *facts = {};
+  snprintf(facts->name, sizeof facts->name, "emulated");
+  facts->multiprocessors = 1;
+  facts->shared_bytes = DYNAMIC_BYTES;
+}
+
+static void flush(void) {}
+
+static void look_at_state(attn_device_state *state) { *state = {NAN, NAN, NAN, ""}; }
+
 static void start_clock(void) { started = seconds_now(); }
 static double stop_clock(void) { return seconds_now() - started; }
 
@@ -381,11 +395,25 @@ void *__tsan_memset(void *to, int byte, size_t bytes) {
 #pragma GCC visibility pop
 
 extern const attn_device attn_plugin_device __attribute__((visibility("default")));
-const attn_device attn_plugin_device = {"emu",       emulated_flops_per_second,
-                                        count,       open_device,
-                                        allocate,    release,
-                                        is_whole,    copy,
-                                        copy,        stream,
-                                        keep_to,     take_complaint,
-                                        start_clock, stop_clock};
+const attn_device attn_plugin_device = {sizeof(attn_device),
+                                        "emu",
+                                        emulated_flops_per_second,
+                                        count,
+                                        open_device,
+                                        allocate,
+                                        release,
+                                        is_whole,
+                                        copy,
+                                        copy,
+                                        stream,
+                                        keep_to,
+                                        take_complaint,
+                                        start_clock,
+                                        stop_clock,
+                                        is_lost,
+                                        describe,
+                                        nullptr,
+                                        0,
+                                        flush,
+                                        look_at_state};
 }

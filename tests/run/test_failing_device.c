@@ -1,0 +1,95 @@
+/* Devices that cannot be had, or fail: what the program says, and that the variants that do not make them fail go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first. */
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench "
+#define FAILING " --plugin " ATTN_BUILD_DIR "/tests/plugins/failing_device.so"
+#define ONE_HEAD " --problem full/B:1/H:1/D:8/T:16"
+#define ITS_VARIANTS " --variant breaks_it,is_refused,hungry,endless,right"
+
+static char said[65536];
+
+/* What the program says on both outputs goes to `said`; its status. */
+static int run(const char *before, const char *arguments) {
+  char command[4096];
+  snprintf(command, sizeof command, "%s " PROGRAM "%s 2>&1", before, arguments);
+  FILE *output = popen(command, "r");
+  assert_non_null(output);
+  said[fread(said, 1, sizeof said - 1, output)] = '\0';
+  const int status = pclose(output);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static void expect_words(const char *const *words) {
+  for (; *words; words++)
+    if (!strstr(said, *words)) fail_msg("'%s' is not in:\n%s", *words, said);
+}
+
+static void a_kernel_that_breaks_its_device_is_named_and_the_others_go_on(void **state) {
+  (void)state;
+  assert_int_equal(run("", "verify" FAILING ITS_VARIANTS ONE_HEAD " --run-limit 1"), 1);
+  expect_words((const char *const[]){
+      "variant 'breaks_it' fails on its device: an illegal memory access was encountered on full/B:1/H:1/",
+      "variant 'endless' did not end within 1 s on full/B:1/H:1/",
+      "FAILED: fails on its device: an illegal memory access was encountered; it was left out since",
+      "FAILED: fails on its device: no kernel image is available for execution on the device\n",
+      "hungry           not run ", "skipped 1: no memory on the device (1)", "FAILED: did not end within 1 s",
+      "right            passed ", "--variant breaks_it --problem 'full/B:1/H:1/", NULL});
+}
+
+static void a_bench_goes_on_without_it(void **state) {
+  (void)state;
+  assert_int_equal(run("", "bench" FAILING ITS_VARIANTS ONE_HEAD
+                           " --run-limit 1 --quiet --instructions=false --benchmark_dry_run"),
+                   1);
+  expect_words((const char *const[]){
+      "FAILED: fails on its device: an illegal memory access was encountered\n",
+      "FAILED: fails on its device: no kernel image is available for execution on the device\n",
+      "SKIPPED: no memory on the device\n", "FAILED: did not end within 1 s\n", "\nright/full/B:1/H:1/",
+      NULL});
+}
+
+static void a_device_that_cannot_be_had_is_a_sentence(void **state) {
+  (void)state;
+  assert_int_equal(run("FAILING_DEVICE=old", "verify" FAILING " --variant right" ONE_HEAD), 2);
+  expect_words((const char *const[]){"nothing was verified: right takes none of these problems (device "
+                                     "failing:0 is sm_70, for which nothing was "
+                                     "compiled)",
+                                     NULL});
+}
+
+static void a_device_that_does_not_exist_is_a_sentence(void **state) {
+  (void)state;
+  static const char *const table[][2] = {
+      {"verify --device emu:1", "--device takes emu, or cuda:0 and so on, not 'emu:1'\n"},
+      {"verify --device cuda:x", "--device takes emu, or cuda:0 and so on, not 'cuda:x'\n"},
+      {"bench --device ''", "--device"},
+      /* Not built, no GPU, or fewer of them: as this machine is. */
+      {"verify --device cuda:1000", "attnbench: "},
+  };
+  for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
+    assert_int_equal(run("", table[n][0]), 2);
+    expect_words((const char *const[]){table[n][1], NULL});
+    const char *end = strchr(said, '\n');
+    if (!end || end[1] != '\0') fail_msg("not a line: %s", said);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_kernel_that_breaks_its_device_is_named_and_the_others_go_on),
+      cmocka_unit_test(a_bench_goes_on_without_it),
+      cmocka_unit_test(a_device_that_cannot_be_had_is_a_sentence),
+      cmocka_unit_test(a_device_that_does_not_exist_is_a_sentence),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
