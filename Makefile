@@ -200,7 +200,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
-  mutants adversary sanitize memcheck lint format format-check clean tests relinks run-tests run-bench run-peers tidy \
+  mutants adversary sanitize memcheck memcheck-cuda lint format format-check clean tests relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
@@ -289,6 +289,9 @@ sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer an
 
 memcheck: all $(BUILD)/tests/plugins/planted.so ## run a small verification under valgrind's memcheck
 	@scripts/memcheck.sh $(PROGRAM) $(BUILD)/tests/plugins/planted.so
+
+memcheck-cuda: all ## run a short verification on cuda:0 under compute-sanitizer, where it, nvcc and a GPU are
+	+@NVCC="$(NVCC)" scripts/memcheck_cuda.sh $(BUILD)
 
 lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
 	@scripts/setup.sh lint
@@ -396,6 +399,11 @@ $(BUILD)/cuda/%.o: variants/cuda/runtime/%.cu $(BUILD)/flags
 
 $(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/device.o $(BUILD)/sources
 	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^)
+
+# The kernels with a mistake each, for scripts/memcheck_cuda.sh.
+$(BUILD)/cuda/device_mistakes.so: tests/plugins/device_mistakes.cu $(BUILD)/cuda/device.o
+	$(SHOW) $(NVCC) -std=c++17 -O3 -lineinfo -Xcompiler -fPIC -I. $(CUDA_TARGETS) -x cu -c -o $(@:.so=.o) $<
+	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(@:.so=.o) $(BUILD)/cuda/device.o
 
 # The same objects in other orders, for the gate: where the linker puts a kernel changes its time too.
 $(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
