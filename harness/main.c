@@ -23,6 +23,7 @@
 #include "machine/affinity.h"
 #include "machine/machine.h"
 #include "options.h"
+#include "run/device.h"
 #include "run/plugins.h"
 #include "run/supervisor.h"
 #include "report/report.h"
@@ -284,8 +285,8 @@ static int measure(const sweep *sweep, const options *options, const char *isa) 
     return complain(why);
   if (!options->quiet) fputs(sweep->notes, stderr);
   if (options->device && strcmp(options->device, "emu") == 0)
-    fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, nor does a share of this "
-          "processor's peak\n",
+    fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, and are no share of a "
+          "peak\n",
           stderr);
 
   bench_options how = bench_options_from(options, isa);
@@ -421,8 +422,15 @@ static int run_list(const variant_list *list) {
 }
 
 static int run_machine(const options *options) {
+  char why[WHY_BYTES];
   machine machine;
+  variant_list list = {0};
   machine_describe(&machine);
+  if (options->device) {
+    if (!variant_list_add_device(&list, options->device, why, sizeof why)) return complain(why);
+    machine_take_device(&machine, device_of(list.own->variants[0]));
+    variant_list_destroy(&list);
+  }
   machine_measure(&machine, (int)options->threads, 3);
   machine_print(&machine, stdout);
   return STATUS_GOOD;

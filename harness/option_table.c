@@ -59,8 +59,9 @@ static const option_row rows[] = {
      "only these variants; repeatable (all)"},
     {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
      "add the variants of a shared object; repeatable"},
-    {"--device", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_TEXT, AT(device), NO_LIMITS,
-     "the variants of a device instead of the host's: cuda:0, the first GPU; emu, an emulated one"},
+    {"--device", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST | IN_MACHINE, KIND_TEXT, AT(device),
+     NO_LIMITS,
+     "a device and its variants instead of the host's: cuda:0, the first GPU; emu, an emulated one"},
     {"--problem", "TEXT", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_ITEM, AT(problems), NO_LIMITS,
      "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench, verify;\n"
      "fuzz: shrink it, for the one variant named, which fails it"},

@@ -102,6 +102,7 @@ static const taken all_taken[] = {
     {COMMAND_FUZZ, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
 
     {COMMAND_LIST, "--device emu", KIND_TEXT, AT(device), "emu"},
+    {COMMAND_MACHINE, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_LIST, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
     {COMMAND_LIST, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
     {COMMAND_MACHINE, "--pin", KIND_FLAG, AT(pin), "true"},

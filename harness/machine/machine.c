@@ -107,9 +107,28 @@ void machine_describe(machine *machine) {
   snprintf(machine->compiler, sizeof machine->compiler, "%s", COMPILER);
   snprintf(machine->flags, sizeof machine->flags, "%s", ATTN_BUILD_FLAGS);
   machine->optimised = OPTIMISED;
+  machine->state = (attn_device_state){NAN, NAN, NAN, ""};
   describe_processor(machine);
   describe_caches(machine);
   describe_system(machine);
+}
+
+/* ---- a device ---- */
+
+void machine_take_device(machine *machine, const attn_device *device) {
+  machine->measured_on = device;
+  device->describe(&machine->device);
+  machine_watch_device(machine);
+}
+
+void machine_watch_device(machine *machine) {
+  attn_device_state *kept = &machine->state, now;
+  if (!machine->measured_on) return;
+  machine->measured_on->look(&now);
+  kept->highest_clock_mhz = now.highest_clock_mhz;
+  kept->clock_mhz = fmin(kept->clock_mhz, now.clock_mhz);
+  kept->celsius = fmax(kept->celsius, now.celsius);
+  if (!kept->throttled[0]) memcpy(kept->throttled, now.throttled, sizeof kept->throttled);
 }
 
 /* ---- printing ---- */
@@ -125,6 +144,29 @@ static void print_size(size_t bytes, FILE *out) {
     fprintf(out, "%.4g GiB", (double)bytes / 0x1p30);
 }
 
+static void print_device(const machine *machine, FILE *out) {
+  const attn_device_facts *is = &machine->device;
+  const attn_device_state *now = &machine->state;
+  fprintf(out, "device      %s", is->name);
+  if (is->capability) fprintf(out, ", sm_%d", is->capability);
+  fprintf(out, ", %d multiprocessor%s\nmemory      ", is->multiprocessors,
+          is->multiprocessors == 1 ? "" : "s");
+  print_size(is->memory_bytes, out);
+  fprintf(out, ", L2 ");
+  print_size(is->l2_bytes, out);
+  fprintf(out, ", shared by a block ");
+  print_size(is->shared_bytes, out);
+  if (is->driver)
+    fprintf(out, "\nCUDA        %d.%d in the driver, %d.%d in the runtime", is->driver / 1000,
+            is->driver % 1000 / 10, is->runtime / 1000, is->runtime % 1000 / 10);
+  if (isfinite(now->clock_mhz))
+    fprintf(out, "\nclock       %.0f of %.0f MHz, %.0f degrees%s%s", now->clock_mhz, now->highest_clock_mhz,
+            now->celsius, now->throttled[0] ? ", held down by " : "", now->throttled);
+  fprintf(out, "\n");
+  if (!machine->measured_on->peak_count)
+    fprintf(out, "No peak is measured: how fast this is says nothing of a device.\n");
+}
+
 static void print_rate(const machine_rate *rate, const char *unit, FILE *out) {
   fprintf(out, "  %-12s %9.4g %s  [%.4g, %.4g]", rate->name, rate->median * 1e-9, unit, rate->low * 1e-9,
           rate->high * 1e-9);
@@ -135,7 +177,7 @@ static void print_rate(const machine_rate *rate, const char *unit, FILE *out) {
   fprintf(out, "\n");
 }
 
-void machine_print(const machine *machine, FILE *out) {
+static void print_system(const machine *machine, FILE *out) {
   fprintf(out, "processor   %s, %d cores, %.0f MHz\n", machine->cpu, machine->cores, machine->mhz);
   const size_t sizes[] = {machine->l1_bytes, machine->l2_bytes, machine->l3_bytes, machine->memory_bytes};
   static const char *const names[] = {"L1 data ", ", L2 ", ", L3 ", "\nmemory      "};
@@ -149,9 +191,16 @@ void machine_print(const machine *machine, FILE *out) {
   if (isfinite(machine->load_average)) fprintf(out, "load        %.2f\n", machine->load_average);
   if (machine->frequency_scaling)
     fprintf(out, "The frequency governor is not 'performance': times will vary with it.\n");
+}
+
+void machine_print(const machine *machine, FILE *out) {
+  (machine->measured_on ? print_device : print_system)(machine, out);
   if (machine->peak_count == 0) return;
-  fprintf(out, "\nmultiply-adds with %d thread%s, median [95 %% interval]\n", machine->threads,
-          machine->threads == 1 ? "" : "s");
+  if (machine->measured_on)
+    fprintf(out, "\nmultiply-adds, median [95 %% interval]\n");
+  else
+    fprintf(out, "\nmultiply-adds with %d thread%s, median [95 %% interval]\n", machine->threads,
+            machine->threads == 1 ? "" : "s");
   for (size_t n = 0; n < machine->peak_count; n++) print_rate(&machine->peaks[n], "GFLOP/s", out);
   if (machine->sgemm.median > 0) print_rate(&machine->sgemm, "GFLOP/s", out);
   if (machine->read_count) fprintf(out, "\nreads\n");

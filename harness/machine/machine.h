@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "variants/attention.h"
+#include "variants/device.h"
 
 /* A rate over interleaved repetitions: the median and its 95 % interval. */
 typedef struct machine_rate {
@@ -34,6 +34,10 @@ typedef struct machine {
   bool frequency_scaling; /* a governor other than performance */
   double load_average;
 
+  const attn_device *measured_on; /* what the peaks below are of; NULL: this machine's processor */
+  attn_device_facts device;       /* of that, or name "" */
+  attn_device_state state;        /* of that: lowest clock and highest temperature since it was described */
+
   int threads;                           /* that the peaks below were measured with */
   machine_rate peaks[MACHINE_MAX_RATES]; /* multiply-add, per instruction set, slowest first */
   size_t peak_count;
@@ -44,6 +48,12 @@ typedef struct machine {
 
 /* Reads what the system says; measures nothing. */
 void machine_describe(machine *machine);
+
+/* From here on what is measured is this device, which is open; some have nothing that can be measured. */
+void machine_take_device(machine *machine, const attn_device *device);
+
+/* Notes how the device is just now, in machine->state. */
+void machine_watch_device(machine *machine);
 
 /* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds, none for 0. */
 void machine_measure(machine *machine, int threads, double seconds);

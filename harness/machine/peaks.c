@@ -201,13 +201,36 @@ static bench_ground acquire_ground(const machine *machine, int threads) {
   return ground;
 }
 
+/* What each of its peaks measures itself, in rounds as above. */
+static void measure_device(machine *machine, double seconds) {
+  const attn_device *device = machine->measured_on;
+  const size_t count = device->peak_count < MACHINE_MAX_RATES ? device->peak_count : MACHINE_MAX_RATES;
+  double samples[MACHINE_MAX_RATES][MAX_ROUNDS];
+  for (int round = 0; round < MAX_ROUNDS; round++)
+    for (size_t n = 0; n < count; n++)
+      samples[n][round] = device->peaks[n].measure(seconds / (double)(MAX_ROUNDS * count));
+  for (size_t n = 0; n < count; n++) {
+    const attn_device_peak *peak = &device->peaks[n];
+    const interval median = statistics_median_interval(samples[n], MAX_ROUNDS, 0.95);
+    const bool reads = peak->type == ATTN_ABSENT;
+    if (!(median.estimate > 0)) continue;
+    machine_rate *rate =
+        reads ? &machine->reads[machine->read_count++] : &machine->peaks[machine->peak_count++];
+    *rate =
+        (machine_rate){.median = median.estimate, .low = median.low, .high = median.high, .type = peak->type};
+    snprintf(rate->name, sizeof rate->name, "%s", peak->name);
+    for (int round = 0; round < MAX_ROUNDS; round++) rate->fastest = fmax(rate->fastest, samples[n][round]);
+  }
+}
+
 void machine_measure(machine *machine, int threads, double seconds) {
   peak_loops loops[PEAK_MAX_LOOPS];
   probe *probes = calloc(MAX_PROBES, sizeof *probes);
   machine->threads = threads;
   machine->peak_count = machine->read_count = 0;
   memset(&machine->sgemm, 0, sizeof machine->sgemm);
-  if (!probes || seconds <= 0) {
+  if (machine->measured_on && seconds > 0) measure_device(machine, seconds);
+  if (!probes || seconds <= 0 || machine->measured_on) {
     free(probes);
     return;
   }

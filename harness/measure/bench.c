@@ -18,6 +18,7 @@
 #include "prepare.h"
 #include "sweep.h"
 #include "instruction_growth.h"
+#include "run/device.h"
 #include "run/supervisor.h"
 
 /* ---- names and order ---- */
@@ -61,11 +62,21 @@ static void sort_points(bench *bench) {
 
 /* ---- the machine ---- */
 
+/* That all points compute on; NULL: some do on the host. */
+static const attn_device *device_of_all(const bench_point *points, size_t count) {
+  const attn_device *device = count ? device_of(points[0].variant) : NULL;
+  for (size_t n = 1; n < count && device; n++)
+    if (points[n].variant->place == ATTN_HOST) device = NULL;
+  return device;
+}
+
 /* What an earlier process has measured, which a variant ended, is kept. */
 static void measure_machine(machine *now, const bench_options *options) {
   machine **known = (machine **)supervisor_root();
   if (*known) {
+    const attn_device *device = now->measured_on; /* where it was loaded this time */
     *now = **known;
+    now->measured_on = device;
     return;
   }
   machine_measure(now, options->threads, options->machine_seconds);
@@ -76,23 +87,26 @@ static void measure_machine(machine *now, const bench_options *options) {
 }
 
 /* Of the rate of the first level that holds all it has to move, as reads find it there, or of the memory's. */
-static void fill_read_fraction(result *result, const report *report) {
-  const machine_rate *read = machine_read(&report->machine, report->cold ? INFINITY : result->bytes);
+static void fill_read_fraction(result *result, const report *report, bool elsewhere) {
+  const machine_rate *read =
+      elsewhere ? NULL : machine_read(&report->machine, report->cold ? INFINITY : result->bytes);
   const bool known = read && result->bytes > 0 && result->flops_per_second > 0;
   result->bytes_per_second = result->bytes / result->seconds_median.estimate;
   result->read_fraction = known ? result->bytes_per_second / read->median : NAN;
   snprintf(result->read_level, sizeof result->read_level, "%s", known ? read->name : "");
 }
 
-/* Each of its own type's peak. */
+/* Each of its own type's peak, on what it computes on. */
 static void fill_fractions(const bench *bench) {
   report *report = bench->report;
   for (size_t n = 0; n < report->result_count; n++) {
     const workload *w = &bench->points[n].workload;
-    const machine_rate *peak = machine_peak(&report->machine, report->isa, w->type ? w->type : ATTN_FLOAT32);
+    const bool elsewhere = bench->points[n].variant->place != ATTN_HOST && !report->machine.measured_on;
+    const machine_rate *peak =
+        elsewhere ? NULL : machine_peak(&report->machine, report->isa, w->type ? w->type : ATTN_FLOAT32);
     report->results[n].peak_fraction =
         peak && peak->median > 0 ? report->results[n].flops_per_second / peak->median : NAN;
-    fill_read_fraction(&report->results[n], report);
+    fill_read_fraction(&report->results[n], report, elsewhere);
   }
 }
 
@@ -194,6 +208,8 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   bool good = footprint_begin(&bench.footprints, points, options->threads, options->isa, why, why_size) &&
               start(&bench, why, why_size);
   if (good) {
+    const attn_device *device = device_of_all(points, count);
+    if (device && device_open(device)) machine_take_device(&report->machine, device);
     progress_show(&bench.progress, 0, count, options->machine_seconds, "measuring the machine");
     measure_machine(&report->machine, options);
     good = run_stages(&bench, why, why_size);

@@ -77,6 +77,7 @@ static void take_turns(bench *bench, group *group) {
   bool more = true;
   for (int pass = 0; more; pass++) {
     more = false;
+    machine_watch_device(&bench->report->machine);
     if (pass > 0 && pass < BENCH_PASSES_WITH_PEAKS)
       machine_measure_again(&bench->report->machine, bench->options->threads, bench_peak_seconds(bench));
     if (interleaved) shuffle(bench, group->turns, group->count);
@@ -84,7 +85,7 @@ static void take_turns(bench *bench, group *group) {
       measurement *measurement = group->turns[n];
       while (measurement_wants_more(measurement)) {
         show(bench, pass, measurement->result->name);
-        if (bench->options->cold) {
+        if (bench->options->cold && measurement->setup.variant->place == ATTN_HOST) {
           inputs_poison_outputs(measurement->inputs); /* so that the copies are */
           measurement->copies = group->cold.copies;
           measurement->copy_count = cold_fill(&group->cold, measurement->inputs);

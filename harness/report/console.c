@@ -242,12 +242,27 @@ static void print_caches(const machine *machine, FILE *out) {
   if (any) fputc('\n', out);
 }
 
+static void print_device(const attn_device_facts *is, const attn_device_state *state, FILE *out) {
+  char memory[FORMAT_BYTES];
+  if (!is->name[0]) return;
+  fprintf(out, "  on %s, %d multiprocessor%s", is->name, is->multiprocessors,
+          is->multiprocessors == 1 ? "" : "s");
+  if (is->capability) fprintf(out, ", sm_%d", is->capability);
+  format_bytes(memory, (double)is->memory_bytes);
+  if (is->memory_bytes) fprintf(out, ", %s", memory);
+  if (isfinite(state->clock_mhz))
+    fprintf(out, ", %.0f of %.0f MHz at the least, %.0f degrees", state->clock_mhz, state->highest_clock_mhz,
+            state->celsius);
+  fputc('\n', out);
+}
+
 static void print_context(const report *report, FILE *out) {
   const machine *machine = &report->machine;
   fprintf(out, "%s, %s\n", report->started, report->executable);
   fprintf(out, "%s, %d x %.0f MHz, %d thread%s, instruction set %s\n", machine->cpu, machine->cores,
           machine->mhz, machine->threads, machine->threads == 1 ? "" : "s", report->isa);
   print_caches(machine, out);
+  print_device(&machine->device, &machine->state, out);
   for (size_t i = 0; i < machine->peak_count; i++)
     print_rate("multiply-add ", &machine->peaks[i], "GFLOP/s", out);
   if (machine->sgemm.median > 0) print_rate("", &machine->sgemm, "GFLOP/s", out);

@@ -137,7 +137,7 @@ json_t *report_json_context(const report *report) {
       put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
       put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
       put_rates(context, "sgemm", &machine->sgemm, machine->sgemm.median > 0) &&
-      put_rates(context, "reads", machine->reads, machine->read_count);
+      put_rates(context, "reads", machine->reads, machine->read_count) && device_json_put(context, machine);
   for (size_t n = 0; n < report->context_count; n++) good = good && put_pair(context, report->context[n]);
   if (good) return context;
   json_decref(context);
@@ -146,7 +146,7 @@ json_t *report_json_context(const report *report) {
 
 bool report_json_has_context(const char *key) {
   /* What is written only where it was measured counts too. */
-  report everything = {.disturbance.seconds = 1};
+  report everything = {.disturbance.seconds = 1, .machine.device.name = "device"};
   environment_describe(&everything.environment);
   json_t *context = report_json_context(&everything);
   const bool has = json_object_get(context, key) != NULL;

@@ -14,4 +14,8 @@ enum { REPORT_VERSION = 2 };
 
 #define REPORT_VERSION_KEY "attnbench_schema_version"
 
+/* The device of a context, where there is one (device_json.c); false without memory. */
+bool device_json_put(json_t *context, const machine *machine);
+void device_json_get(const json_t *context, machine *machine);
+
 #endif

@@ -149,6 +149,7 @@ static bool get_machine(const reader *reader, const json_t *context, machine *ma
   const char *build = json_string_value(json_object_get(context, "library_build_type"));
   machine->optimised = build && strcmp(build, "release") == 0;
   machine->frequency_scaling = json_is_true(json_object_get(context, "cpu_scaling_enabled"));
+  device_json_get(context, machine);
   const json_t *load = json_array_get(json_object_get(context, "load_avg"), 0);
   machine->load_average = json_is_number(load) ? json_number_value(load) : NAN;
   return good;

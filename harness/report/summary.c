@@ -280,7 +280,10 @@ static void print_skipped(const report *report, FILE *out) {
 void report_summary(const report *report, const char *pictures, FILE *out) {
   const machine *machine = &report->machine;
   const machine_rate *peak = report_peak(report, ATTN_FLOAT32);
-  fprintf(out, "%s, %d thread%s", machine->cpu, machine->threads, machine->threads == 1 ? "" : "s");
+  if (machine->device.name[0])
+    fprintf(out, "%s", machine->device.name);
+  else
+    fprintf(out, "%s, %d thread%s", machine->cpu, machine->threads, machine->threads == 1 ? "" : "s");
   if (peak) {
     char rate[FORMAT_BYTES];
     format_number(rate, peak->median * 1e-9, 3);

@@ -15,9 +15,18 @@ static void warn_of_machine(const report *report, const char *prefix, FILE *out)
             prefix);
 }
 
+static void warn_of_device(const report *report, const char *prefix, FILE *out) {
+  const attn_device_state *state = &report->machine.state;
+  if (state->throttled[0])
+    fprintf(out, "%s%s was slowed down by %s: %.0f of %.0f MHz at the least, %.0f degrees.\n", prefix,
+            report->machine.device.name, state->throttled, state->clock_mhz, state->highest_clock_mhz,
+            state->celsius);
+}
+
 void report_warnings(const report *report, const char *prefix, FILE *out) {
   const disturbance *found = &report->disturbance;
   warn_of_machine(report, prefix, out);
+  warn_of_device(report, prefix, out);
   if (!(found->seconds > 0)) return;
   if (found->others_share > shown_share)
     fprintf(out, "%sOther processes took %.0f%% of the processors' time.\n", prefix,

@@ -88,6 +88,13 @@ const char *device_words(const attn_device *device) {
   return "";
 }
 
+bool device_open(const attn_device *device) {
+  char why[DEVICE_WORDS_BYTES];
+  for (size_t n = 0; n < registered_count; n++)
+    if (registered[n].device == device) return open_registered(n, why, sizeof why);
+  return false;
+}
+
 static bool open_for(const attn_variant *variant, char *why, size_t why_size) {
   const size_t n = place_of(variant);
   if (n == MOST_TABLES) {

@@ -19,6 +19,9 @@ bool device_choose(const attn_device *device, int index, char *why, size_t why_s
 /* What the one that is taken is: "NVIDIA H200, sm_90, ..."; "": it was not opened yet. */
 const char *device_words(const attn_device *device);
 
+/* Opens the one that is taken, where that was not done; false where it cannot be had. */
+bool device_open(const attn_device *device);
+
 enum { DEVICE_WORDS_BYTES = 192 };
 
 /* What came of a call there. */

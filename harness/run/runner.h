@@ -66,6 +66,7 @@ typedef struct run_batch {
   void *workspace; /* of runner_workspace_bytes, or more */
   int64_t iterations;
   uint64_t seed;      /* of the changes */
+  bool cold;          /* on a device: nothing lies in its caches when a run begins */
   bool (*ends)(void); /* asked between runs: true ends the batch; NULL: nothing does */
 
   /* Filled by runner_time. */

@@ -158,6 +158,7 @@ static int64_t time_on_device(const attn_call *host_call, run_batch *batch, int6
         update(&on_device, change->tensor, change->type, change->at, change->count);
       update(&on_device, TENSOR_OUTPUT, type, poisoned, 1);
     }
+    if (batch->cold) on_device.device->flush();
     on_device.device->start_clock();
     runner_invoke(&call);
     elapsed->wall += on_device.device->stop_clock();

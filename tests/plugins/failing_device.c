@@ -52,9 +52,20 @@ static const char *wait_for_all(void) {
 static bool is_lost(void) { return is_broken; }
 static void start_clock(void) {}
 static double stop_clock(void) { return 1e-3; }
-static void describe(attn_device_facts *facts) { *facts = (attn_device_facts){.name = "failing"}; }
+static void describe(attn_device_facts *facts) {
+  *facts =
+      (attn_device_facts){.name = "failing", .capability = 70, .multiprocessors = 2, .l2_bytes = 1 << 20};
+}
 static void flush(void) {}
-static void look(attn_device_state *state) { *state = (attn_device_state){NAN, NAN, NAN, ""}; }
+static void look(attn_device_state *state) { *state = (attn_device_state){900, 1800, 88, "its temperature"}; }
+
+/* A kernel of the test takes 1 ms, by stop_clock. */
+static double float_rate(double seconds) { return seconds > 0 ? 1e9 : 0; }
+static double read_rate(double seconds) { return seconds > 0 ? 2e9 : 0; }
+static double no_rate(double seconds) { return 0 * seconds; }
+static const attn_device_peak peaks[] = {{"f32", ATTN_FLOAT32, float_rate},
+                                         {"bf16", ATTN_BFLOAT16, no_rate},
+                                         {"read memory", ATTN_ABSENT, read_rate}};
 
 const attn_device attn_plugin_device = {sizeof(attn_device),
                                         "failing",
@@ -73,8 +84,8 @@ const attn_device attn_plugin_device = {sizeof(attn_device),
                                         stop_clock,
                                         is_lost,
                                         describe,
-                                        NULL,
-                                        0,
+                                        peaks,
+                                        sizeof peaks / sizeof *peaks,
                                         flush,
                                         look};
 
@@ -118,6 +129,16 @@ static size_t too_much(const attn_call *call) {
   return 2 * MEMORY_BYTES;
 }
 
+/* Of 4096 bytes: zeros are written too. */
+static void solve_and_zero(const attn_call *call) {
+  solve(call);
+  memset(call->workspace, 0, 1024);
+}
+static size_t four_times_as_much(const attn_call *call) {
+  (void)call;
+  return 4096;
+}
+
 static const char *one_head(const attn_call *call) {
   return call->problem->batch * call->problem->query_heads > 1 ? "takes one head" : NULL;
 }
@@ -127,9 +148,10 @@ static const char *one_head(const attn_call *call) {
     .name = (text), .summary = (text), .types = 1u << ATTN_FLOAT32, .place = ATTN_CUDA, .time_exponent = 2,  \
     .unsupported = one_head, .workspace_size = (bytes), .run = (how)                                         \
   }
-static const attn_variant kernels[] = {KERNEL("breaks_it", break_it, NULL),
-                                       KERNEL("is_refused", refuse, NULL), KERNEL("hungry", solve, too_much),
-                                       KERNEL("endless", hang, NULL), KERNEL("right", solve, NULL)};
-static const attn_variant *const variants[] = {&kernels[0], &kernels[1], &kernels[2], &kernels[3],
-                                               &kernels[4]};
+static const attn_variant kernels[] = {
+    KERNEL("breaks_it", break_it, NULL), KERNEL("is_refused", refuse, NULL),
+    KERNEL("hungry", solve, too_much),   KERNEL("endless", hang, NULL),
+    KERNEL("right", solve, NULL),        KERNEL("zeroes", solve_and_zero, four_times_as_much)};
+static const attn_variant *const variants[] = {&kernels[0], &kernels[1], &kernels[2],
+                                               &kernels[3], &kernels[4], &kernels[5]};
 const attn_table attn_plugin = {ATTN_INTERFACE_VERSION, sizeof variants / sizeof *variants, variants, NULL};

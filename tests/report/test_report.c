@@ -187,6 +187,34 @@ static void a_report_that_is_written_reads_back_the_same(void **state) {
   report_destroy(&after);
 }
 
+static void the_device_is_kept_and_told(void **state) {
+  fixture *fixture = *state;
+  report_options options = {.aggregates = true, .time_unit = "ms"};
+  report after;
+  char why[256] = "", *said;
+  size_t size;
+  machine *machine = &fixture->report.machine;
+  machine->device =
+      (attn_device_facts){"Toy 9000", 90, 132, (size_t)80 << 30, (size_t)50 << 20, 232448, 13010, 13000};
+  machine->state = (attn_device_state){1410, 1980, 71, "its power limit"};
+  assert_true(report_write(&fixture->report, &options, "json", fixture->path, why, sizeof why));
+  if (!report_read(&after, fixture->path, why, sizeof why)) fail_msg("%s", why);
+  assert_memory_equal(&after.machine.device, &machine->device, sizeof machine->device);
+  assert_near(after.machine.state.clock_mhz, 1410);
+  assert_near(after.machine.state.celsius, 71);
+  assert_string_equal(after.machine.state.throttled, "its power limit");
+  FILE *out = open_memstream(&said, &size);
+  report_console(&after, &options, out);
+  fclose(out);
+  if (!strstr(said, "on Toy 9000, 132 multiprocessors, sm_90") ||
+      !strstr(said,
+              "Toy 9000 was slowed down by its power limit: 1410 of 1980 MHz at the least, 71 degrees."))
+    fail_msg("%s", said);
+  free(said);
+  report_destroy(&after);
+  machine->device.name[0] = machine->state.throttled[0] = '\0';
+}
+
 static void aggregates_alone_keep_the_medians(void **state) {
   fixture *fixture = *state;
   report_options options = {.aggregates = true, .time_unit = "ms"};
@@ -609,6 +637,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(context_from_the_command_line_is_kept_and_takes_no_key_of_ours, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(aggregates_alone_keep_the_medians, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(the_device_is_kept_and_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_row_has_the_keys_of_the_schema, set_up, tear_down),
       cmocka_unit_test_setup_teardown(numbers_that_are_not_finite_are_left_out, set_up, tear_down),
       cmocka_unit_test_setup_teardown(text_that_is_not_utf8_does_not_spoil_the_file, set_up, tear_down),

@@ -66,13 +66,20 @@ static void copy(void *to, const void *from, size_t bytes) { memcpy(to, from, by
 static void *stream(void) { return &buffers; }
 static void keep_to(const char *isa) { (void)isa; }
 static const char *wait_for_all(void) { return wrong; }
-static void start_clock(void) {}
-static double stop_clock(void) { return 1; }
+static bool clock_runs;
+static void start_clock(void) { clock_runs = true; }
+static double stop_clock(void) {
+  clock_runs = false;
+  return 1;
+}
 
 static bool is_lost(void) { return false; }
 
 static int flushes;
-static void flush(void) { flushes++; }
+static void flush(void) {
+  assert_false(clock_runs);
+  flushes++;
+}
 
 static const attn_device device = {.size = sizeof device,
                                    .kind = "test",
@@ -199,6 +206,29 @@ static void without_memory_nothing_runs_and_nothing_is_kept(void **state) {
   }
 }
 
+static void caches_are_flushed_before_each_timed_run_that_is_cold(void **state) {
+  (void)state;
+  workload w;
+  inputs in;
+  char why[256];
+  run_elapsed elapsed;
+  allocations_left = ENOUGH, wrong = NULL, how = RIGHT;
+  if (!workload_parse_sound("full/B:1/H:1/D:8/T:16/lengths:5", &w, why, sizeof why) ||
+      !inputs_create(&in, &w, false, why, sizeof why))
+    fail_msg("%s", why);
+  char workspace[256] = {0};
+  const run_setup setup = {.variant = &kernel, .threads = 1};
+  for (int cold = 0; cold < 2; cold++) {
+    run_batch batch = {.inputs = &in, .workspace = workspace, .iterations = 3, .seed = 1, .cold = cold};
+    flushes = 0;
+    assert_true(runner_time(&setup, &batch, &elapsed));
+    assert_int_equal(flushes, cold ? 3 : 0);
+    assert_true(elapsed.wall == 3); /* by the device's clock, which the flush is no part of */
+    assert_true(runner_restore(&batch, 0));
+  }
+  inputs_destroy(&in);
+}
+
 static void a_device_of_another_version_is_refused(void **state) {
   (void)state;
   attn_device other = device;
@@ -216,6 +246,7 @@ int main(void) {
       cmocka_unit_test(misconduct_on_a_device_is_said),
       cmocka_unit_test(what_the_device_says_went_wrong_is_said),
       cmocka_unit_test(without_memory_nothing_runs_and_nothing_is_kept),
+      cmocka_unit_test(caches_are_flushed_before_each_timed_run_that_is_cold),
       cmocka_unit_test(a_device_of_another_version_is_refused),
   };
   return cmocka_run_group_tests(tests, load, NULL);

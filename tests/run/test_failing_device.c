@@ -58,6 +58,41 @@ static void a_bench_goes_on_without_it(void **state) {
       NULL});
 }
 
+/* 16 x 16 pairs of 8 features make 8192 FLOP, in the 1 ms that each kernel takes by the device's clock. */
+static void shares_are_of_the_peaks_of_the_device(void **state) {
+  (void)state;
+  assert_int_equal(run("", "bench" FAILING " --variant right" ONE_HEAD
+                           " --quiet --instructions=false --benchmark_dry_run --cold"),
+                   0);
+  expect_words((const char *const[]){
+      "on failing, 2 multiprocessors, sm_70, 900 of 1800 MHz at the least, 88 degrees\n",
+      "multiply-add f32 1.00 GFLOP/s", "read memory 2.00 GB/s", "0.00819 0.819%",
+      "\nfailing: peak 1.00 GFLOP/s (f32 multiply-adds)\n",
+      "failing was slowed down by its temperature: 900 of 1800 MHz at the least, 88 degrees.", NULL});
+  if (strstr(said, "bf16") || strstr(said, "sgemm") || strstr(said, "multiply-add avx")) fail_msg("%s", said);
+}
+
+static void zeros_that_are_written_are_touched_too(void **state) {
+  (void)state;
+  assert_int_equal(run("", "bench" FAILING " --variant zeroes" ONE_HEAD
+                           " --quiet --instructions=false --benchmark_dry_run --benchmark_format=json"),
+                   0);
+  expect_words((const char *const[]){"\"workspace_bytes\": 4096", "\"workspace_touched_bytes\": 1024",
+                                     "\"lowest_clock_mhz\": 900", NULL});
+}
+
+static void the_emulated_device_says_what_it_is_and_that_it_has_no_peak(void **state) {
+  (void)state;
+  if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) != 0) return;
+  assert_int_equal(run("", "machine --device emu"), 0);
+  expect_words(
+      (const char *const[]){"device      emulated, 1 multiprocessor\n", "shared by a block 227 KiB\n",
+                            "No peak is measured: how fast this is says nothing of a device.\n", NULL});
+  if (strstr(said, "GFLOP")) fail_msg("%s", said);
+  assert_int_equal(run("", "machine --device cpu"), 2);
+  expect_words((const char *const[]){"--device takes emu, or cuda:0 and so on, not 'cpu'\n", NULL});
+}
+
 static void a_device_that_cannot_be_had_is_a_sentence(void **state) {
   (void)state;
   assert_int_equal(run("FAILING_DEVICE=old", "verify" FAILING " --variant right" ONE_HEAD), 2);
@@ -88,6 +123,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_kernel_that_breaks_its_device_is_named_and_the_others_go_on),
       cmocka_unit_test(a_bench_goes_on_without_it),
+      cmocka_unit_test(shares_are_of_the_peaks_of_the_device),
+      cmocka_unit_test(zeros_that_are_written_are_touched_too),
+      cmocka_unit_test(the_emulated_device_says_what_it_is_and_that_it_has_no_peak),
       cmocka_unit_test(a_device_that_cannot_be_had_is_a_sentence),
       cmocka_unit_test(a_device_that_does_not_exist_is_a_sentence),
   };
