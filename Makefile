@@ -126,6 +126,10 @@ CXX := $(patsubst %gcc,%g++,$(subst clang,clang++,$(CC)))
 HAVE_CXX := $(shell $(CXX) -std=gnu++17 -include cmath -E -x c++ /dev/null >/dev/null 2>&1 && echo yes)
 # Where nvcc is and no GPU, only `make cuda` builds for one.
 NVCC := $(shell command -v nvcc >/dev/null && echo nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+# Of the same toolkit; named at run time too, for it lies where no loader looks.
+CUBLAS := $(firstword $(wildcard $(addsuffix /libcublas.so,$(if $(NVCC),$(patsubst %/bin/nvcc,%/lib64,$(realpath $(shell command -v $(NVCC))))) \
+  /usr/lib/$(ARCHITECTURE)-linux-gnu)))
+CUBLAS_LIBS := $(if $(CUBLAS),-L$(dir $(CUBLAS)) -Xlinker -rpath -Xlinker $(dir $(CUBLAS)) -lcublas)
 EMULATION := $(BUILD)/emulated/device.o
 EMULATED := $(if $(and $(HAVE_CXX),$(CUDA_SOURCES)),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
@@ -237,6 +241,7 @@ test-aarch64: ## the tile tests and a short verification for aarch64: built by a
 # A register that is spilled costs more than the instructions around it: none may be.
 cuda: all ## build the CUDA variants for GPUs too, where nvcc is installed
 	@$(if $(NVCC),$(MAKE) --no-print-directory $(PARALLEL) $(CUDA),echo "nvcc is not installed: the CUDA variants are built for the emulated device alone")
+	@$(if $(NVCC),$(if $(CUBLAS),:,echo "cuBLAS is not installed: the cuda_cublas variant is left out"),:)
 	@$(if $(NVCC),! grep -h -B 2 -E '[1-9][0-9]* bytes spill' $(BUILD)/cuda/*.ptxas,:)
 
 verify: all ## hold every variant to the reference
@@ -384,7 +389,7 @@ $(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
 # For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object, and
 # the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.
 CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
-CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
+CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(CUBLAS),-DATTN_HAVE_CUBLAS) $(if $(WERROR),-Werror all-warnings)
 define compile_for_gpus
 @rm -rf $(@:.o=.kept); mkdir -p $(@:.o=.kept)
 $(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP --keep --keep-dir $(@:.o=.kept) -x cu -c -o $@ $< \
@@ -398,7 +403,7 @@ $(BUILD)/cuda/%.o: variants/cuda/runtime/%.cu $(BUILD)/flags
 	$(compile_for_gpus)
 
 $(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/device.o $(BUILD)/sources
-	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^)
+	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^) $(CUBLAS_LIBS)
 
 # The kernels with a mistake each, for scripts/memcheck_cuda.sh.
 $(BUILD)/cuda/device_mistakes.so: tests/plugins/device_mistakes.cu $(BUILD)/cuda/device.o

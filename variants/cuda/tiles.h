@@ -18,7 +18,7 @@ __device__ __forceinline__ int64_t kv_head_of(const attn_problem &problem, int64
 
 __host__ __device__ __forceinline__ int element_bytes(attn_type type) { return type == ATTN_FLOAT32 ? 4 : 2; }
 
-__device__ __forceinline__ const void *element_at(const void *tensor, attn_type type, int64_t n) {
+__host__ __device__ __forceinline__ const void *element_at(const void *tensor, attn_type type, int64_t n) {
   return static_cast<const char *>(tensor) + n * element_bytes(type);
 }
 
