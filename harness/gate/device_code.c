@@ -1,11 +1,12 @@
 /* Kernels for GPUs, which no machine of the gate's may be able to run: what the compiler made of each is exact, and the
  * same wherever the same one compiles it. See gate.h. */
 #include <errno.h>
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "gate.h"
 
 /* A compiler orders instructions anew for a changed line elsewhere in the kernel; more registers let fewer warps run
@@ -18,7 +19,7 @@ static const char *const count_words[COUNTS] = {"registers", "bytes spilled", "b
 
 typedef struct kernel_code {
   char gpu[16], name[GATE_NAME_BYTES]; /* "sm_90a", "cuda_fused/solve_rows<64>" */
-  long counts[COUNTS];
+  int64_t counts[COUNTS];
 } kernel_code;
 
 typedef struct code_list {
@@ -26,12 +27,20 @@ typedef struct code_list {
   size_t count;
 } code_list;
 
+/* "registers 168" */
+static bool parse_count(const char *word, const char *number, int n, int64_t *count) {
+  static const char *const words[COUNTS] = {"registers", "spilled", "shared", "instructions"};
+  const char *end;
+  return strcmp(word, words[n]) == 0 && text_integer(number, 0, INT32_MAX, &end, count) && *end == '\0';
+}
+
 static bool parse_line(const char *line, kernel_code *kernel) {
-  int end = 0;
-  return sscanf(line, "%15s %255s registers %ld spilled %ld shared %ld instructions %ld %n", kernel->gpu,
-                kernel->name, &kernel->counts[0], &kernel->counts[1], &kernel->counts[2], &kernel->counts[3],
-                &end) == 6 &&
-         end > 0 && line[end] == '\0' && strchr(kernel->name, '/');
+  char words[COUNTS][16], numbers[COUNTS][16], more[2];
+  bool good = sscanf(line, "%15s %255s %15s %15s %15s %15s %15s %15s %15s %15s %1s", kernel->gpu,
+                     kernel->name, words[0], numbers[0], words[1], numbers[1], words[2], numbers[2], words[3],
+                     numbers[3], more) == 2 + 2 * COUNTS;
+  for (int n = 0; good && n < COUNTS; n++) good = parse_count(words[n], numbers[n], n, &kernel->counts[n]);
+  return good && strchr(kernel->name, '/');
 }
 
 static bool read_code(code_list *list, const char *path, char *why, size_t why_size) {
@@ -72,8 +81,8 @@ static void describe_more(const kernel_code *now, const kernel_code *before, cha
     const bool is_instructions = n == COUNTS - 1;
     const double allowed = (double)before->counts[n] * (is_instructions ? instructions_allowed : 1);
     if ((double)now->counts[n] <= allowed) continue;
-    used += (size_t)snprintf(words + used, size - used, "%s%ld %s, %ld in the base", used ? "; " : "",
-                             now->counts[n], count_words[n], before->counts[n]);
+    used += (size_t)snprintf(words + used, size - used, "%s%" PRId64 " %s, %" PRId64 " in the base",
+                             used ? "; " : "", now->counts[n], count_words[n], before->counts[n]);
   }
 }
 
@@ -84,7 +93,8 @@ static bool compare_kernel(const gate_options *options, gate_findings *findings,
   if (before)
     describe_more(now, before, words, sizeof words);
   else if (now->counts[1] > 0)
-    snprintf(words, sizeof words, "%ld %s; the base has no such kernel", now->counts[1], count_words[1]);
+    snprintf(words, sizeof words, "%" PRId64 " %s; the base has no such kernel", now->counts[1],
+             count_words[1]);
   if (!words[0]) return true;
   snprintf(variant, sizeof variant, "%.*s", (int)strcspn(now->name, "/"), now->name);
   return gate_find(findings, options, GATE_DEVICE, variant, now->name, "%s: %s", now->gpu, words);

@@ -204,7 +204,9 @@ static bench_ground acquire_ground(const machine *machine, int threads) {
 /* What each of its peaks measures itself, in rounds as above. */
 static void measure_device(machine *machine, double seconds) {
   const attn_device *device = machine->measured_on;
-  const size_t count = device->peak_count < MACHINE_MAX_RATES ? device->peak_count : MACHINE_MAX_RATES;
+  size_t count = device->peak_count;
+  if (count == 0) return;
+  if (count > MACHINE_MAX_RATES) count = MACHINE_MAX_RATES;
   double samples[MACHINE_MAX_RATES][MAX_ROUNDS];
   for (int round = 0; round < MAX_ROUNDS; round++)
     for (size_t n = 0; n < count; n++)

@@ -25,8 +25,8 @@ static int integer(const json_t *object, const char *key) {
 }
 
 static size_t bytes(const json_t *object, const char *key) {
-  const json_int_t number = json_integer_value(json_object_get(object, key));
-  return number > 0 ? (size_t)number : 0;
+  const json_int_t value = json_integer_value(json_object_get(object, key));
+  return value > 0 ? (size_t)value : 0;
 }
 
 static double number(const json_t *object, const char *key) {

@@ -10,7 +10,7 @@
 
 #include "device.h"
 
-enum { GUARD = 64, MEMORY_BYTES = 16 << 20 };
+static const size_t guard_bytes = 64, memory_bytes = (size_t)16 << 20;
 
 static const char *failure; /* of the last launch */
 static bool is_broken;
@@ -29,10 +29,12 @@ static bool open_device(int index, char *words, size_t words_size) {
 }
 
 static void *allocate(size_t bytes) {
-  char *memory = bytes > MEMORY_BYTES ? NULL : aligned_alloc(GUARD, (bytes + 3 * GUARD) / GUARD * GUARD);
-  return memory ? memory + GUARD : NULL;
+  char *memory = bytes > memory_bytes
+                     ? NULL
+                     : aligned_alloc(guard_bytes, (bytes + 3 * guard_bytes) / guard_bytes * guard_bytes);
+  return memory ? memory + guard_bytes : NULL;
 }
-static void release(void *memory) { free((char *)memory - GUARD); }
+static void release(void *memory) { free((char *)memory - guard_bytes); }
 static bool is_whole(const void *memory) {
   (void)memory;
   return true;
@@ -126,7 +128,7 @@ static void hang(const attn_call *call) {
 }
 static size_t too_much(const attn_call *call) {
   (void)call;
-  return 2 * MEMORY_BYTES;
+  return 2 * memory_bytes;
 }
 
 /* Of 4096 bytes: zeros are written too. */

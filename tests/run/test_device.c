@@ -13,7 +13,8 @@
 
 /* ---- the device ---- */
 
-enum { GUARD = 64, CANARY = 0x3c, ENOUGH = 1000, MOST = 64 };
+enum { CANARY = 0x3c, ENOUGH = 1000, MOST = 64 };
+static const size_t GUARD = 64;
 
 static int allocations_left, buffers; /* buffers: taken and not given back */
 static size_t bytes_of[MOST];
