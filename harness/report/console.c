@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/version.h"
 #include "format.h"
 
 enum { NAME, TIME, CPU, ITERATIONS, SPREAD, FLOPS, PEAK, BYTES, READ, MEMORY, ERROR, COLUMNS };
@@ -256,11 +257,22 @@ static void print_device(const attn_device_facts *is, const attn_device_state *s
   fputc('\n', out);
 }
 
+/* In these words; nothing where it is not known. */
+static void print_fact(const report *report, const char *format, const char *key, FILE *out) {
+  const char *text = environment_fact(&report->environment, key);
+  const char *at = strstr(format, "%s");
+  if (text && *text) fprintf(out, "%.*s%s%s", (int)(at - format), format, text, at + strlen("%s"));
+}
+
 static void print_context(const report *report, FILE *out) {
   const machine *machine = &report->machine;
-  fprintf(out, "%s, %s\n", report->started, report->executable);
+  fprintf(out, "%s, %s, attnbench %s", report->started, report->executable, ATTNBENCH_VERSION);
+  print_fact(report, " (%s)", "attnbench_commit", out);
+  fputc('\n', out);
   fprintf(out, "%s, %d x %.0f MHz, %d thread%s, instruction set %s\n", machine->cpu, machine->cores,
           machine->mhz, machine->threads, machine->threads == 1 ? "" : "s", report->isa);
+  print_fact(report, "processors %s, ", "affinity", out);
+  print_fact(report, "pinned: %s\n", "pinned", out);
   print_caches(machine, out);
   print_device(&machine->device, &machine->state, out);
   for (size_t i = 0; i < machine->peak_count; i++)

@@ -289,12 +289,16 @@ static void a_picture_says_what_disturbed_it_and_shows_intervals(void **state) {
   assert_shows(quiet, "Time against sequence length");
   assert_shows(quiet, "full, B 1, H 8, Hkv 8, D 64, float32");
   assert_shows(quiet, "Platinum 8481C");
+  /* Of a point amid others, so that the axes stay as they are. */
+  report.results[1].seconds_median.low *= 0.7;
+  report.results[1].seconds_median.high *= 1.3;
+  char *doubtful = svg_of(&report, style, "time.svg");
+  assert_true(strcmp(quiet, doubtful) != 0);
   report.disturbance = (disturbance){60, 0, 0.25, 0, 50e-9, 0.05};
-  for (size_t n = 0; n < report.result_count; n++) report.results[n].seconds_median.high *= 2;
   char *disturbed = svg_of(&report, style, "time.svg");
   assert_shows(disturbed, "Disturbed: Other processes took 25% of the processors");
-  assert_true(strcmp(quiet, disturbed) != 0);
   free(quiet);
+  free(doubtful);
   free(disturbed);
   report_destroy(&report);
 }

@@ -1,0 +1,19 @@
+/* What stands around a picture, in gnuplot's words: the title; lines that say machine, what disturbed, shape and type, and how to
+ * read it; and the name of the axis of lengths. */
+#ifndef ATTN_HARNESS_CAPTIONS_H
+#define ATTN_HARNESS_CAPTIONS_H
+
+#include <stdio.h>
+
+#include "picture.h"
+
+/* Lines above a picture, at most. */
+enum { CAPTIONS_MOST = 32 };
+
+/* A string of gnuplot's, in single quotes. */
+void caption_string(FILE *out, const char *name, const char *text);
+
+/* Sets title, x_title, captions, and caption and caption_colour, arrays of CAPTIONS_MOST that are there. */
+void captions_put(FILE *out, const picture *picture, const plot_style *style);
+
+#endif
