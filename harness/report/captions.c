@@ -139,7 +139,7 @@ void captions_put(FILE *out, const picture *picture, const plot_style *style) {
   const machine *machine = &picture->report->machine;
   const double scale = picture->axes.scale;
   char text[CAPTION_BYTES], title[CAPTION_BYTES];
-  caption_writer to = {.out = out, .letters = (size_t)((0.965 - picture->axes.left) / (0.0065 * scale))};
+  caption_writer to = {.out = out, .letters = (size_t)((0.965 - picture->axes.left) / (0.0069 * scale))};
   write_title(picture, title);
   caption_string(out, "title", style->title ? style->title : title);
   if (style->title) put_caption(&to, title, grey);

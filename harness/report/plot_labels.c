@@ -8,7 +8,7 @@
 
 /* At the size and font of scripts/plots/common.gp: heights as shares of the plot's, a letter's width as a
  * share of the picture's. */
-static const double label_height = 0.042, letter_width = 0.0075, gap_to_line = 0.014;
+static const double label_height = 0.042, letter_width = 0.0084, gap_to_line = 0.014;
 
 double plot_share_x(const plot_axes *axes, double x) {
   return log(x / axes->x_low) / log(axes->x_high / axes->x_low);

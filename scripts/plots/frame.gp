@@ -42,7 +42,7 @@ set xrange [x_low:x_high]
 set yrange [y_low:y_high]
 set xlabel x_title noenhanced
 # As many lengths as have room beside each other, six letters each.
-room = plot_width / (6 * 0.0075 * font_scale)
+room = plot_width / (6 * 0.0084 * font_scale)
 doublings = log(x_high / x_low) / log(2)
 set xtics 1,(doublings > 2 * room ? 16 : doublings > room || doublings > 14 ? 4 : 2)
 set format x '%.0f'
