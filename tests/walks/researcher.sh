@@ -9,7 +9,7 @@ command -v python3 >/dev/null || exit 77
 cd "$folder"
 
 "$program" bench --variant fused,grouped_query --query-length 1 --heads 4 --kv-heads 2 --lengths 64:512 --causal --pin --threads 1 \
-  --min-time 0.002 --repetitions 6 --instructions=false --out run --raw repetitions.csv >said 2>notes
+  --min-time 0.002 --repetitions 6 --instructions=false --out run --format svg --raw repetitions.csv >said 2>notes
 
 grep -q 'Growth: exponent of the swept length' said
 grep -q 'GB/s' said

@@ -15,7 +15,7 @@ says() { # FILE TEXT
   grep -qF -- "$2" "$1" || fail "$1 does not say '$2'"
 }
 
-"$program" bench --variant naive,fused,linear --lengths 64:512 --benchmark_dry_run --out run >said 2>notes
+"$program" bench --variant naive,fused,linear --lengths 64:512 --benchmark_dry_run --out run --format svg >said 2>notes
 
 # The slide.
 "$program" plots run/results.json --out slide --title "Attention in this room" --font-size 26 --format svg,pdf >>said
