@@ -47,8 +47,9 @@ static void write_list(const int *processors, size_t count, char *text, size_t s
 }
 
 void affinity_name(char *text, size_t size) {
-  int processors[AFFINITY_MOST];
-  write_list(processors, affinity_processors(processors), text, size);
+  int processors[AFFINITY_MOST] = {0};
+  const size_t count = affinity_processors(processors);
+  write_list(processors, count, text, size);
 }
 
 bool affinity_is_pinned(void) { return getenv(variable) != NULL; }

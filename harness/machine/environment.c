@@ -23,8 +23,6 @@
 #include "base/version.h"
 #include "system.h"
 
-extern char **environ;
-
 typedef char fact_text[ENVIRONMENT_TEXT_BYTES];
 
 static const char unreadable[] = "not readable";
@@ -153,8 +151,9 @@ static bool name_hypervisor(char name[13]) {
 }
 
 static void find_hypervisor(fact_text text) {
-  char name[13], vendor[64] = "", product[64] = "", type[64];
+  char name[13], vendor[64] = "", product[64] = "";
   if (!name_hypervisor(name)) {
+    char type[64];
     if (system_line("/sys/hypervisor/type", type, sizeof type))
       add(text, "%s", type);
     else

@@ -115,9 +115,10 @@ static void give_time(table *table, const result *result, const char *suffix, do
     const result_limit limit = result_limit_of(result);
     give_rate(row.cells[FLOPS], rate, spread);
     give_share(row.cells[PEAK], result->peak_fraction * pace, spread, limit == LIMIT_MULTIPLY_ADDS);
-    if (result->bytes > 0) give_rate(row.cells[BYTES], result->bytes / seconds, spread);
-    if (result->bytes > 0)
+    if (result->bytes > 0) {
+      give_rate(row.cells[BYTES], result->bytes / seconds, spread);
       give_share(row.cells[READ], result->read_fraction * pace, spread, limit == LIMIT_READS);
+    }
     format_bytes(row.cells[MEMORY], (double)result->memory_bytes);
     format_share(row.cells[ERROR], result->error_bound_fraction);
   }

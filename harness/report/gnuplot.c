@@ -10,8 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* The first line of what gnuplot complained of that names a fault. */
 static void read_complaint(const char *path, char *line, size_t size) {
   char next[256];

@@ -568,11 +568,12 @@ static void every_part_of_a_problem_has_its_column(void **state) {
        "softmax|window:16|softcap:30/sink|1|2|2|8|8|32|32|bf16|f32|bthd|heavy|18446744073709551615|"}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     workload workload;
-    char why[256] = "", text[WORKLOAD_NAME_BYTES], all[1024] = "";
+    char why[256] = "", text[WORKLOAD_NAME_BYTES], all[2 * WORKLOAD_NAME_BYTES] = "";
     if (!workload_parse(cases[n].line, &workload, why, sizeof why)) fail_msg("%s", why);
     for (int column = 0; column < WORKLOAD_COLUMNS; column++) {
       workload_columns[column].write(&workload, text);
-      strcat(strcat(all, text), "|");
+      const size_t used = strlen(all);
+      snprintf(all + used, sizeof all - used, "%.100s|", text);
     }
     assert_string_equal(all, cases[n].columns);
   }
