@@ -9,6 +9,7 @@
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
 #   V=1                           show the commands as they run
+#   PREFIX=/usr/local DESTDIR=    where `make install` puts what it installs, and what stands in front of that
 #   ARGS="--variant fused"        more arguments for `make bench`, `verify`, `gate`, `peers` and `mutants`
 
 ifeq ($(origin CC),default)
@@ -22,6 +23,7 @@ else
   BUILD ?= build-asan
 endif
 RESULTS ?= results
+PREFIX ?= /usr/local
 
 PROGRAM := $(BUILD)/attnbench
 VARIANTS := $(BUILD)/attnbench_variants.so
@@ -64,7 +66,7 @@ TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSA
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy is a matter of the numbers, which are the same.
-UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script mutants rooms readme_example walks_of_readers) tests/variants/test_accuracy.c
+UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants rooms readme_example walks_of_readers) tests/variants/test_accuracy.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \
@@ -135,8 +137,10 @@ EMULATED := $(if $(and $(HAVE_CXX),$(CUDA_SOURCES)),$(BUILD)/attnbench_emu.so)
 CUDA := $(BUILD)/attnbench_cuda.so
 HAVE_GPU := $(and $(NATIVE),$(NVCC),$(wildcard /dev/nvidiactl))
 
-# Of a repository whose root this is: sources unpacked inside another one are of no commit.
-COMMIT := $(or $(shell test -z "$$(git rev-parse --show-prefix 2>&1)" && git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null),unknown)
+# Of a repository whose root this is: sources unpacked inside another one are of no commit (COMMIT=1a2b3c4). Who only installs,
+# as root, may not ask git.
+COMMIT := $(or $(shell if git rev-parse --git-dir >/dev/null 2>&1; then test -z "$$(git rev-parse --show-prefix 2>&1)" && \
+  git describe --always --dirty --abbrev=12 --exclude='*' 2>/dev/null; elif [ -e .git ]; then cat $(BUILD)/commit 2>/dev/null; fi),unknown)
 
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
@@ -177,11 +181,13 @@ NEON_BF16_FLAGS := -march=armv8.2-a+bf16
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
 $(BUILD)/variants/%.o $(BUILD)/variants/%.tidy: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
-$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(COMMIT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(PLACE_FLAGS) \
   -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
 # Only this file knows the commit, and is compiled again when there is another.
-$(BUILD)/harness/base/version.o: COMMIT_FLAGS = -DATTN_COMMIT='"$(COMMIT)"'
+$(BUILD)/harness/base/version.o: PLACE_FLAGS = -DATTN_COMMIT='"$(COMMIT)"'
 $(BUILD)/harness/base/version.o: $(BUILD)/commit
+# Where the program finds its scripts from the folder that it is built in.
+$(BUILD)/harness/base/parts.o: PLACE_FLAGS = -DATTN_SCRIPTS='"$(shell realpath -m --relative-to=$(BUILD) scripts)"'
 # A peak is of the machine, not of what watches it.
 $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=all)
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
@@ -204,7 +210,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
-  mutants adversary sanitize memcheck memcheck-cuda lint format format-check clean tests relinks run-tests run-bench run-peers tidy \
+  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
@@ -308,6 +314,12 @@ format: ## lay out all sources with clang-format
 
 format-check: ## fail when a source is not laid out so
 	clang-format --dry-run -Werror $(FORMATTED)
+
+install: all ## install into PREFIX (/usr/local), below DESTDIR where packages are made
+	@scripts/install.sh install $(BUILD) "$(PREFIX)" "$(DESTDIR)"
+
+uninstall: ## remove what `make install` put there
+	@scripts/install.sh uninstall $(BUILD) "$(PREFIX)" "$(DESTDIR)"
 
 clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)

@@ -19,6 +19,7 @@
 #include "run/instructions.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
+#include "base/parts.h"
 #include "base/replace.h"
 #include "machine/affinity.h"
 #include "machine/machine.h"
@@ -31,10 +32,6 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "verify/verify.h"
-
-#ifndef ATTN_SOURCE_DIR
-#define ATTN_SOURCE_DIR "."
-#endif
 
 enum { STATUS_GOOD = 0, STATUS_WRONG = 1, STATUS_UNUSABLE = 2, STATUS_INTERRUPTED = 130, WHY_BYTES = 2048 };
 
@@ -129,8 +126,15 @@ static bool check_file_folder(const char *option, const char *file, char *why, s
   return sound;
 }
 
-static plot_style style_from(const options *options) {
-  return (plot_style){.scripts = options->scripts ? options->scripts : ATTN_SOURCE_DIR "/scripts/plots",
+/* The folder of the gnuplot files; found is where the program's own is written. */
+static const char *scripts_folder(const options *options, char found[PARTS_PATH_BYTES]) {
+  if (options->scripts) return options->scripts;
+  parts_find("plots", found);
+  return found;
+}
+
+static plot_style style_from(const options *options, char found[PARTS_PATH_BYTES]) {
+  return (plot_style){.scripts = scripts_folder(options, found),
                       .title = options->title,
                       .font_size = (double)options->font_size,
                       .formats = (const char *const *)options->formats.items,
@@ -142,7 +146,7 @@ static bool write_folder(const report *report, const options *options, const rep
                          size_t why_size) {
   static const char *const files[][2] = {
       {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
-  char path[4096];
+  char path[4096], found[PARTS_PATH_BYTES];
   /* It was there at the start; what was measured since must not be lost with it. */
   if (!make_folder(options->out, why, why_size)) return false;
   report_options aggregates = *rows; /* single repetitions are a table of their own: --raw */
@@ -152,7 +156,7 @@ static bool write_folder(const report *report, const options *options, const rep
     snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
     if (!report_write(report, of_file, files[i][0], path, why, why_size)) return false;
   }
-  const plot_style style = style_from(options);
+  const plot_style style = style_from(options, found);
   bool plotted = report_plot(report, &style, options->out, why, why_size);
   if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
   report_options summary = *rows;
@@ -437,13 +441,13 @@ static int run_machine(const options *options) {
 }
 
 static int run_plots(const options *options) {
-  char why[WHY_BYTES];
+  char why[WHY_BYTES], found[PARTS_PATH_BYTES];
   report report = {0};
   const char *file = options->words.items[0];
   char *path = strdup(file);
   if (!path) return complain("out of memory");
   const char *folder = options->out ? options->out : dirname(path);
-  const plot_style style = style_from(options);
+  const plot_style style = style_from(options, found);
   bool drawn = report_read(&report, file, why, sizeof why) &&
                (!options->out || make_folder(options->out, why, sizeof why)) &&
                report_plot(&report, &style, folder, why, sizeof why);
@@ -529,10 +533,20 @@ static int run_kernels(void *context) {
   return flushed(status);
 }
 
+static void put_help(const options *options, FILE *out) {
+  if (strcmp(options->as, "man") == 0)
+    options_manual(out);
+  else if (strcmp(options->as, "bash") == 0)
+    options_completion(out);
+  else
+    options_help(options->about, out);
+}
+
 static int run(const options *options) {
-  if (options->command == COMMAND_HELP) options_help(options->about, stdout);
+  if (options->command == COMMAND_HELP) put_help(options, stdout);
   if (options->command == COMMAND_VERSION)
-    printf("attnbench %s, interface %d\n", ATTNBENCH_VERSION, ATTN_INTERFACE_VERSION);
+    printf("attnbench %s (commit %s), interface %d\n", ATTNBENCH_VERSION, version_commit(),
+           ATTN_INTERFACE_VERSION);
   if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);

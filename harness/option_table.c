@@ -23,8 +23,10 @@ static const command_row commands[COMMAND_COUNT] = {
          "attnbench gate holds a head to a base; scripts/gate.sh, or `make gate`, builds both and "
          "calls it.",
          "0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved."},
-    [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND]", "this text, or what one command takes", NULL, NULL},
-    [COMMAND_VERSION] = {"version", SHOWN, 0, "version", "the version", NULL, NULL},
+    [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND] [--as FORM]", "this text, or what one command takes",
+                      NULL, NULL},
+    [COMMAND_VERSION] = {"version", SHOWN, 0, "version", "the version, and the commit that it was built from",
+                         NULL, NULL},
     [COMMAND_GATE_MEASURE] =
         {"gate-measure", HIDDEN, NO_LIMIT_OF_WORDS,
          "gate-measure [options] VARIANT PROBLEM THREADS ISA ITERATIONS AGAINST_ITSELF ...",
@@ -42,6 +44,7 @@ enum {
   IN_MACHINE = 1 << COMMAND_MACHINE,
   IN_PLOTS = 1 << COMMAND_PLOTS,
   IN_GATE = 1 << COMMAND_GATE,
+  IN_HELP = 1 << COMMAND_HELP,
   IN_GATE_MEASURE = 1 << COMMAND_GATE_MEASURE,
   IN_COUNT_INSTRUCTIONS = 1 << COMMAND_COUNT_INSTRUCTIONS
 };
@@ -134,7 +137,7 @@ static const option_row rows[] = {
     {"--format", "FORMAT,...", IN_BENCH | IN_PLOTS, KIND_WORDS, AT(formats), 0, 0, "png|svg|pdf",
      "of the pictures (png,svg)"},
     {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(scripts), PATH,
-     "where the gnuplot files lie (those of the source tree)"},
+     "where the gnuplot files lie (the program's own)"},
     {"--benchmark_filter", "REGEX", IN_BENCH, KIND_TEXT, AT(filter), NO_LIMITS,
      "only points whose name matches; with a '-' in front, all others"},
     {"--benchmark_list_tests", NULL, IN_BENCH, KIND_FLAG, AT(list_tests), NO_LIMITS,
@@ -167,6 +170,8 @@ static const option_row rows[] = {
      "more context for the record; repeatable"},
     {"--benchmark_counters_tabular", NULL, IN_BENCH, KIND_FLAG, AT(counters_tabular), NO_LIMITS,
      "accepted: counters always stand in columns"},
+    {"--as", "FORM", IN_HELP, KIND_TEXT, AT(as), 0, 0, "text|man|bash",
+     "a manual page, or what completes command lines in bash, of all commands (text)"},
 
     {"--head", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.heads), NO_LIMITS,
      "a link of the head; repeatable"},

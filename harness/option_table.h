@@ -82,6 +82,8 @@ typedef struct options {
   const char *time_unit; /* or NULL */
   const char *color;     /* auto, true, false */
 
+  const char *as; /* text, man, bash: help only */
+
   /* gate and gate-measure; gate.h says what they mean. Texts are NULL where nothing is said. */
   struct {
     text_list heads, bases, accepted;

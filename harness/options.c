@@ -209,6 +209,7 @@ static options options_default(void) {
       .format = "console",
       .out_format = "json",
       .color = "auto",
+      .as = "text",
       .gate = {.base_name = "the base", .budget = 120, .smallest = 2, .cases = 5},
   };
   return options;
@@ -297,12 +298,12 @@ static bool say_unknown_command(const char *word, char *why, size_t why_size) {
   return false;
 }
 
-/* --help, -h and --version are heard wherever they stand, but where they are an option's value: what a
+/* --help, -h, --version and -V are heard wherever they stand, but where they are an option's value: what a
  * commit message says, which the gate is given, must not turn it into its help. */
 static bool asks_about(options *options, int argc, char **argv, bool named) {
   for (int at = 1; at < argc; at++) {
     const bool help = strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0;
-    if (help || strcmp(argv[at], "--version") == 0) {
+    if (help || strcmp(argv[at], "--version") == 0 || strcmp(argv[at], "-V") == 0) {
       options->about = named ? options->command : COMMAND_HELP;
       options->command = help ? COMMAND_HELP : COMMAND_VERSION;
       return true;
@@ -374,6 +375,11 @@ static bool check_together(const options *options, char *why, size_t why_size) {
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {
     snprintf(why, why_size, "fuzz shrinks one --problem for one --variant, which fails it");
+    return false;
+  }
+  if (options->command == COMMAND_HELP && options->words.count && strcmp(options->as, "text") != 0) {
+    snprintf(why, why_size, "help --as %s is of all commands; leave out '%s'", options->as,
+             options->words.items[0]);
     return false;
   }
   if (options->command == COMMAND_PLOTS && !options->words.count) {

@@ -17,4 +17,16 @@ void options_destroy(options *options);
 /* Every command and every option with its default (COMMAND_HELP), or those of one command. */
 void options_help(command about, FILE *out);
 
+/* Sentences of the help. */
+extern const char options_what_for[], options_how_to_give[], options_statuses[];
+
+/* Of all commands that the help lists: the manual page, and what completes a line in bash. */
+void options_manual(FILE *out);
+void options_completion(FILE *out);
+
+/* Calls `put` for each option of the commands in `shown`, 1 << COMMAND_... each, by the set of commands that take it:
+ * the largest sets first, then in the order of the commands; with `heading`, the set in words, before the first of each. */
+void options_in_groups(unsigned shown, void (*heading)(const char *commands, FILE *out),
+                       void (*put)(const option_row *row, FILE *out), FILE *out);
+
 #endif

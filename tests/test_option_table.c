@@ -138,6 +138,7 @@ static const taken all_taken[] = {
     {COMMAND_GATE, "--cases 0", KIND_INTEGER, AT(gate.cases), "0"},
     {COMMAND_GATE, "--seed 11", KIND_SEED, AT(seed), "11"},
 
+    {COMMAND_HELP, "--as man", KIND_TEXT, AT(as), "man"},
     {COMMAND_GATE_MEASURE, "--head a.so --base b.so --itself c.so", KIND_ITEM, AT(gate.heads), "a.so"},
     {COMMAND_GATE_MEASURE, "--base b.so --head a.so --itself c.so", KIND_ITEM, AT(gate.bases), "b.so"},
     {COMMAND_GATE_MEASURE, "--itself c.so --base b --head a", KIND_TEXT, AT(gate.itself), "c.so"},

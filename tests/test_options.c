@@ -35,7 +35,7 @@ static void each_command_has_its_name(void **state) {
       {"bench", COMMAND_BENCH},     {"verify", COMMAND_VERIFY},     {"fuzz --seconds 3", COMMAND_FUZZ},
       {"list", COMMAND_LIST},       {"machine", COMMAND_MACHINE},   {"plots a.json", COMMAND_PLOTS},
       {"help", COMMAND_HELP},       {"bench --help", COMMAND_HELP}, {"verify -h", COMMAND_HELP},
-      {"version", COMMAND_VERSION}, {"--version", COMMAND_VERSION}};
+      {"version", COMMAND_VERSION}, {"--version", COMMAND_VERSION}, {"verify -V", COMMAND_VERSION}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     options options;
     parse_line_well(&options, cases[i].line);
@@ -212,6 +212,8 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"gate --hed x", "the nearest is --head"},
       {"gate --zzzzzzzz", "attnbench gate --help lists them all"},
       {"gate --head-dim 64", "gate has no option --head-dim"},
+      {"help --as man gate", "help --as man is of all commands; leave out 'gate'"},
+      {"help --as html", "--as takes text|man|bash, not 'html'"},
       {"gate a.so", "gate does not know what to do with 'a.so'"},
       {"gate --head", "--head needs a value: --head FILE.so"},
       {"gate --head=", "--head takes FILE.so, not ''"},

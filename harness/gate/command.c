@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/child.h"
+#include "base/parts.h"
 #include "gate.h"
 #include "run/instructions.h"
 
@@ -193,11 +193,9 @@ static int write_facts(const gate_options *options) {
 }
 
 int gate_run(const gate_options *asked) {
-  char program[PATH_BYTES];
+  char program[PARTS_PATH_BYTES];
   gate_options options = *asked;
-  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  if (length <= 0) return complain("the path of the program is not known");
-  program[length] = '\0';
+  if (!parts_program(program)) return complain("the path of the program is not known");
   options.program = program;
   /* Threads that wait must not spin while others want the processor; read when a process starts. */
   setenv("OMP_WAIT_POLICY", "passive", 1);

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/parts.h"
 #include "power_law.h"
 #include "run/instructions.h"
 
@@ -67,14 +67,13 @@ static bool count_family(report *report, growth *growth, const char *program, co
 }
 
 void instruction_growth_fit(report *report, const bench_point *points, size_t count) {
-  char program[4096];
-  const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-  const char *missing = length > 0 ? instructions_unavailable() : "the path of the program is not known";
+  char program[PARTS_PATH_BYTES];
+  const char *missing =
+      parts_program(program) ? instructions_unavailable() : "the path of the program is not known";
   if (missing) {
     snprintf(report->instructions_note, sizeof report->instructions_note, "%s", missing);
     return;
   }
-  program[length] = '\0';
   for (size_t n = 0; n < report->growth_count; n++) {
     growth *growth = &report->growths[n];
     const bench_point *point = point_of(growth, points, count);

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/complaint.h"
+#include "base/parts.h"
 #include "base/text.h"
 #include "device.h"
 #include "float_mode.h"
@@ -166,21 +166,11 @@ bool variant_list_add(variant_list *list, const char *path, char *why, size_t wh
   return add(list, path, path, (complaint){why, why_size}) != NULL;
 }
 
-/* The file of this name beside the program. */
-static bool find_beside(const char *name, char path[4096], complaint to) {
-  const size_t bytes = strlen(name) + 1;
-  ssize_t length = readlink("/proc/self/exe", path, 4096 - bytes);
-  if (length <= 0 || (size_t)length >= 4096 - bytes)
-    return wrong(to, "cannot find %s: the path of the program is not known", name);
-  path[length] = '\0';
-  memcpy(strrchr(path, '/') + 1, name, bytes);
-  return true;
-}
-
 bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
   const complaint to = {why, why_size};
-  char path[4096];
-  if (!find_beside("attnbench_variants.so", path, to)) return false;
+  char path[PARTS_PATH_BYTES];
+  if (!parts_find("attnbench_variants.so", path))
+    return wrong(to, "cannot find attnbench_variants.so: it lies beside the program or in ../lib/attnbench");
   list->own = add(list, path, NULL, to);
   return list->own != NULL;
 }
@@ -190,12 +180,11 @@ bool variant_list_add_device(variant_list *list, const char *device, char *why, 
   const bool emulated = strcmp(device, "emu") == 0;
   const char *end = "";
   int64_t index = 0;
-  char path[4096];
+  char path[PARTS_PATH_BYTES];
   if (!emulated && strcmp(device, "cuda") != 0 &&
       (strncmp(device, "cuda:", 5) != 0 || !text_integer(device + 5, 0, 1023, &end, &index) || *end))
     return wrong(to, "--device takes emu, or cuda:0 and so on, not '%s'", device);
-  if (!find_beside(emulated ? "attnbench_emu.so" : "attnbench_cuda.so", path, to)) return false;
-  if (access(path, R_OK) != 0)
+  if (!parts_find(emulated ? "attnbench_emu.so" : "attnbench_cuda.so", path))
     return wrong(to, "--device %s: %s was not built: %s", device, path,
                  emulated ? "it takes a C++ compiler, and `make`"
                           : "it takes nvcc, and `make`; --device emu needs neither it nor a GPU");

@@ -1,4 +1,4 @@
-/* The variants that a run knows: our own, in a shared object beside the program, and those of every
+/* The variants that a run knows: our own, in a shared object of the program's, and those of every
  * --plugin, through the same door. */
 #ifndef ATTN_HARNESS_PLUGINS_H
 #define ATTN_HARNESS_PLUGINS_H
@@ -23,7 +23,7 @@ typedef struct variant_list {
  * undone, and said on stderr. The path is kept, not copied. */
 bool variant_list_add(variant_list *list, const char *path, char *why, size_t why_size);
 
-/* Adds our own: attnbench_variants.so beside the program. */
+/* Adds our own: attnbench_variants.so, wherever the program has its parts. */
 bool variant_list_add_own(variant_list *list, char *why, size_t why_size);
 
 /* Adds those of a device, in the place of our own, and takes the device: "emu", or "cuda:0"; of cuda the number may be left

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/child.h"
 #include "base/interrupt.h"
+#include "base/parts.h"
 #include "base/random.h"
 #include "shrink.h"
 #include "verification.h"
@@ -19,7 +19,7 @@
 #include "grid.h"
 #include "problem/random_problem.h"
 
-enum { PATH_BYTES = 4096, ATTEMPTS = 3 };
+enum { ATTEMPTS = 3 };
 
 /* A failure while it is shrunk. */
 typedef struct reproduction {
@@ -28,12 +28,6 @@ typedef struct reproduction {
   bool crashed;      /* a crash stays a crash */
   char problem[512]; /* what the last command that failed said */
 } reproduction;
-
-static bool find_program(char path[PATH_BYTES]) {
-  const ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-  path[length > 0 ? length : 0] = '\0';
-  return length > 0;
-}
 
 /* As supervisor.h words what ended a process. */
 static bool is_crash(const char *problem) {
@@ -162,7 +156,7 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
 }
 
 int fuzz_all(const variant_list *list, const verify_options *options, double seconds, FILE *out) {
-  static char program[PATH_BYTES];
+  static char program[PARTS_PATH_BYTES];
   char why[512] = "no memory for the results";
   verification all;
   int64_t problems = -1;
@@ -177,7 +171,7 @@ int fuzz_all(const variant_list *list, const verify_options *options, double sec
   const double start = created ? all.progress->started : wall_seconds();
   if (problems < 0)
     fprintf(stderr, "attnbench: %s\n", why);
-  else if (!find_program(program) || !report_failure(&all, program, seconds, out))
+  else if (!parts_program(program) || !report_failure(&all, program, seconds, out))
     verification_print(&all, out);
   const int64_t failed = verification_failed(&all);
   const bool ran = problems <= 0 || failed > 0 || verification_ran(&all, false);
@@ -191,12 +185,12 @@ int fuzz_all(const variant_list *list, const verify_options *options, double sec
 }
 
 int fuzz_shrink(const verify_options *options, double seconds, FILE *out) {
-  char program[PATH_BYTES], why[512] = "/proc/self/exe cannot be read";
+  char program[PARTS_PATH_BYTES], why[512] = "/proc/self/exe cannot be read";
   const char *variant = options->variant_names[0];
   failing subject = {.threads = options->threads};
   reproduction of = {.program = program, .variant = variant, .isa = options->isa, .options = options};
   bool shrunk = false;
-  if (find_program(program) && workload_parse(options->problems[0], &subject.workload, why, sizeof why)) {
+  if (parts_program(program) && workload_parse(options->problems[0], &subject.workload, why, sizeof why)) {
     workload_seed_unnamed(&subject.workload, options->seed);
     interrupt_catch();
     snprintf(why, sizeof why, "%s does not fail on %s with %d threads: there is nothing to shrink", variant,
