@@ -44,9 +44,9 @@ static int complain(const char *why) {
 
 static bool load_variants(variant_list *list, const options *options, char *why, size_t why_size) {
   if (options->device ? !variant_list_add_device(list, options->device, why, why_size)
-                      : !variant_list_add_own(list, why, why_size))
+                      : options->own && !variant_list_add_own(list, why, why_size))
     return false;
-  supervisor_note_device(options->device);
+  supervisor_note_set(options->device, options->own);
   for (size_t i = 0; i < options->plugins.count; i++) {
     const char *plugin = options->plugins.items[i];
     if (supervisor_refuses(plugin)) continue;
@@ -386,6 +386,7 @@ static int run_verify(const options *options, const variant_list *list) {
       .fail_fast = options->fail_fast,
       .threads = (int)options->threads,
       .device = options->device,
+      .own_left_out = !options->own,
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,
   };
@@ -462,6 +463,11 @@ static int run_plots(const options *options) {
 static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
 
 static int run_gate(const options *options) {
+  char found[PARTS_PATH_BYTES], why[WHY_BYTES];
+  for (size_t n = 0; n < options->problems.count; n++) {
+    workload unused;
+    if (!workload_parse_sound(options->problems.items[n], &unused, why, sizeof why)) return complain(why);
+  }
   const gate_options how = {
       .heads = texts(&options->gate.heads),
       .head_count = options->gate.heads.count,
@@ -470,6 +476,11 @@ static int run_gate(const options *options) {
       .why_no_base = options->gate.why_no_base,
       .base_name = options->gate.base_name,
       .identical = options->gate.identical,
+      .variants = texts(&options->variants),
+      .variant_count = options->variants.count,
+      .problems = texts(&options->problems),
+      .problem_count = options->problems.count,
+      .again = options->gate.again,
       .accepted = texts(&options->gate.accepted),
       .accepted_count = options->gate.accepted.count,
       .write_facts = options->gate.write_facts,
@@ -480,7 +491,7 @@ static int run_gate(const options *options) {
       .why_no_code = options->gate.why_no_code,
       .baseline = options->gate.baseline,
       .out = options->out,
-      .scripts = options->scripts,
+      .scripts = scripts_folder(options, found),
       .only = options->gate.only,
       .shadow = options->gate.shadow,
       .facts = options->gate.facts || !options->gate.times,
@@ -488,6 +499,7 @@ static int run_gate(const options *options) {
       .budget = options->gate.budget,
       .smallest = options->gate.smallest / 100,
       .cases = options->gate.cases,
+      .every = options->every,
       .seed = options->seed,
   };
   return gate_run(&how);

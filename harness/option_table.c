@@ -19,9 +19,13 @@ static const command_row commands[COMMAND_COUNT] = {
     [COMMAND_PLOTS] = {"plots", SHOWN, 1, "plots RESULTS.json", "draw the pictures of a run again", NULL,
                        NULL},
     [COMMAND_GATE] =
-        {"gate", SHOWN_APART, 0, "gate [options]", "what scripts/gate.sh runs; gate --help lists its options",
-         "attnbench gate holds a head to a base; scripts/gate.sh, or `make gate`, builds both and "
-         "calls it.",
+        {"gate", SHOWN_APART, 0, "gate --base A.so --head B.so",
+         "is a kernel wrong, bigger or slower than before? gate --help lists its options",
+         "attnbench gate --base A.so --head B.so [options]: holds the kernels of one shared object to those "
+         "of another. It\n"
+         "verifies the head, then counts what is exact of both, then times them beside each other, and says "
+         "one verdict.\n"
+         "In a clone of attnbench, `make gate` (scripts/gate.sh) builds both sides and calls it.",
          "0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved."},
     [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND] [--as FORM]", "this text, or what one command takes",
                       NULL, NULL},
@@ -62,6 +66,9 @@ static const option_row rows[] = {
      "only these variants; repeatable (all)"},
     {"--plugin", "FILE.so", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST, KIND_ITEM, AT(plugins), NO_LIMITS,
      "add the variants of a shared object; repeatable"},
+    {"--own", NULL, IN_VERIFY | IN_FUZZ, KIND_FLAG, AT(own), NO_LIMITS,
+     "the program's own variants too; =false: those of plugins alone, which may then have their names "
+     "(true)"},
     {"--device", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_LIST | IN_MACHINE, KIND_TEXT, AT(device),
      NO_LIMITS,
      "a device and its variants instead of the host's: cuda:0, the first GPU; emu, an emulated one"},
@@ -173,15 +180,22 @@ static const option_row rows[] = {
     {"--as", "FORM", IN_HELP, KIND_TEXT, AT(as), 0, 0, "text|man|bash",
      "a manual page, or what completes command lines in bash, of all commands (text)"},
 
-    {"--head", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.heads), NO_LIMITS,
-     "a link of the head; repeatable"},
     {"--base", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.bases), NO_LIMITS,
-     "a link of the base; repeatable, as often as --head"},
+     "the shared object before the change"},
+    {"--head", "FILE.so", IN_GATE | IN_GATE_MEASURE, KIND_ITEM, AT(gate.heads), NO_LIMITS,
+     "and after it; both repeatable, alike often: the same objects linked in other orders"},
+    {"--variant", "NAME,...", IN_GATE, KIND_WORDS, AT(variants), NO_LIMITS,
+     "only these variants; repeatable (all that both have)"},
+    {"--problem", "TEXT", IN_GATE, KIND_ITEM, AT(problems), NO_LIMITS,
+     "compare them on this problem, and verify the head on it too, such as causal/B:1/H:8/D:64/T:512;\n"
+     "repeatable (small ones of usual shapes, or the nearest that they take)"},
     {"--no-base", "REASON", IN_GATE, KIND_TEXT, AT(gate.why_no_base), NO_LIMITS,
      "why there is no base; then there is no verdict on times"},
     {"--base-name", "TEXT", IN_GATE, KIND_TEXT, AT(gate.base_name), NO_LIMITS, "what people call the base"},
     {"--identical", "NAMES", IN_GATE, KIND_NOTE, AT(gate.identical), NO_LIMITS,
-     "variants whose object code is the base's, with spaces between"},
+     "variants whose object code is the base's, with spaces between (all, or none, by the files)"},
+    {"--again", "COMMAND", IN_GATE, KIND_TEXT, AT(gate.again), NO_LIMITS,
+     "what runs this again, with % where options go: how a script is called that calls this"},
     {"--accept", "TEXT", IN_GATE, KIND_ITEM, AT(gate.accepted), NO_LIMITS,
      "what a commit message accepts, 'KIND VARIANT reason'; repeatable"},
     {"--baseline", "FILE", IN_GATE, KIND_TEXT, AT(gate.baseline), PATH, "the committed facts"},
@@ -189,7 +203,7 @@ static const option_row rows[] = {
      "write the head's facts there and end; with --baseline, its facts of other compilers\n"
      "and instruction sets are kept"},
     {"--head-facts", "FILE", IN_GATE, KIND_TEXT, AT(gate.head_facts), PATH,
-     "what --write-facts wrote for the head"},
+     "what --write-facts wrote for the head (it is counted anew)"},
     {"--base-facts", "FILE", IN_GATE, KIND_TEXT, AT(gate.base_facts), PATH, "and for the base"},
     {"--head-code", "FILE", IN_GATE, KIND_TEXT, AT(gate.head_code), PATH,
      "what scripts/cuda_code.sh lists of the head's kernels for GPUs"},
@@ -198,7 +212,7 @@ static const option_row rows[] = {
      "why there are no such lists"},
     {"--out", "FOLDER", IN_GATE, KIND_TEXT, AT(out), PATH, "where the report and the pictures go"},
     {"--scripts", "FOLDER", IN_GATE, KIND_TEXT, AT(scripts), PATH,
-     "the folder of the gnuplot files; without it no pictures"},
+     "where the gnuplot files lie (the program's own)"},
     {"--facts", NULL, IN_GATE, KIND_FLAG, AT(gate.facts), NO_LIMITS, "only the deterministic part"},
     {"--times", NULL, IN_GATE, KIND_FLAG, AT(gate.times), NO_LIMITS, "only the timing part"},
     {"--benchmark", "TEXT", IN_GATE, KIND_TEXT, AT(gate.only), NO_LIMITS,
@@ -209,6 +223,8 @@ static const option_row rows[] = {
     {"--shadow", NULL, IN_GATE, KIND_FLAG, AT(gate.shadow), NO_LIMITS, "times are reported and fail nothing"},
     {"--cases", "N", IN_GATE, KIND_INTEGER, AT(gate.cases), 0, 1000000, NULL,
      "random problems of the verification (5)"},
+    {"--every", "N", IN_GATE, KIND_INTEGER, AT(every), 1, 1000000000, NULL,
+     "only one in N of all its problems (1)"},
     {"--seed", "N", IN_GATE | IN_GATE_MEASURE, KIND_SEED, AT(seed), NO_LIMITS,
      "of the order of everything (the time)"},
 

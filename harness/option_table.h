@@ -38,6 +38,7 @@ typedef struct options {
   text_list variants; /* empty: all */
   const char *device;
   text_list plugins, presets, problems;
+  bool own;          /* the program's own variants too, verify and fuzz only */
   text_list context; /* key=value, for the record */
 
   /* The shape; OPTIONS_UNSAID where the command line says nothing. */
@@ -87,7 +88,7 @@ typedef struct options {
   /* gate and gate-measure; gate.h says what they mean. Texts are NULL where nothing is said. */
   struct {
     text_list heads, bases, accepted;
-    const char *why_no_base, *base_name, *identical, *only;
+    const char *why_no_base, *base_name, *identical, *only, *again;
     const char *baseline, *write_facts, *head_facts, *base_facts;
     const char *head_code, *base_code, *why_no_code;
     const char *itself;

@@ -206,6 +206,7 @@ static options options_default(void) {
       .random_interleaving = true,
       .instructions = true,
       .isolate = true,
+      .own = true,
       .format = "console",
       .out_format = "json",
       .color = "auto",
@@ -339,11 +340,19 @@ static bool check_cases(const options *options, char *why, size_t why_size) {
   return false;
 }
 
+static bool check_own(const options *options, char *why, size_t why_size) {
+  if (options->own || (options->plugins.count && !options->device)) return true;
+  snprintf(why, why_size,
+           options->device ? "--own=false leaves out what --device would take; give one of them"
+                           : "--own=false leaves nothing to run: give a --plugin FILE.so");
+  return false;
+}
+
 static bool check_gate(const options *options, char *why, size_t why_size) {
-  const bool writes = options->gate.write_facts != NULL, facts = options->gate.facts || !options->gate.times;
+  const bool writes = options->gate.write_facts != NULL;
   const size_t heads = options->gate.heads.count, bases = options->gate.bases.count;
   if (heads == 0)
-    snprintf(why, why_size, "gate needs a head: --head FILE.so; scripts/gate.sh builds one");
+    snprintf(why, why_size, "gate needs a head and a base: --base BEFORE.so --head AFTER.so");
   else if (writes && heads > 1)
     snprintf(why, why_size, "gate --write-facts writes those of one --head; there are %zu", heads);
   else if (!writes && bases == 0 && !options->gate.why_no_base)
@@ -351,9 +360,8 @@ static bool check_gate(const options *options, char *why, size_t why_size) {
   else if (!writes && bases > 0 && bases != heads)
     snprintf(why, why_size, "gate takes --base as often as --head; there are %zu --base and %zu --head",
              bases, heads);
-  else if (!writes && facts && !options->gate.head_facts)
-    snprintf(why, why_size,
-             "gate needs the head's facts: --head-facts FILE, from --head FILE.so --write-facts FILE");
+  else if (options->gate.again && !strchr(options->gate.again, '%'))
+    snprintf(why, why_size, "--again says with a %% where options go: 'make gate ARGS=\"%%\"'");
   else
     return true;
   return false;
@@ -370,7 +378,7 @@ static bool check_pin(const options *options, char *why, size_t why_size) {
 
 static bool check_together(const options *options, char *why, size_t why_size) {
   if (!check_pin(options, why, why_size) || !check_shape(options, why, why_size) ||
-      !check_cases(options, why, why_size))
+      !check_cases(options, why, why_size) || !check_own(options, why, why_size))
     return false;
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {

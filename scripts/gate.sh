@@ -17,6 +17,7 @@ cd "$(dirname "$0")/.." || exit 2
 folder=${GATE_FOLDER:-build/gate}
 build=${BUILD:-build}
 jobs=-j$(nproc)
+. scripts/gate_git.sh
 committed=tests/gate/baseline.json
 
 fail() {
@@ -32,18 +33,6 @@ build_head() {
 links() { # option, build folder
   local link
   for link in "$2"/relinks/*.so; do printf '%s\n%s\n' "$1" "$link"; done
-}
-
-# The commit to compare with, or nothing.
-find_base() {
-  local main
-  if [ -n "$1" ]; then
-    git rev-parse -q --verify "$1^{commit}"
-    return
-  fi
-  for main in origin/main main origin/master master; do
-    git merge-base "$main" HEAD 2>/dev/null && return
-  done
 }
 
 # Sets why_no_base when there is no base to build. All paths that make sees are relative: their folder may have spaces.
@@ -168,15 +157,13 @@ if [ -n "$why_no_base" ]; then
   arguments+=(--no-base "$why_no_base")
 else
   mapfile -t bases < <(links --base "$folder/base/build")
-  name=$wanted
-  case $commit in "$wanted"*) name=$(git rev-parse --short "$commit") ;; esac
-  arguments+=("${bases[@]}" --base-name "$name" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
+  name=$(name_of_base "$commit" "$wanted")
+  arguments+=("${bases[@]}" --base-name "$name" --again "make gate BASE=$name ARGS='%'" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
   echo "gate: the work tree against $(git log -1 --format='%h %s' "$commit")"
 fi
 if [ -n "$commit" ]; then
-  while IFS= read -r accepted; do
-    [ -n "$accepted" ] && arguments+=(--accept "$accepted")
-  done < <(git log --format='%(trailers:key=Gate-Accept,valueonly)' "$commit"..HEAD)
+  mapfile -t accepted < <(accepted_since "$commit")
+  arguments+=("${accepted[@]}")
 fi
 mapfile -t heads < <(links --head "$build")
 case " $* " in
@@ -194,7 +181,7 @@ esac
 [ "${GATE_SHADOW:-}" != 1 ] || arguments+=(--shadow)
 [ ! -f "$committed" ] || arguments+=(--baseline "$committed")
 "$build/attnbench" gate "${heads[@]}" "${arguments[@]}" --out "$folder/report" \
-  --scripts scripts/plots "$@" | tee "$folder/report.new"
+  "$@" | tee "$folder/report.new"
 status=${PIPESTATUS[0]}
 mv "$folder/report.new" "$folder/report.txt"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then

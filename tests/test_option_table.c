@@ -78,6 +78,8 @@ static const taken all_taken[] = {
 
     {COMMAND_VERIFY, "--variant fused", KIND_WORDS, AT(variants), "fused"},
     {COMMAND_VERIFY, "--device emu", KIND_TEXT, AT(device), "emu"},
+    {COMMAND_VERIFY, "--own=false --plugin a.so", KIND_FLAG, AT(own), "false"},
+    {COMMAND_FUZZ, "--own=false --plugin a.so", KIND_FLAG, AT(own), "false"},
     {COMMAND_VERIFY, "--plugin a.so --plugin b,c.so", KIND_ITEM, AT(plugins), "a.so b,c.so"},
     {COMMAND_VERIFY, "--problem full/T:8 --problem full/T:9", KIND_ITEM, AT(problems), "full/T:8 full/T:9"},
     {COMMAND_VERIFY, "--threads 2", KIND_INTEGER, AT(threads), "2"},
@@ -116,6 +118,10 @@ static const taken all_taken[] = {
 
     {COMMAND_GATE, "--head b.so", KIND_ITEM, AT(gate.heads), "h.so b.so"},
     {COMMAND_GATE, "--base b.so", KIND_ITEM, AT(gate.bases), "b.so"},
+    {COMMAND_GATE, "--variant mine,yours", KIND_WORDS, AT(variants), "mine yours"},
+    {COMMAND_GATE, "--problem full/T:8", KIND_ITEM, AT(problems), "full/T:8"},
+    {COMMAND_GATE, "--again 'again%'", KIND_TEXT, AT(gate.again), "'again%'"},
+    {COMMAND_GATE, "--every 3", KIND_INTEGER, AT(every), "3"},
     {COMMAND_GATE, "--no-base why", KIND_TEXT, AT(gate.why_no_base), "why"},
     {COMMAND_GATE, "--base-name main", KIND_TEXT, AT(gate.base_name), "main"},
     {COMMAND_GATE, "--identical naive --identical=", KIND_NOTE, AT(gate.identical), ""},

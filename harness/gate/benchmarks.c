@@ -8,7 +8,6 @@
 
 #include "gate.h"
 #include "measure/sweep.h"
-#include "run/runner.h"
 
 enum { HEADS = 4, WINDOW = 64, CONTROLS = 3 };
 
@@ -113,21 +112,41 @@ static void add(gate_set *set, const attn_variant *variant, const workload *w, i
   append(set, &benchmark, named);
 }
 
-/* The benchmarks of one variant that both have; returns whether the base is held to itself in one of them. */
-static bool add_variant(gate_set *set, const attn_variant *variant, const attn_variant *before, bool itself,
-                        const gate_options *options) {
+/* Where the usual shapes are posed: how many of them both take. */
+static size_t add_usual(gate_set *set, const gate_pair *pair, bool itself, const gate_options *options) {
   const int team = team_size();
-  const bool wanted = itself;
+  size_t taken = 0;
   for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
     workload w;
-    if ((shapes[s].team && team < 2) || !workload_for(variant, &shapes[s], &w)) continue;
-    const attn_problem problem = workload_problem(&w);
-    if (runner_refusal(variant, &problem) || runner_refusal(before, &problem)) continue;
-    add(set, variant, &w, shapes[s].team ? team : 1, false, options);
-    if (itself) add(set, variant, &w, 1, true, options);
-    itself = false;
+    if ((shapes[s].team && team < 2) || !workload_for(pair->variant, &shapes[s], &w)) continue;
+    if (!gate_takes(pair, &w)) continue;
+    add(set, pair->variant, &w, shapes[s].team ? team : 1, false, options);
+    if (itself && taken++ == 0) add(set, pair->variant, &w, 1, true, options);
+    taken += !itself;
   }
-  return wanted && !itself;
+  return taken;
+}
+
+/* What is asked for, or what was found for it, half as long too. */
+static size_t add_posed(gate_set *set, const gate_pair *pair, bool itself, const gate_options *options) {
+  const int team = team_size();
+  workload posed[GATE_MAX_PROBLEMS];
+  const size_t count = gate_posed(pair, options, posed);
+  for (size_t n = 0; n < count; n++) {
+    add(set, pair->variant, &posed[n], 1, false, options);
+    if (team > 1) add(set, pair->variant, &posed[n], team, false, options);
+    if (itself && n == 0) add(set, pair->variant, &posed[n], 1, true, options);
+    if (options->problem_count == 0 && gate_halve(pair, &posed[n]))
+      add(set, pair->variant, &posed[n], 1, false, options);
+  }
+  return count;
+}
+
+/* The benchmarks of one variant that both have; returns whether the base is held to itself in one of them. */
+static bool add_variant(gate_set *set, const gate_pair *pair, bool itself, const gate_options *options) {
+  size_t taken = options->problem_count ? 0 : add_usual(set, pair, itself, options);
+  if (taken == 0) taken = add_posed(set, pair, itself, options);
+  return itself && taken > 0;
 }
 
 void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
@@ -145,8 +164,10 @@ void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *
         set->head_only++;
         continue;
       }
+      set->common++;
       const bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
-      controls += add_variant(set, variant, before, itself, options);
+      const gate_pair pair = {variant, before};
+      controls += add_variant(set, &pair, itself, options);
     }
 }
 
@@ -155,6 +176,10 @@ void gate_set_add_isa(gate_set *set, const char *variant, const char *isa) {
   for (size_t n = 0; n < count; n++) {
     gate_benchmark added = set->benchmarks[n];
     if (strcmp(added.variant, variant) != 0 || added.threads > 1 || added.against_itself) continue;
+    if (strcmp(isa, "-") == 0) {
+      set->benchmarks[n].is_excuse = true;
+      continue;
+    }
     const bool named = hold_to_isa(&added, isa);
     append(set, &added, named);
   }

@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/child.h"
 #include "base/parts.h"
@@ -20,27 +23,6 @@ static int complain(const char *why) {
 }
 
 /* ---- the parts ---- */
-
-/* In a process of its own: a kernel that crashes must not take the gate with it. */
-static bool verify(const gate_options *options, gate_findings *findings, FILE *out, char *why,
-                   size_t why_size) {
-  char count[24], *said;
-  snprintf(count, sizeof count, "%lld", (long long)options->cases);
-  char *argv[] = {(char *)options->program, "verify", "--count", count, NULL};
-  fprintf(stderr, "gate: verifying\n");
-  const int status = child_run(argv, NULL, &said, why, why_size);
-  if (status < 0) return false;
-  bool good = true;
-  if (status != 0) fputs(said, out);
-  fprintf(out, "  %-13s%s\n", "correctness", child_last_line(said));
-  if (status == 2)
-    snprintf(why, why_size, "the verification could not run: %s", child_last_line(said)), good = false;
-  else if (status != 0)
-    good = gate_find(findings, options, GATE_WRONG, "all", "attnbench verify",
-                     "a variant gives wrong results; the lines above say which and how to repeat it");
-  free(said);
-  return good;
-}
 
 static bool read_facts(json_t **facts, const char *path, char *why, size_t why_size) {
   *facts = path ? gate_facts_read(path, why, why_size) : NULL;
@@ -105,9 +87,10 @@ static bool compare_variants(const gate_options *options, gate_findings *finding
   no_base[0] = '\0';
   if (options->base_count == 0)
     snprintf(no_base, no_base_size, "%s", options->why_no_base);
-  else if (!variant_list_add(&base, options->bases[0], why, why_size))
+  else if (!gate_load(&base, options->bases[0], options, why, why_size))
     snprintf(no_base, no_base_size, "%s", why);
-  bool good = variant_list_add(&head, options->heads[0], why, why_size);
+  bool good = gate_load(&head, options->heads[0], options, why, why_size) &&
+              gate_check_asked(&base, &head, options, why, why_size);
   if (good && !no_base[0] && !gate_find_missing(&base, &head, options, findings)) {
     snprintf(why, why_size, "out of memory");
     good = false;
@@ -126,13 +109,24 @@ static void say_what_is_not_timed(const gate_set *set) {
            set->base_only, set->head_only);
 }
 
+/* A head that is wrong is looked at no further. */
+static bool is_wrong(const gate_findings *findings) {
+  bool is = false;
+  for (size_t n = 0; n < findings->count; n++) is = is || findings->items[n].kind == GATE_WRONG;
+  return is;
+}
+
 /* False, with the reason in words, when nothing can be said. */
-static bool measure(const gate_options *options, gate_findings *findings, gate_times *times, char *why,
-                    size_t why_size) {
+static bool measure(gate_options *options, gate_prepared *prepared, gate_findings *findings,
+                    gate_times *times, char *why, size_t why_size) {
   if (options->facts) printf("deterministic part\n");
-  if (options->facts && (!verify(options, findings, stdout, why, why_size) ||
-                         !compare_facts(options, findings, stdout, why, why_size)))
-    return false;
+  if (options->facts && !gate_verify(options, findings, stdout, why, why_size)) return false;
+  if (is_wrong(findings)) {
+    printf("  left out     everything else: a kernel that is wrong can be as fast as it likes\n");
+    return true;
+  }
+  if (!gate_prepare(prepared, options, why, why_size)) return false;
+  if (options->facts && !compare_facts(options, findings, stdout, why, why_size)) return false;
   if (!options->times) return true;
   printf("timing part\n");
   fflush(stdout);
@@ -148,14 +142,15 @@ static bool measure(const gate_options *options, gate_findings *findings, gate_t
 }
 
 /* What is exact and got worse has got worse, whatever else could not be measured or written. */
-static int run(const gate_options *asked, gate_findings *findings, gate_times *times) {
+static int run(const gate_options *asked, gate_prepared *prepared, gate_findings *findings,
+               gate_times *times) {
   char why[WHY_BYTES], no_base[WHY_BYTES];
   gate_options found = *asked;
   const gate_options *options = &found;
   if (!make_folder(options->out, why, sizeof why)) return complain(why);
-  bool good = compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why);
+  if (!compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why)) return complain(why);
   found.why_no_base = no_base[0] ? no_base : NULL;
-  good = good && measure(options, findings, times, why, sizeof why);
+  bool good = measure(&found, prepared, findings, times, why, sizeof why);
   if (good && !gate_find_slower(times, options, findings)) {
     snprintf(why, sizeof why, "out of memory");
     good = false;
@@ -180,7 +175,7 @@ static int run(const gate_options *asked, gate_findings *findings, gate_times *t
 
 static int write_facts(const gate_options *options) {
   char why[WHY_BYTES];
-  json_t *facts = gate_facts(options->program, options->heads[0], why, sizeof why);
+  json_t *facts = gate_facts(options, why, sizeof why);
   if (facts && options->baseline) {
     json_t *old = gate_facts_read(options->baseline, why, sizeof why);
     if (!old) fprintf(stderr, "attnbench gate: what it holds of other compilers is not kept: %s\n", why);
@@ -192,6 +187,41 @@ static int write_facts(const gate_options *options) {
   return written ? GATE_PASS : complain(why);
 }
 
+static int run_all(void *context) {
+  const gate_options *options = context;
+  if (options->write_facts) return write_facts(options);
+  gate_findings findings = {0};
+  gate_prepared prepared = {.folder = ""};
+  gate_times *times = calloc(1, sizeof *times);
+  const int status = times ? run(options, &prepared, &findings, times) : complain("out of memory");
+  gate_clean_up(&prepared);
+  gate_findings_destroy(&findings);
+  free(times);
+  return status;
+}
+
+/* Variants are loaded, and asked what they take, in a child: whatever they do to it, a verdict is only what it has said
+ * when it ends. */
+static int run_apart(int (*command)(void *context), void *context) {
+  int *said = mmap(NULL, sizeof *said, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), status = 0;
+  if (said == MAP_FAILED) return complain("out of memory");
+  *said = -1;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child == 0) {
+    const int verdict = command(context);
+    fflush(NULL);
+    *said = verdict;
+    _exit(verdict);
+  }
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (child > 0 && *said >= 0) return *said;
+  if (child < 0) return complain("a process cannot be started");
+  return complain(WIFSIGNALED(status)
+                      ? "a kernel crashed as it was loaded, or asked what it takes"
+                      : "a kernel ended the process as it was loaded, or asked what it takes");
+}
+
 int gate_run(const gate_options *asked) {
   char program[PARTS_PATH_BYTES];
   gate_options options = *asked;
@@ -199,11 +229,5 @@ int gate_run(const gate_options *asked) {
   options.program = program;
   /* Threads that wait must not spin while others want the processor; read when a process starts. */
   setenv("OMP_WAIT_POLICY", "passive", 1);
-  if (options.write_facts) return write_facts(&options);
-  gate_findings findings = {0};
-  gate_times *times = calloc(1, sizeof *times);
-  const int status = times ? run(&options, &findings, times) : complain("out of memory");
-  gate_findings_destroy(&findings);
-  free(times);
-  return status;
+  return run_apart(run_all, &options);
 }

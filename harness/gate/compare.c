@@ -58,26 +58,6 @@ void gate_findings_destroy(gate_findings *findings) {
   *findings = (gate_findings){0};
 }
 
-/* ---- variants ---- */
-
-bool gate_find_missing(const variant_list *base, const variant_list *head, const gate_options *options,
-                       gate_findings *findings) {
-  char new[160] = "";
-  for (size_t n = 0; n < head->count; n++) {
-    const size_t used = strlen(new);
-    if (!variant_list_find(base, head->variants[n]->name))
-      snprintf(new + used, sizeof new - used, "%s%s", used ? ", " : "; new there: ", head->variants[n]->name);
-  }
-  for (size_t n = 0; n < base->count; n++) {
-    const char *name = base->variants[n]->name;
-    if (variant_list_find(head, name)) continue;
-    if (!gate_find(findings, options, GATE_VARIANTS, name, name,
-                   "the base has it, the head does not: nothing of it can be compared%s", new))
-      return false;
-  }
-  return true;
-}
-
 /* What a committed baseline knows of and this build lacks may need a library that this machine lacks. */
 static void note_lacking(const json_t *head, const json_t *committed, FILE *out) {
   const char *variant;
@@ -131,7 +111,8 @@ static void compare_one(comparison *comparison, gate_kind kind, const char *set,
   if (!found) comparison->good = false;
   const char *slash = strchr(set, '/');
   if (found && kind == GATE_INSTRUCTIONS)
-    snprintf(findings->items[findings->count - 1].isa, GATE_WORD_BYTES, "%s", slash ? slash + 1 : set);
+    snprintf(findings->items[findings->count - 1].isa, GATE_WORD_BYTES, "%s",
+             !slash || strcmp(slash + 1, GATE_ANY_ISA) == 0 ? "-" : slash + 1);
 }
 
 /* Both hold {set: {name: number}}; sets that only one of them knows say nothing. */

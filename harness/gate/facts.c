@@ -18,7 +18,10 @@ static const char schema[] = "attnbench-gate-1";
 /* Lengths double, so that the last two give an exponent. Valgrind takes 1 to 4 s for a variant at the longest
  * of those that are counted; variants that grow more slowly are counted at four times these lengths. */
 static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
-enum { COUNTED_HEADS = 4, SLOWLY_GROWING = 4 };
+enum { COUNTED_HEADS = 4, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
+
+/* Of problems that are not the usual ones: about as much work as the longest of those. */
+static const double most_counted_flops = 7e7;
 
 static bool fail(const char *reason, char *why, size_t why_size) {
   snprintf(why, why_size, "%s", reason);
@@ -48,16 +51,32 @@ static workload workload_for(const attn_variant *variant, shape shape) {
   return w;
 }
 
-static bool can_solve(const attn_variant *variant, const workload *w) {
-  const attn_problem problem = workload_problem(w);
-  return !runner_refusal(variant, &problem);
+/* Both sides, what is asked of the first, and where what is found goes. */
+typedef struct sides {
+  variant_list list, other;
+  const gate_options *options;
+  json_t *facts;
+} sides;
+
+/* The same of one variant. */
+typedef struct subject {
+  gate_pair pair;
+  const gate_options *options;
+  json_t *facts;
+} subject;
+
+static subject subject_of(const sides *sides, size_t n) {
+  const attn_variant *variant = sides->list.variants[n];
+  return (subject){{variant, variant_list_find(&sides->other, variant->name)}, sides->options, sides->facts};
 }
 
 /* Under an instruction set; NULL: as what is the same code under each. */
-static bool can_solve_with(const attn_variant *variant, const workload *w, const char *isa) {
+static bool can_solve_with(const gate_pair *pair, const workload *w, const char *isa) {
+  const gate_pair alone = {.variant = pair->variant};
   const attn_problem problem = workload_problem(w);
-  if (isa) return !runner_refusal_with(variant, &problem, isa);
-  return can_solve(variant, w) && runner_refusal_with(variant, &problem, "portable");
+  const bool refused = runner_refusal_with(pair->variant, &problem, isa ? isa : "portable") != NULL;
+  return isa ? !refused && (!pair->other || !runner_refusal_with(pair->other, &problem, isa))
+             : refused && gate_takes(pair->other ? pair : &alone, w);
 }
 
 /* ---- the tree of facts ---- */
@@ -72,7 +91,7 @@ static json_t *inside(json_t *object, const char *name) {
 
 /* Of an instruction set, NULL: of all. */
 static json_t *section(json_t *facts, const char *kind, const char *isa) {
-  return inside(inside(facts, kind), isa ? isa : "any");
+  return inside(inside(facts, kind), isa ? isa : GATE_ANY_ISA);
 }
 
 static void name_fact(char name[GATE_NAME_BYTES], const attn_variant *variant, const workload *w) {
@@ -91,26 +110,40 @@ static void add_growth(json_t *facts, const variant_list *list) {
   }
 }
 
-static void add_workspace(json_t *facts, const attn_variant *variant, const char *isa) {
+static void add_workspace_of(const subject *of, const workload *w, const char *isa) {
   static const int threads[] = {1, 2, 8};
-  json_t *sizes = section(facts, "workspace_bytes", isa);
+  const attn_problem problem = workload_problem(w);
+  for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+    char name[GATE_NAME_BYTES], key[GATE_NAME_BYTES + 16];
+    name_fact(name, of->pair.variant, w);
+    snprintf(key, sizeof key, "%s/threads:%d", name, threads[t]);
+    const run_setup setup = {.variant = of->pair.variant, .isa = isa, .threads = threads[t]};
+    const size_t bytes = runner_workspace_bytes(&setup, &problem);
+    json_object_set_new(section(of->facts, "workspace_bytes", isa), key, json_integer((json_int_t)bytes));
+  }
+}
+
+static void add_workspace(const subject *of, const char *isa) {
   static const shape shapes[] = {
       {8, 0, 64, .causal = false}, {8, 0, 128, .causal = true}, {8, 0, 64, .type = ATTN_BFLOAT16}};
-  for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
-    for (size_t n = 0; n < sizeof sized_lengths / sizeof *sized_lengths; n++)
-      for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-        shape shape = shapes[s];
-        shape.length = sized_lengths[n];
-        const workload w = workload_for(variant, shape);
-        if (!can_solve_with(variant, &w, isa)) continue;
-        const attn_problem problem = workload_problem(&w);
-        char name[GATE_NAME_BYTES], key[GATE_NAME_BYTES + 16];
-        name_fact(name, variant, &w);
-        snprintf(key, sizeof key, "%s/threads:%d", name, threads[t]);
-        const run_setup setup = {.variant = variant, .isa = isa, .threads = threads[t]};
-        const size_t bytes = runner_workspace_bytes(&setup, &problem);
-        json_object_set_new(sizes, key, json_integer((json_int_t)bytes));
-      }
+  section(of->facts, "workspace_bytes", isa);
+  size_t taken = 0;
+  for (size_t s = 0; !of->options->problem_count && s < sizeof shapes / sizeof *shapes; s++)
+    for (size_t n = 0; n < sizeof sized_lengths / sizeof *sized_lengths; n++) {
+      shape shape = shapes[s];
+      shape.length = sized_lengths[n];
+      const workload w = workload_for(of->pair.variant, shape);
+      if (!can_solve_with(&of->pair, &w, isa)) continue;
+      add_workspace_of(of, &w, isa);
+      taken++;
+    }
+  workload posed[GATE_MAX_PROBLEMS];
+  const size_t count = taken ? 0 : gate_posed(&of->pair, of->options, posed);
+  for (size_t n = 0; n < count; n++)
+    for (int halved = 0; halved < POSED_LENGTHS && can_solve_with(&of->pair, &posed[n], isa); halved++) {
+      add_workspace_of(of, &posed[n], isa);
+      if (!gate_halve(&of->pair, &posed[n])) break;
+    }
 }
 
 /* Of the bound of everyone: a variant that promises more than its base did has not lost accuracy. */
@@ -124,41 +157,53 @@ static bool compare(const run_setup *setup, inputs *inputs, verdict *verdict, ch
 
 /* Wrong results are the business of the verification: a share above 1 is noted like any other. Four digits,
  * so that the last bits of another libm do not show. */
-static bool add_error(json_t *facts, const attn_variant *variant, const char *isa, char *why,
-                      size_t why_size) {
+static bool add_error_of(const subject *of, const workload *w, const char *isa, char *why, size_t why_size) {
+  inputs inputs;
+  verdict verdict = {.passed = true};
+  const run_setup setup = {.variant = of->pair.variant, .isa = isa, .threads = 1};
+  if (!inputs_create(&inputs, w, true, why, why_size)) return false;
+  const bool ran = compare(&setup, &inputs, &verdict, why, why_size);
+  inputs_destroy(&inputs);
+  if (!ran) return false;
+  char name[GATE_NAME_BYTES], digits[32];
+  name_fact(name, of->pair.variant, w);
+  snprintf(digits, sizeof digits, "%.4g", fmin(verdict.bound_share, 1e9));
+  json_object_set_new(section(of->facts, "error_share", isa), name, json_real(strtod(digits, NULL)));
+  return true;
+}
+
+static bool add_error(const subject *of, const char *isa, char *why, size_t why_size) {
   static const shape shapes[] = {{4, 200, 64, .causal = false},
                                  {4, 131, 128, .causal = true},
                                  {4, 200, 64, .type = ATTN_BFLOAT16},
                                  {4, 131, 128, .causal = true, .type = ATTN_FLOAT16}};
-  for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
-    workload w = workload_for(variant, shapes[n]);
+  size_t taken = 0;
+  for (size_t n = 0; !of->options->problem_count && n < sizeof shapes / sizeof *shapes; n++) {
+    workload w = workload_for(of->pair.variant, shapes[n]);
     w.fill = FILL_NORMAL;
-    if (!can_solve_with(variant, &w, isa)) continue;
-    inputs inputs;
-    verdict verdict = {.passed = true};
-    const run_setup setup = {.variant = variant, .isa = isa, .threads = 1};
-    if (!inputs_create(&inputs, &w, true, why, why_size)) return false;
-    const bool ran = compare(&setup, &inputs, &verdict, why, why_size);
-    inputs_destroy(&inputs);
-    if (!ran) return false;
-    char name[GATE_NAME_BYTES], digits[32];
-    name_fact(name, variant, &w);
-    snprintf(digits, sizeof digits, "%.4g", fmin(verdict.bound_share, 1e9));
-    json_object_set_new(section(facts, "error_share", isa), name, json_real(strtod(digits, NULL)));
+    if (!can_solve_with(&of->pair, &w, isa)) continue;
+    if (!add_error_of(of, &w, isa, why, why_size)) return false;
+    taken++;
   }
+  workload posed[GATE_MAX_PROBLEMS];
+  const size_t count = taken ? 0 : gate_posed(&of->pair, of->options, posed);
+  for (size_t n = 0; n < count; n++)
+    if (can_solve_with(&of->pair, &posed[n], isa) && !add_error_of(of, &posed[n], isa, why, why_size))
+      return false;
   return true;
 }
 
-static bool add_for_each_isa(json_t *facts, const variant_list *list, char *why, size_t why_size) {
+static bool add_for_each_isa(const sides *sides, char *why, size_t why_size) {
   static const char *const only_one[] = {"portable", NULL};
-  const char *const *sets =
-      list->tables[0]->instruction_sets ? list->tables[0]->instruction_sets() : only_one;
+  const attn_table *table = sides->list.tables[0];
+  const char *const *sets = table->instruction_sets ? table->instruction_sets() : only_one;
   bool good = true, last = false;
   for (size_t s = 0; !last && good; s++) {
     last = !sets[s];
-    for (size_t n = 0; n < list->count && good; n++) {
-      add_workspace(facts, list->variants[n], sets[s]);
-      good = add_error(facts, list->variants[n], sets[s], why, why_size);
+    for (size_t n = 0; n < sides->list.count && good; n++) {
+      const subject of = subject_of(sides, n);
+      add_workspace(&of, sets[s]);
+      good = add_error(&of, sets[s], why, why_size);
     }
   }
   return good;
@@ -173,64 +218,88 @@ static const char *compiler_name(char name[32]) {
   return name;
 }
 
-/* Three lengths and a causal problem for each variant. */
-static size_t choose_points(const variant_list *list, instruction_point *points,
-                            char (*problems)[WORKLOAD_NAME_BYTES]) {
-  size_t count = 0;
-  const size_t lengths = sizeof counted_lengths / sizeof *counted_lengths;
-  for (size_t n = 0; n < list->count; n++)
-    for (size_t l = 0; l <= lengths && count < INSTRUCTIONS_MAX_POINTS; l++) {
-      const attn_variant *variant = list->variants[n];
-      const bool causal = l == lengths;
-      const int64_t length =
-          causal ? 200 : counted_lengths[l] * (variant->time_exponent < 2 ? SLOWLY_GROWING : 1);
-      const workload w =
-          workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
-      if (!can_solve(variant, &w)) continue;
-      workload_name(&w, problems[count]);
-      points[count] = (instruction_point){variant->name, problems[count], 0};
-      count++;
-    }
-  return count;
+/* The points that are counted, with the texts that they name. */
+typedef struct counted {
+  instruction_point points[INSTRUCTIONS_MAX_POINTS];
+  char problems[INSTRUCTIONS_MAX_POINTS][WORKLOAD_NAME_BYTES];
+  size_t count;
+} counted;
+
+static void add_point(counted *counted, const subject *of, const workload *w) {
+  if (counted->count == INSTRUCTIONS_MAX_POINTS) return;
+  workload_name(w, counted->problems[counted->count]);
+  counted->points[counted->count] =
+      (instruction_point){of->pair.variant->name, counted->problems[counted->count], 0};
+  counted->count++;
 }
 
-static bool add_instructions(json_t *facts, const char *program, const char *plugin, const variant_list *list,
-                             char *why, size_t why_size) {
-  instruction_point *points = calloc(INSTRUCTIONS_MAX_POINTS, sizeof *points);
-  char(*problems)[WORKLOAD_NAME_BYTES] = calloc(INSTRUCTIONS_MAX_POINTS, sizeof *problems);
-  char isa[INSTRUCTIONS_ISA_BYTES], kind[INSTRUCTIONS_ISA_BYTES + 40];
-  const size_t count = points && problems ? choose_points(list, points, problems) : 0;
-  bool good = points && problems;
-  if (!good) fail("out of memory", why, why_size);
-  good = good && instructions_count(program, plugin, NULL, points, count, isa, why, why_size);
-  if (good) {
-    char compiler[32];
-    snprintf(kind, sizeof kind, "%s/%s", compiler_name(compiler), isa);
+/* Lengths that double, and a causal problem. */
+static void choose_points(counted *counted, const subject *of) {
+  const size_t before = counted->count, lengths = sizeof counted_lengths / sizeof *counted_lengths;
+  const attn_variant *variant = of->pair.variant;
+  for (size_t l = 0; !of->options->problem_count && l <= lengths; l++) {
+    const bool causal = l == lengths;
+    const int64_t length =
+        causal ? 200 : counted_lengths[l] * (variant->time_exponent < 2 ? SLOWLY_GROWING : 1);
+    const workload w =
+        workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
+    if (gate_takes(&of->pair, &w)) add_point(counted, of, &w);
   }
-  for (size_t n = 0; good && n < count; n++) {
+  workload posed[GATE_MAX_PROBLEMS];
+  const size_t count = counted->count > before ? 0 : gate_posed(&of->pair, of->options, posed);
+  for (size_t n = 0; n < count; n++) {
+    bool shorter = true;
+    while (shorter && workload_flops(&posed[n]) > most_counted_flops)
+      shorter = gate_halve(&of->pair, &posed[n]);
+    for (int halved = 0; shorter && halved < POSED_LENGTHS; halved++) {
+      add_point(counted, of, &posed[n]);
+      shorter = gate_halve(&of->pair, &posed[n]);
+    }
+  }
+}
+
+static bool add_instructions(const sides *sides, char *why, size_t why_size) {
+  counted *counted = calloc(1, sizeof *counted);
+  char isa[INSTRUCTIONS_ISA_BYTES], kind[INSTRUCTIONS_ISA_BYTES + 40], compiler[32];
+  if (!counted) return fail("out of memory", why, why_size);
+  for (size_t n = 0; n < sides->list.count; n++) {
+    const subject of = subject_of(sides, n);
+    choose_points(counted, &of);
+  }
+  const bool good =
+      counted->count == 0 || instructions_count(sides->options->program, sides->options->heads[0], NULL,
+                                                counted->points, counted->count, isa, why, why_size);
+  for (size_t n = 0; good && n < counted->count; n++) {
+    const instruction_point *point = &counted->points[n];
     char name[GATE_NAME_BYTES];
-    snprintf(name, sizeof name, "%s/%.*s", points[n].variant, GATE_NAME_BYTES - GATE_WORD_BYTES - 2,
-             points[n].problem);
-    json_object_set_new(inside(inside(facts, "instructions"), kind), name,
-                        json_integer((json_int_t)points[n].instructions));
+    snprintf(kind, sizeof kind, "%s/%s", compiler_name(compiler),
+             sides->list.tables[0]->instruction_sets ? isa : GATE_ANY_ISA);
+    snprintf(name, sizeof name, "%s/%.*s", point->variant, GATE_NAME_BYTES - GATE_WORD_BYTES - 2,
+             point->problem);
+    json_object_set_new(inside(inside(sides->facts, "instructions"), kind), name,
+                        json_integer((json_int_t)point->instructions));
   }
-  free(points);
-  free(problems);
+  free(counted);
   return good;
 }
 
-json_t *gate_facts(const char *program, const char *plugin, char *why, size_t why_size) {
-  variant_list list = {0};
-  if (!variant_list_add(&list, plugin, why, why_size)) return NULL;
-  json_t *facts = json_object();
-  json_object_set_new(facts, "schema", json_string(schema));
-  add_growth(facts, &list);
+static bool add_all(const sides *sides, char *why, size_t why_size) {
+  add_growth(sides->facts, &sides->list);
+  return add_for_each_isa(sides, why, why_size) &&
+         (instructions_unavailable() || add_instructions(sides, why, why_size));
+}
+
+json_t *gate_facts(const gate_options *options, char *why, size_t why_size) {
+  sides sides = {.options = options, .facts = json_object()};
+  json_object_set_new(sides.facts, "schema", json_string(schema));
   const bool good =
-      add_for_each_isa(facts, &list, why, why_size) &&
-      (instructions_unavailable() || add_instructions(facts, program, plugin, &list, why, why_size));
-  variant_list_destroy(&list);
-  if (good) return facts;
-  json_decref(facts);
+      gate_load(&sides.list, options->heads[0], options, why, why_size) &&
+      (options->base_count == 0 || variant_list_add(&sides.other, options->bases[0], why, why_size)) &&
+      add_all(&sides, why, why_size);
+  variant_list_destroy(&sides.list);
+  variant_list_destroy(&sides.other);
+  if (good) return sides.facts;
+  json_decref(sides.facts);
   return NULL;
 }
 

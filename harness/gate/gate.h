@@ -1,6 +1,10 @@
 /* The gate: is the head worse than the base? Both come as shared objects of variants, built alike and each
  * linked several times with its objects in another order.
  *
+ * Who builds both (scripts/gate.sh, or anybody with two shared objects) may hand over what is known of them already; what is
+ * not, the gate finds out itself (prepare.c). The head is verified before anything else, and nothing else is looked at
+ * where it is wrong.
+ *
  * Two parts. Facts are exact and need no repetition: bytes of workspace, instructions, growth, error
  * (gate_facts.c measures, gate_compare.c decides). Times are compared in pairs within one process and
  * judged over many processes (gate_measure.c measures, gate_timing.c starts it, gate_judge.c decides). */
@@ -18,9 +22,13 @@ enum {
   GATE_MAX_BENCHMARKS = 128,
   GATE_MAX_SCREENS = 32,
   GATE_CONFIRMATIONS = 16, /* processes: 2^-16 is below 0.01 / 650, so that Holm leaves room for them all */
+  GATE_MAX_PROBLEMS = 16,  /* that are asked for by name */
   GATE_NAME_BYTES = 256,
   GATE_WORD_BYTES = 64
 };
+
+/* The instruction set, in facts, of what has the same code under each. */
+#define GATE_ANY_ISA "any"
 
 typedef enum gate_status {
   GATE_PASS = 0,
@@ -35,8 +43,16 @@ typedef struct gate_options {
   size_t base_count, head_count;           /* the same where there are bases */
   const char *why_no_base;                 /* in words; NULL where there is one */
   const char *base_name;                   /* as people know it, for the report and for commands */
-  const char *identical;                   /* variants whose object code is the base's, separated by spaces */
-  const char *const *accepted;             /* "KIND VARIANT reason" */
+  const char
+      *identical; /* variants whose object code is the base's, separated by spaces; NULL: to be found out */
+  const char
+      *itself; /* another copy of the only link of the base, for the controls; NULL: there are more links */
+  const char *const *variants; /* only these; none: all */
+  size_t variant_count;
+  const char *const *problems; /* pose these; none: what suits the variants */
+  size_t problem_count;
+  const char *again; /* the command that runs this again, with % where options go; NULL: this program's own */
+  const char *const *accepted; /* "KIND VARIANT reason" */
   size_t accepted_count;
   const char *write_facts;             /* only write the head's facts to this file; NULL: hold head to base */
   const char *head_facts, *base_facts; /* files, or NULL */
@@ -51,6 +67,7 @@ typedef struct gate_options {
   double budget;     /* seconds for times */
   double smallest;   /* the smallest effect that is called, as a share: 0.02 */
   int64_t cases;     /* random problems of the verification */
+  int64_t every;     /* of so many of its problems one is posed */
   uint64_t seed;
 } gate_options;
 
@@ -70,7 +87,7 @@ typedef enum gate_kind {
 typedef struct gate_finding {
   gate_kind kind;
   char variant[GATE_WORD_BYTES], name[GATE_NAME_BYTES];
-  char isa[GATE_WORD_BYTES]; /* of instructions */
+  char isa[GATE_WORD_BYTES]; /* of instructions, as in a benchmark */
   char text[256];            /* what got worse, in words, with the numbers */
   bool accepted;             /* by a trailer of a commit message */
   bool waived;               /* instructions: the timing part shows that the kernel got faster */
@@ -94,15 +111,61 @@ void gate_findings_destroy(gate_findings *findings);
 bool gate_find_missing(const variant_list *base, const variant_list *head, const gate_options *options,
                        gate_findings *findings);
 
+/* The variants of a shared object, those that are wanted of them. Into an empty list; false, with the reason in words. */
+bool gate_load(variant_list *list, const char *path, const gate_options *options, char *why, size_t why_size);
+
+/* False, with the reason in words, where a variant is asked for by a name that neither has, or a problem that no variant
+ * takes on both sides. */
+bool gate_check_asked(const variant_list *base, const variant_list *head, const gate_options *options,
+                      char *why, size_t why_size);
+
+/* Whether two shared objects are the same once they are loaded: debugging information and the note of the build apart. False
+ * where they cannot be read, too. */
+bool gate_same_code(const char *path, const char *other);
+
+/* ---- verification ---- */
+
+/* Holds the head to the reference, in processes of its own; words for the report go to out. False, with the reason in words,
+ * when that cannot be done; a wrong head is a finding. */
+bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out, char *why, size_t why_size);
+
+/* ---- what nobody has prepared ---- */
+
+typedef struct gate_prepared {
+  char folder[64];                                 /* of its own; "": none was needed */
+  char head_facts[96], base_facts[96], itself[96]; /* files in it */
+  char *identical;
+} gate_prepared;
+
+/* Fills in what the options lack: whose code is the same, the facts of both, another self of the base. A base that
+ * cannot be counted is told on stderr. False, with the reason in words; gate_clean_up is due in any case. */
+bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t why_size);
+void gate_clean_up(const gate_prepared *made);
+
+/* ---- problems ---- */
+
+typedef struct gate_pair {
+  const attn_variant *variant, *other; /* of the other side, where there is one: what is posed suits both */
+} gate_pair;
+
+bool gate_takes(const gate_pair *pair, const workload *w);
+
+/* What is posed where the usual problems are not: those that are asked for, or else, for a variant that takes none of the
+ * usual ones, the nearest that it takes. How many; 0: it takes none of them. */
+size_t gate_posed(const gate_pair *pair, const gate_options *options, workload posed[GATE_MAX_PROBLEMS]);
+
+/* The same at half the length; false, and nothing is changed, where there is no such problem or it is not taken. */
+bool gate_halve(const gate_pair *pair, workload *w);
+
 /* ---- facts ---- */
 
-/* What is exact in a shared object, and the same on other machines: a JSON object of the objects
+/* What is exact in the first head, and the same on other machines: a JSON object of the objects
  *   growth            {"fused": {"time": 2, "workspace": 0}}                      as declared
  *   workspace_bytes   {"avx2": {"fused/full/.../threads:1": 12345}}
  *   error_share       {"avx2": {"fused/full/...": 0.04}}                          of the bound
  *   instructions      {"gcc-12/avx2": {"fused/full/...": 123456}}                 without valgrind: none
- * NULL, with the reason in words. program: that of instructions_count. */
-json_t *gate_facts(const char *program, const char *plugin, char *why, size_t why_size);
+ * NULL, with the reason in words. Where there is a base, problems are such that both take them. */
+json_t *gate_facts(const gate_options *options, char *why, size_t why_size);
 
 /* Takes over from older facts what these lack: other compilers and instruction sets. */
 void gate_facts_keep(json_t *facts, const json_t *older);
@@ -143,6 +206,7 @@ typedef struct gate_benchmark {
   size_t screen_count, confirmation_count;
   double screen; /* their centre */
   bool suspect;
+  bool is_excuse;  /* it is confirmed in any case: less time excuses more instructions */
   interval change; /* of the log ratio: of the confirmations where there are some, else of the screens */
   char wrong[256]; /* in the head's outputs while it was timed, in words; "": nothing */
   double p;        /* that it got slower by more than half the smallest effect, by chance; corrected */
@@ -153,6 +217,7 @@ typedef struct gate_set {
   gate_benchmark benchmarks[GATE_MAX_BENCHMARKS];
   size_t count;
   size_t left_out, left_out_changed; /* for which there was no room; and of these, with other object code */
+  size_t common;                     /* variants that both have */
   size_t base_only, head_only;       /* variants that have nothing to be compared with */
 } gate_set;
 
@@ -173,7 +238,8 @@ static inline bool gate_is_control(const gate_benchmark *benchmark) {
 void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *head,
                    const gate_options *options);
 
-/* Adds the benchmarks of a variant once more on another instruction set, to be confirmed straight away. */
+/* Adds the benchmarks of a variant once more on another instruction set, to be confirmed straight away; "-": those that there
+ * are. */
 void gate_set_add_isa(gate_set *set, const char *variant, const char *isa);
 
 typedef struct gate_times {
@@ -244,6 +310,9 @@ bool gate_forest_draw(const gate_times *times, const gate_options *options, char
 
 /* Why the deterministic part does not hold the head to the base, in words; NULL where it does, or is not run. */
 const char *gate_why_no_base_facts(const gate_options *options);
+
+/* The command that runs it again with these options more. */
+void gate_put_again(const gate_options *options, const char *more, FILE *out);
 
 /* The table of what got worse, and the verdict. */
 void gate_report(const gate_findings *findings, const gate_times *times, const gate_options *options,

@@ -42,7 +42,7 @@ void gate_screen(gate_times *times, double smallest) {
 double gate_urgency(const gate_benchmark *benchmark) {
   if (gate_is_control(benchmark)) return INFINITY;
   const double slower = benchmark->change.low, faster = -benchmark->change.high;
-  return strcmp(benchmark->isa, "-") == 0 ? slower : fmax(slower, faster);
+  return strcmp(benchmark->isa, "-") == 0 && !benchmark->is_excuse ? slower : fmax(slower, faster);
 }
 
 /* ---- confirmation ---- */

@@ -80,6 +80,12 @@ const char *gate_why_no_base_facts(const gate_options *options) {
 
 static bool counts(const gate_finding *finding) { return !finding->accepted && !finding->waived; }
 
+static void print_again(const gate_options *options, const char *more, FILE *out) {
+  fputs("               again: ", out);
+  gate_put_again(options, more, out);
+  fputc('\n', out);
+}
+
 static void print_finding(const gate_finding *finding, const gate_options *options, FILE *out) {
   fprintf(out, "  %-12s %s\n               %s\n", gate_kind_name(finding->kind), finding->name,
           finding->text);
@@ -88,13 +94,17 @@ static void print_finding(const gate_finding *finding, const gate_options *optio
   } else if (finding->waived) {
     fprintf(out, "               excused: its time there got shorter\n");
   } else if (finding->kind == GATE_TIME) {
-    fprintf(out, "               again: make gate BASE=%s ARGS='--times --benchmark %s'\n",
-            options->base_name, finding->name);
+    char only[GATE_NAME_BYTES + 32];
+    snprintf(only, sizeof only, "--times --benchmark %s", finding->name);
+    print_again(options, only, out);
   } else if (finding->kind == GATE_VARIANTS) {
-    fprintf(out, "               meant so? \"Gate-Accept: variants %s reason\" in the commit message\n",
-            finding->variant);
+    const char *const how = options->again ? "\"Gate-Accept: variants %s reason\" in the commit message"
+                                           : "--accept 'variants %s reason'";
+    fputs("               meant so? ", out);
+    fprintf(out, how, finding->variant);
+    fputc('\n', out);
   } else if (finding->kind != GATE_WRONG) {
-    fprintf(out, "               again: make gate BASE=%s ARGS=--facts\n", options->base_name);
+    print_again(options, "--facts", out);
   }
 }
 
@@ -147,7 +157,7 @@ void gate_report(const gate_findings *findings, const gate_times *times, const g
   print_findings(findings, options, out);
   fputc('\n', out);
   if (status == GATE_REGRESSION)
-    fprintf(out, "gate: REGRESSION: %zu findings\n", worse);
+    fprintf(out, "gate: REGRESSION: %zu finding%s\n", worse, worse == 1 ? "" : "s");
   else if (status == GATE_CONTAMINATED)
     fprintf(out, "gate: CONTAMINATED: controls moved, whose code is the same on both sides, so no time of "
                  "this run can "
@@ -157,7 +167,9 @@ void gate_report(const gate_findings *findings, const gate_times *times, const g
   else if (status == GATE_PASS)
     fprintf(out, "gate: pass%s%s\n", times->measured ? "" : " (no times)",
             worse ? " in shadow mode: the times above fail nothing yet" : "");
-  if (gate_why_no_base_facts(options) && status != GATE_UNUSABLE)
+  bool wrong = false; /* then nothing was held to anything */
+  for (size_t n = 0; n < findings->count; n++) wrong = wrong || findings->items[n].kind == GATE_WRONG;
+  if (gate_why_no_base_facts(options) && status != GATE_UNUSABLE && !wrong)
     fprintf(out, "gate: NOT HELD TO THE BASE, only to the committed baseline: %s\n",
             gate_why_no_base_facts(options));
   if (other) fprintf(out, "gate: %zu findings accepted or excused\n", other);

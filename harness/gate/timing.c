@@ -111,7 +111,9 @@ static bool run_process(session *session, gate_benchmark **chosen, size_t count,
                          "--head",
                          (char *)options->heads[link],
                          "--itself",
-                         (char *)options->bases[(link + 1) % session->times->links],
+                         (char *)(options->itself && session->times->links == 1
+                                      ? options->itself
+                                      : options->bases[(link + 1) % session->times->links]),
                          "--seed",
                          seed,
                          "--quads",
@@ -242,7 +244,8 @@ static bool confirm(session *session) {
                        &times->confirmations);
 }
 
-/* Where instructions have grown, time on that instruction set can excuse it: those are confirmed too. */
+/* Where instructions have grown, time on that instruction set can excuse it: those are confirmed too, by
+ * benchmarks of their own where the set is not the fastest. */
 static void add_excuses(gate_set *set, const gate_findings *findings) {
   for (size_t n = 0; n < findings->count; n++) {
     const gate_finding *finding = &findings->items[n];
@@ -250,7 +253,8 @@ static void add_excuses(gate_set *set, const gate_findings *findings) {
     for (size_t other = 0; other < n; other++)
       known |= findings->items[other].kind == GATE_INSTRUCTIONS &&
                strcmp(findings->items[other].variant, finding->variant) == 0;
-    if (!known) gate_set_add_isa(set, finding->variant, finding->isa);
+    if (known) continue;
+    gate_set_add_isa(set, finding->variant, finding->isa);
   }
 }
 
@@ -264,8 +268,8 @@ static bool fill_set(session *session, const gate_findings *findings) {
   const gate_options *options = session->options;
   gate_times *times = session->times;
   variant_list base = {0}, head = {0};
-  const bool loaded = variant_list_add(&base, options->bases[0], session->why, session->why_size) &&
-                      variant_list_add(&head, options->heads[0], session->why, session->why_size);
+  const bool loaded = gate_load(&base, options->bases[0], options, session->why, session->why_size) &&
+                      gate_load(&head, options->heads[0], options, session->why, session->why_size);
   if (loaded) gate_set_fill(&times->set, &base, &head, options);
   variant_list_destroy(&base);
   variant_list_destroy(&head);
@@ -273,8 +277,12 @@ static bool fill_set(session *session, const gate_findings *findings) {
   size_t wanted = 0;
   for (size_t n = 0; n < times->set.count; n++) wanted += !times->set.benchmarks[n].against_itself;
   if (wanted == 0)
-    return fail(session,
-                options->only ? "no benchmark has such a name" : "base and head have no variant in common");
+    return fail(session, options->only            ? "no benchmark has such a name"
+                         : times->set.common == 0 ? "base and head have no variant in common"
+                         : options->problem_count
+                             ? "no variant that both have takes --problem on both sides"
+                             : "no problem was found that base and head both take: give one "
+                               "with --problem");
   add_excuses(&times->set, findings);
   return true;
 }
@@ -290,7 +298,8 @@ bool gate_time(gate_times *times, const gate_options *options, const gate_findin
   for (size_t n = 0; options->only && n < times->set.count; n++) times->set.benchmarks[n].suspect = true;
   if (!options->only && !screen(&session)) return false;
   for (size_t n = 0; n < times->set.count; n++)
-    if (strcmp(times->set.benchmarks[n].isa, "-") != 0) times->set.benchmarks[n].suspect = true;
+    if (strcmp(times->set.benchmarks[n].isa, "-") != 0 || times->set.benchmarks[n].is_excuse)
+      times->set.benchmarks[n].suspect = true;
   if (!confirm(&session)) return false;
   if (!gate_judge(times, options->smallest)) return fail(&session, "out of memory");
   times->measured = true;

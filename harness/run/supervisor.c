@@ -24,6 +24,7 @@ typedef struct supervised {
   ended_run last;
   char plugin[PLUGIN_BYTES];
   char device[32];
+  bool own_left_out;
   double limit_seconds;
   atomic_bool running;
   atomic_uint steps;
@@ -94,8 +95,10 @@ void supervisor_loads(const char *plugin) {
   if (is_mapped()) copy(shared->loading, sizeof shared->loading, plugin);
 }
 
-void supervisor_note_device(const char *device) {
-  if (is_mapped()) copy(shared->device, sizeof shared->device, device);
+void supervisor_note_set(const char *device, bool own) {
+  if (!is_mapped()) return;
+  copy(shared->device, sizeof shared->device, device);
+  shared->own_left_out = !own;
 }
 
 const ended_run *supervisor_ended(const char *variant) {
@@ -197,10 +200,10 @@ static void say_ended(const ended_run *end, bool running) {
           end->property, end->threads, end->threads == 1 ? "" : "s");
   if (!end->problem[0]) return;
   const bool foreign = shared->plugin[0];
-  fprintf(stderr, "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s\n",
+  fprintf(stderr, "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s%s\n",
           end->variant, end->problem, end->isa[0] ? " --isa " : "", end->isa, end->threads,
-          shared->device[0] ? " --device " : "", shared->device, foreign ? " --plugin '" : "", shared->plugin,
-          foreign ? "'" : "");
+          shared->device[0] ? " --device " : "", shared->device, shared->own_left_out ? " --own=false" : "",
+          foreign ? " --plugin '" : "", shared->plugin, foreign ? "'" : "");
 }
 
 /* Notes what ended the child; false where that is nobody whom the next one could leave out. */

@@ -34,8 +34,9 @@ void supervisor_limit(double seconds);
 /* From here on this plugin is loaded; NULL: it is. */
 void supervisor_loads(const char *plugin);
 
-/* Of the command line, for the command that reproduces what ended a child; NULL: the host. */
-void supervisor_note_device(const char *device);
+/* Of the command line, for the command that reproduces what ended a child: the device, NULL: the host; and whether the
+ * program's own variants are there. */
+void supervisor_note_set(const char *device, bool own);
 
 /* Ends this child; another one goes on. Returns where nobody supervises. */
 void supervisor_renew(void);

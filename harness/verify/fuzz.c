@@ -52,7 +52,7 @@ static bool command_fails(const failing *candidate, void *context) {
   snprintf(threads, sizeof threads, "%d", candidate->threads);
   const char *const words[] = {of->program, "verify", "--variant", of->variant,
                                "--problem", name,     "--threads", threads};
-  char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 5, sizeof *argv);
+  char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 6, sizeof *argv);
   size_t count = 0;
   if (!argv) return false;
   for (size_t n = 0; n < sizeof words / sizeof *words; n++) argv[count++] = (char *)(uintptr_t)words[n];
@@ -64,6 +64,7 @@ static bool command_fails(const failing *candidate, void *context) {
     argv[count++] = (char *)(uintptr_t) "--device";
     argv[count++] = (char *)(uintptr_t)of->options->device;
   }
+  if (of->options->own_left_out) argv[count++] = (char *)(uintptr_t) "--own=false";
   for (size_t n = 0; n < of->options->plugin_count; n++) {
     argv[count++] = (char *)(uintptr_t) "--plugin";
     argv[count++] = (char *)(uintptr_t)of->options->plugins[n];

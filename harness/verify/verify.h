@@ -48,6 +48,7 @@ typedef struct verify_options {
   int threads;
   const char
       *device; /* NULL: the host. This and what follows are echoed in the command that reproduces a failure */
+  bool own_left_out; /* those of plugins alone */
   const char *const *plugins;
   size_t plugin_count;
 } verify_options;

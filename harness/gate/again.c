@@ -1,0 +1,42 @@
+/* The command that runs a part of the gate again. */
+#include <string.h>
+
+#include "gate.h"
+
+/* One word of a shell's line. */
+static void put_word(const char *word, FILE *out) {
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=%@-";
+  if (*word && strspn(word, plain) == strlen(word)) {
+    fputs(word, out);
+    return;
+  }
+  fputc('\'', out);
+  for (; *word; word++) {
+    if (*word == '\'')
+      fputs("'\\''", out);
+    else
+      fputc(*word, out);
+  }
+  fputc('\'', out);
+}
+
+static void put_all(const char *option, const char *const *words, size_t count, FILE *out) {
+  for (size_t n = 0; n < count; n++) {
+    fprintf(out, " %s ", option);
+    put_word(words[n], out);
+  }
+}
+
+void gate_put_again(const gate_options *options, const char *more, FILE *out) {
+  const char *place = options->again ? strrchr(options->again, '%') : NULL;
+  if (place) {
+    fprintf(out, "%.*s%s%s", (int)(place - options->again), options->again, more, place + 1);
+    return;
+  }
+  fputs("attnbench gate", out);
+  put_all("--base", options->bases, options->base_count, out);
+  put_all("--head", options->heads, options->head_count, out);
+  put_all("--variant", options->variants, options->variant_count, out);
+  put_all("--problem", options->problems, options->problem_count, out);
+  fprintf(out, " %s", more);
+}

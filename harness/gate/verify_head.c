@@ -1,0 +1,100 @@
+/* Is the head right? Asked before anything else, in processes of their own: a kernel that crashes must not take the gate
+ * with it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/child.h"
+#include "gate.h"
+
+typedef struct arguments {
+  char **items;
+  size_t count;
+} arguments;
+
+static void add(arguments *to, const char *word) { to->items[to->count++] = (char *)(uintptr_t)word; }
+
+/* On these problems; none: on all. -1, with the reason in words, where it cannot run. */
+static int run_verify(const gate_options *options, const char *const *problems, size_t problem_count,
+                      char **said, char *why, size_t why_size) {
+  enum { FIXED = 12 };
+  char count[24], every[24];
+  arguments line = {calloc(FIXED + 2 * (options->variant_count + problem_count), sizeof *line.items), 0};
+  *said = NULL;
+  if (!line.items) return snprintf(why, why_size, "out of memory"), -1;
+  snprintf(count, sizeof count, "%lld", (long long)options->cases);
+  snprintf(every, sizeof every, "%lld", (long long)options->every);
+  add(&line, options->program);
+  add(&line, "verify");
+  add(&line, "--own=false"); /* the head's variants may have our variants' names */
+  add(&line, "--plugin");
+  add(&line, options->heads[0]);
+  for (size_t n = 0; n < options->variant_count; n++) {
+    add(&line, "--variant");
+    add(&line, options->variants[n]);
+  }
+  for (size_t n = 0; n < problem_count; n++) {
+    add(&line, "--problem");
+    add(&line, problems[n]);
+  }
+  if (problem_count == 0) {
+    add(&line, "--count");
+    add(&line, count);
+    add(&line, "--every");
+    add(&line, every);
+  }
+  const int status = child_run(line.items, NULL, said, why, why_size);
+  free(line.items);
+  return status;
+}
+
+/* 0, 1 or 2 as verify; -1, with the reason in words. */
+static int verify_on(const gate_options *options, const char *const *problems, size_t problem_count,
+                     FILE *out, char *why, size_t why_size) {
+  char *said;
+  const int status = run_verify(options, problems, problem_count, &said, why, why_size);
+  if (status < 0) return status;
+  if (status == 1) fputs(said, out);
+  const char *last = child_last_line(said);
+  if (strncmp(last, "attnbench: ", 11) == 0) last += 11;
+  fprintf(out, "  %-13s%s%s\n", "correctness", problem_count ? "on the problems of the benchmarks: " : "",
+          last);
+  if (status > 1) snprintf(why, why_size, "the verification could not run: %s", last);
+  free(said);
+  return status;
+}
+
+/* A head so narrow that no usual problem suits it: what its benchmarks pose. */
+static int verify_narrow(const gate_options *options, FILE *out, char *why, size_t why_size) {
+  enum { MOST = 64 };
+  char names[MOST][WORKLOAD_NAME_BYTES];
+  const char *problems[MOST];
+  size_t count = 0;
+  variant_list head = {0};
+  if (!gate_load(&head, options->heads[0], options, why, why_size)) return -1;
+  for (size_t n = 0; n < head.count && count < MOST; n++) {
+    workload posed[GATE_MAX_PROBLEMS];
+    if (gate_posed(&(gate_pair){.variant = head.variants[n]}, options, posed) == 0) continue;
+    workload_name(&posed[0], names[count]);
+    problems[count] = names[count];
+    count++;
+  }
+  variant_list_destroy(&head);
+  return count ? verify_on(options, problems, count, out, why, why_size) : 2;
+}
+
+bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out, char *why,
+                 size_t why_size) {
+  fprintf(stderr, "gate: verifying\n");
+  int status = 0;
+  if (options->problem_count)
+    status = verify_on(options, options->problems, options->problem_count, out, why, why_size);
+  if (status == 0) {
+    status = verify_on(options, NULL, 0, out, why, why_size);
+    if (status == 2) status = options->problem_count ? 0 : verify_narrow(options, out, why, why_size);
+  }
+  if (status != 0 && status != 1) return false;
+  return status == 0 ||
+         gate_find(findings, options, GATE_WRONG, "all", "attnbench verify",
+                   "a variant gives wrong results; the lines above say which and how to repeat it");
+}

@@ -1,0 +1,210 @@
+/* The gate as anybody has it: two shared objects of a kernel that attnbench has never seen, and no script that prepares
+ * anything. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gate/gate.h"
+
+#define GATE ATTN_BUILD_DIR "/attnbench gate "
+#define SMALL "causal/H:2/D:80/T:32/layout:bthd"
+#define OWN ATTN_BUILD_DIR "/attnbench_variants.so"
+/* Of what takes longest, little; what all of it says, others test. */
+#define QUICK " --every 400 --cases 0 "
+
+static char output[1 << 16];
+static char folder[] = "/tmp/attnbench-test-alone-XXXXXX";
+
+static int run(const char *command) {
+  char line[4096];
+  snprintf(line, sizeof line, "{ %s; } 2>&1", command);
+  FILE *from = popen(line, "r");
+  assert_non_null(from);
+  output[fread(output, 1, sizeof output - 1, from)] = '\0';
+  const int status = pclose(from);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void expect(const char *command, int status, const char *words) {
+  const int ended = run(command);
+  if (ended != status || !strstr(output, words))
+    fail_msg("%s: status %d, expected %d and '%s'; there was:\n%s", command, ended, status, words, output);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  if (!mkdtemp(folder) || chdir(folder) != 0) return -1;
+  return run(
+      "build() { " ATTN_CC " -std=gnu17 -O2 -shared -fPIC -I" ATTN_SOURCE_DIR "/variants $1 -o $2 -lm; } && "
+      "source=" ATTN_SOURCE_DIR "/tests/plugins/particular.c && mkdir one other && cp $source one/ && "
+      "cp $source other/ && build '-g one/particular.c' base.so && build '-g other/particular.c' same.so && "
+      "build \"-DSLOW $source\" slow.so && build \"-DWRONG $source\" wrong.so && "
+      "build \"-DCRASHES $source\" crashes.so && sed 's/\"particular\"/\"fused\"/' $source >fused.c && "
+      "build \"-DWRONG fused.c\" taken.so");
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  char command[96];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  return chdir("/") == 0 ? system(command) : -1;
+}
+
+static void the_same_kernel_built_elsewhere_passes_untimed(void **state) {
+  (void)state;
+  expect("cmp base.so same.so", 1, "differ"); /* in what debuggers read */
+  expect(GATE "--base base.so --head same.so --problem " SMALL QUICK, 0,
+         "every kernel's object code is the base's\n\ngate: pass (no times)");
+  expect("ls -d /tmp/attnbench-gate-*/base.json", 2, "");
+}
+
+static void code_that_differs_is_not_taken_for_the_same(void **state) {
+  (void)state;
+  assert_true(gate_same_code("base.so", "same.so"));
+  assert_false(gate_same_code("base.so", "slow.so"));
+  assert_false(gate_same_code("base.so", "nowhere.so"));
+  assert_int_equal(run("head -c 3000 base.so >short.so; printf x >letter.so"), 0);
+  assert_false(gate_same_code("short.so", "short.so"));
+  assert_false(gate_same_code("letter.so", "letter.so"));
+}
+
+static void a_wrong_head_fails_with_what_repeats_it(void **state) {
+  (void)state;
+  expect(GATE "--base base.so --head wrong.so" QUICK, 1, "gate: REGRESSION: 1 finding\n");
+  assert_null(strstr(output, "NOT HELD"));
+  assert_null(strstr(output, "timing part"));
+  char *again = strstr(output, "reproduce: attnbench verify ");
+  assert_non_null(again);
+  again[strcspn(again, "\n")] = '\0';
+  char command[1024];
+  snprintf(command, sizeof command, ATTN_BUILD_DIR "/%s", again + strlen("reproduce: "));
+  expect(command, 1, "FAILED");
+}
+
+/* The head's is verified, not ours. */
+static void a_wrong_head_with_the_name_of_a_variant_of_ours_fails(void **state) {
+  (void)state;
+  expect(GATE "--base taken.so --head taken.so" QUICK, 1, "attnbench verify --variant fused --problem ");
+  assert_non_null(strstr(output, " --own=false --plugin 'taken.so'"));
+}
+
+static void a_slow_head_fails_by_its_instructions_and_says_how_to_see_it_again(void **state) {
+  (void)state;
+  if (run("command -v valgrind") != 0) skip();
+  expect(GATE "--facts --base base.so --head slow.so --problem causal/H:2/D:80/T:64/layout:bthd" QUICK, 1,
+         "  instructions particular/causal/B:1/H:2/Hkv:2/D:80/T:64/layout:bthd\n");
+  assert_non_null(strstr(output, "(+300.0%)"));
+  char *again = strstr(output, "again: attnbench gate ");
+  assert_non_null(again);
+  again[strcspn(again, "\n")] = '\0';
+  char command[1024];
+  snprintf(command, sizeof command, ATTN_BUILD_DIR "/%s" QUICK, again + strlen("again: "));
+  expect(command, 1, "(+300.0%)");
+}
+
+static void a_slow_head_fails_by_its_time_and_says_how_to_see_it_again(void **state) {
+  (void)state;
+  expect(GATE "--times --budget 1 --base base.so --head slow.so --problem " SMALL " --benchmark threads:1", 1,
+         "\n  time         particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n");
+  assert_non_null(strstr(output, "again: attnbench gate --base base.so --head slow.so --problem "
+                                 "causal/H:2/D:80/T:32/layout:bthd --times --benchmark "
+                                 "particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n"));
+  assert_non_null(strstr(output, "control:particular/causal/"));
+}
+
+static variant_list load(const char *path, const gate_options *options) {
+  char why[512];
+  variant_list list = {0};
+  if (!gate_load(&list, path, options, why, sizeof why)) fail_msg("%s", why);
+  return list;
+}
+
+/* None of the usual shapes has 80 features. */
+static void a_narrow_kernel_is_timed_where_it_lives(void **state) {
+  (void)state;
+  static gate_set set;
+  const gate_options options = {.smallest = 0.02};
+  variant_list base = load("base.so", &options), head = load("slow.so", &options);
+  gate_set_fill(&set, &base, &head, &options);
+  size_t controls = 0, halves = 0;
+  for (size_t n = 0; n < set.count; n++) {
+    const gate_benchmark *b = &set.benchmarks[n];
+    if (!strstr(b->problem, "causal/B:1/H:4/Hkv:4/D:80/T:") || !strstr(b->problem, "/layout:bthd"))
+      fail_msg("%s", b->name);
+    controls += b->against_itself;
+    halves += strstr(b->problem, "/T:128/") != NULL;
+  }
+  assert_true(set.count >= 3 && controls == 1 && halves == 1);
+  variant_list_destroy(&base);
+  variant_list_destroy(&head);
+}
+
+static void variants_that_are_not_asked_for_are_left_alone(void **state) {
+  (void)state;
+  static gate_set set;
+  static const char *const names[] = {"linear"};
+  const gate_options options = {.smallest = 0.02, .variants = names, .variant_count = 1};
+  variant_list list = load(OWN, &options);
+  gate_set_fill(&set, &list, &list, &options);
+  assert_true(set.count > 1 && set.common == 1);
+  for (size_t n = 0; n < set.count; n++) assert_string_equal(set.benchmarks[n].variant, "linear");
+  variant_list_destroy(&list);
+}
+
+static void nothing_in_common_is_said_only_where_it_is_so(void **state) {
+  (void)state;
+  static const struct {
+    const char *arguments, *words;
+  } cases[] = {
+      {"--base base.so --head taken.so --accept 'variants all it has another name'",
+       "attnbench gate: base and head have no variant in common\n"},
+      {"--base base.so --head slow.so --problem causal/D:64/T:32",
+       "attnbench gate: --problem causal/D:64/T:32: particular of the head takes 80 features alone; give one "
+       "that both "
+       "sides take\n"},
+      {"--base base.so --head slow.so --benchmark D:96", "attnbench gate: no benchmark has such a name\n"},
+      {"--base base.so --head slow.so --variant particulra",
+       "attnbench gate: neither side has a variant 'particulra'; --variant takes names of variants that they "
+       "have\n"},
+      {"--base crashes.so --head slow.so",
+       "attnbench gate: a kernel ended the process as it was loaded, or asked what it takes\n"},
+      {"--base base.so --head crashes.so",
+       "attnbench gate: a kernel ended the process as it was loaded, or asked what it takes\n"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    char command[512];
+    snprintf(command, sizeof command, GATE "--times %s", cases[n].arguments);
+    expect(command, 2, cases[n].words);
+  }
+}
+
+/* It never gets as far as a verdict of 0, whatever status it ends with. */
+static void a_head_that_ends_when_it_is_asked_fails(void **state) {
+  (void)state;
+  expect(GATE "--base base.so --head crashes.so" QUICK, 1, "ended the process with status 0");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_same_kernel_built_elsewhere_passes_untimed),
+      cmocka_unit_test(code_that_differs_is_not_taken_for_the_same),
+      cmocka_unit_test(a_wrong_head_fails_with_what_repeats_it),
+      cmocka_unit_test(a_wrong_head_with_the_name_of_a_variant_of_ours_fails),
+      cmocka_unit_test(a_slow_head_fails_by_its_instructions_and_says_how_to_see_it_again),
+      cmocka_unit_test(a_slow_head_fails_by_its_time_and_says_how_to_see_it_again),
+      cmocka_unit_test(a_narrow_kernel_is_timed_where_it_lives),
+      cmocka_unit_test(variants_that_are_not_asked_for_are_left_alone),
+      cmocka_unit_test(nothing_in_common_is_said_only_where_it_is_so),
+      cmocka_unit_test(a_head_that_ends_when_it_is_asked_fails),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
