@@ -18,7 +18,7 @@ manual=$share/man/man1/attnbench.1
 completion=$share/bash-completion/completions/attnbench
 package=$root/lib/pkgconfig/attnbench.pc
 own_folders=("$root/lib/attnbench" "$root/include/attnbench" "$share/attnbench" "$share/doc/attnbench")
-own_files=("$root/bin/attnbench" "$manual" "$completion" "$package")
+own_files=("$root/bin/attnbench" "$root/bin/attnbench-gate" "$manual" "$completion" "$package")
 
 put() { # mode, folder, files
   install -d "$2"
@@ -31,7 +31,8 @@ if [ "$1" = uninstall ]; then
   exit 0
 fi
 
-put 755 "$root/bin" "$build/attnbench"
+put 755 "$root/bin" "$build/attnbench" scripts/attnbench-gate
+put 644 "$share/attnbench" scripts/gate_git.sh
 put 644 "$root/lib/attnbench" "$build"/attnbench_*.so
 # What kernels for a device are linked with; who builds such names them by these paths (README).
 for device in emulated cuda; do
@@ -42,7 +43,7 @@ put 644 "$headers" variants/attention.h variants/elements.h variants/device.h
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp
-put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE
+put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE docs/ci.md
 
 version=$(sed -n 's/^#define ATTNBENCH_VERSION "\(.*\)"$/\1/p' harness/base/version.h)
 install -d "$(dirname "$package")"

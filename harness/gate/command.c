@@ -12,6 +12,7 @@
 
 #include "base/child.h"
 #include "base/parts.h"
+#include "base/replace.h"
 #include "gate.h"
 #include "run/instructions.h"
 
@@ -64,6 +65,20 @@ static bool make_folder(const char *path, char *why, size_t why_size) {
   return false;
 }
 
+static bool write_comment(const gate_findings *findings, const gate_times *times, const gate_options *options,
+                          gate_status status, char *why, size_t why_size) {
+  char path[PATH_BYTES], beside[PATH_BYTES + 8];
+  snprintf(path, sizeof path, "%s/comment.md", options->out);
+  snprintf(beside, sizeof beside, "%s.new", path);
+  FILE *file = fopen(beside, "w");
+  if (file) gate_comment(findings, times, options, status, file);
+  const bool good = file && !ferror(file);
+  if (file && fclose(file) == 0 && good && replace_rename(beside, path) == 0) return true;
+  snprintf(why, why_size, "%.1024s cannot be written: %s", path, strerror(errno));
+  remove(beside);
+  return false;
+}
+
 /* Without gnuplot there are no pictures, and no harm is done. */
 static bool write_files(const gate_findings *findings, const gate_times *times, const gate_options *options,
                         gate_status status, char *why, size_t why_size) {
@@ -72,7 +87,8 @@ static bool write_files(const gate_findings *findings, const gate_times *times, 
   snprintf(path, sizeof path, "%s/gate.json", options->out);
   json_t *report = gate_report_json(findings, times, options, status);
   if (!report) snprintf(why, why_size, "no memory for the report");
-  const bool written = report && gate_facts_write(report, path, why, why_size);
+  const bool written = report && gate_facts_write(report, path, why, why_size) &&
+                       write_comment(findings, times, options, status, why, why_size);
   json_decref(report);
   if (times->measured && options->scripts && !gate_forest_draw(times, options, why_not, sizeof why_not))
     fprintf(stderr, "attnbench gate: no plot: %s\n", why_not);

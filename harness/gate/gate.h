@@ -88,7 +88,7 @@ typedef struct gate_finding {
   gate_kind kind;
   char variant[GATE_WORD_BYTES], name[GATE_NAME_BYTES];
   char isa[GATE_WORD_BYTES]; /* of instructions, as in a benchmark */
-  char text[256];            /* what got worse, in words, with the numbers */
+  char text[768];            /* what got worse, in words, with the numbers or the command that shows it */
   bool accepted;             /* by a trailer of a commit message */
   bool waived;               /* instructions: the timing part shows that the kernel got faster */
 } gate_finding;
@@ -319,6 +319,10 @@ void gate_report(const gate_findings *findings, const gate_times *times, const g
                  gate_status status, FILE *out);
 json_t *gate_report_json(const gate_findings *findings, const gate_times *times, const gate_options *options,
                          gate_status status);
+
+/* The same for people who read a pull request, in Markdown. */
+void gate_comment(const gate_findings *findings, const gate_times *times, const gate_options *options,
+                  gate_status status, FILE *out);
 
 /* The program's `gate` command; an exit status. */
 int gate_run(const gate_options *options);

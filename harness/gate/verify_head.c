@@ -48,30 +48,50 @@ static int run_verify(const gate_options *options, const char *const *problems, 
   return status;
 }
 
+typedef struct question {
+  const gate_options *options;
+  FILE *out;
+  char *why;
+  size_t why_size;
+  char shown_by[640]; /* the first command that shows it wrong; "": there is none */
+} question;
+
+static void take_command(question *question, const char *said) {
+  static const char mark[] = "reproduce: ";
+  const char *at = strstr(said, mark);
+  if (!at || question->shown_by[0]) return;
+  at += strlen(mark);
+  snprintf(question->shown_by, sizeof question->shown_by, "%.*s", (int)strcspn(at, "\n"), at);
+}
+
 /* 0, 1 or 2 as verify; -1, with the reason in words. */
-static int verify_on(const gate_options *options, const char *const *problems, size_t problem_count,
-                     FILE *out, char *why, size_t why_size) {
+static int verify_on(question *question, const char *const *problems, size_t problem_count) {
   char *said;
-  const int status = run_verify(options, problems, problem_count, &said, why, why_size);
+  const int status =
+      run_verify(question->options, problems, problem_count, &said, question->why, question->why_size);
   if (status < 0) return status;
-  if (status == 1) fputs(said, out);
+  if (status == 1) {
+    fputs(said, question->out);
+    take_command(question, said);
+  }
   const char *last = child_last_line(said);
   if (strncmp(last, "attnbench: ", 11) == 0) last += 11;
-  fprintf(out, "  %-13s%s%s\n", "correctness", problem_count ? "on the problems of the benchmarks: " : "",
-          last);
-  if (status > 1) snprintf(why, why_size, "the verification could not run: %s", last);
+  fprintf(question->out, "  %-13s%s%s\n", "correctness",
+          problem_count ? "on the problems of the benchmarks: " : "", last);
+  if (status > 1) snprintf(question->why, question->why_size, "the verification could not run: %s", last);
   free(said);
   return status;
 }
 
 /* A head so narrow that no usual problem suits it: what its benchmarks pose. */
-static int verify_narrow(const gate_options *options, FILE *out, char *why, size_t why_size) {
+static int verify_narrow(question *question) {
   enum { MOST = 64 };
+  const gate_options *options = question->options;
   char names[MOST][WORKLOAD_NAME_BYTES];
   const char *problems[MOST];
   size_t count = 0;
   variant_list head = {0};
-  if (!gate_load(&head, options->heads[0], options, why, why_size)) return -1;
+  if (!gate_load(&head, options->heads[0], options, question->why, question->why_size)) return -1;
   for (size_t n = 0; n < head.count && count < MOST; n++) {
     workload posed[GATE_MAX_PROBLEMS];
     if (gate_posed(&(gate_pair){.variant = head.variants[n]}, options, posed) == 0) continue;
@@ -80,21 +100,22 @@ static int verify_narrow(const gate_options *options, FILE *out, char *why, size
     count++;
   }
   variant_list_destroy(&head);
-  return count ? verify_on(options, problems, count, out, why, why_size) : 2;
+  return count ? verify_on(question, problems, count) : 2;
 }
 
 bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                  size_t why_size) {
+  question question = {options, out, why, why_size, ""};
   fprintf(stderr, "gate: verifying\n");
   int status = 0;
-  if (options->problem_count)
-    status = verify_on(options, options->problems, options->problem_count, out, why, why_size);
+  if (options->problem_count) status = verify_on(&question, options->problems, options->problem_count);
   if (status == 0) {
-    status = verify_on(options, NULL, 0, out, why, why_size);
-    if (status == 2) status = options->problem_count ? 0 : verify_narrow(options, out, why, why_size);
+    status = verify_on(&question, NULL, 0);
+    if (status == 2) status = options->problem_count ? 0 : verify_narrow(&question);
   }
   if (status != 0 && status != 1) return false;
-  return status == 0 ||
-         gate_find(findings, options, GATE_WRONG, "all", "attnbench verify",
-                   "a variant gives wrong results; the lines above say which and how to repeat it");
+  return status == 0 || gate_find(findings, options, GATE_WRONG, "all", "attnbench verify",
+                                  question.shown_by[0] ? "gives wrong results, as this shows: %s"
+                                                       : "gives wrong results; the lines above say which%s",
+                                  question.shown_by);
 }

@@ -296,6 +296,34 @@ static void a_pass_without_the_base_says_so(void **state) {
   free(none);
 }
 
+static void a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short(void **state) {
+  (void)state;
+  const char *const accepted[] = {"workspace fused so be it"};
+  const gate_options options = {
+      .base_name = "v1", .again = "run it with 100% '%'", .accepted = accepted, .accepted_count = 1};
+  gate_times *none = calloc(1, sizeof *none);
+  gate_findings findings = {0};
+  char *said;
+  size_t size;
+  FILE *out = open_memstream(&said, &size);
+  assert_true(none && out);
+  assert_true(gate_find(&findings, &options, GATE_WORKSPACE, "fused", "fused/T:8", "more"));
+  for (int n = 0; n < 200; n++)
+    assert_true(gate_find(&findings, &options, GATE_INSTRUCTIONS, "naive", "naive/T:8", "a|b"));
+  gate_comment(&findings, none, &options, GATE_REGRESSION, out);
+  fclose(out);
+  static const char *const words[] = {
+      "### attnbench gate: something got worse\n\nAgainst `v1`; nothing was timed.\n",
+      "\n| workspace (accepted) | `fused/T:8` | more |\n", "\n| instructions | `naive/T:8` | a\\|b |\n",
+      "and 191 more, all in gate.json\n", "```sh\nrun it with 100% '--facts'\n```\n"};
+  for (size_t n = 0; n < sizeof words / sizeof *words; n++)
+    if (!strstr(said, words[n])) fail_msg("'%s' is not in:\n%s", words[n], said);
+  assert_true(size < 3000);
+  free(said);
+  free(none);
+  gate_findings_destroy(&findings);
+}
+
 /* ---- files and calls ---- */
 
 static int set_up(void **state) {
@@ -465,6 +493,7 @@ int main(void) {
       cmocka_unit_test(a_variant_that_the_head_lacks_is_found_and_can_be_accepted),
       cmocka_unit_test(benchmarks_without_room_are_counted),
       cmocka_unit_test(a_pass_without_the_base_says_so),
+      cmocka_unit_test(a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short),
       cmocka_unit_test_setup_teardown(variants_that_only_one_side_has_are_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
