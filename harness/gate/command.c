@@ -230,7 +230,10 @@ static int run_apart(int (*command)(void *context), void *context) {
     *said = verdict;
     _exit(verdict);
   }
-  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  for (pid_t ended = 0; child > 0 && ended != child;) {
+    ended = waitpid(child, &status, 0);
+    if (ended < 0 && errno != EINTR) break;
+  }
   if (child > 0 && *said >= 0) return *said;
   if (child < 0) return complain("a process cannot be started");
   return complain(WIFSIGNALED(status)

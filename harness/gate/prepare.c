@@ -74,7 +74,7 @@ typedef struct counting {
 } counting;
 
 /* A process of this program that writes a side's facts. */
-static void *count(void *context) {
+static void *count_side(void *context) {
   counting *of = context;
   const gate_options *options = of->options;
   enum { FIXED = 10 };
@@ -113,10 +113,10 @@ static bool count_both(gate_prepared *made, gate_options *options, char *why, si
   counting base = {options, has_base ? options->bases[0] : NULL, options->heads[0], made->base_facts, 0, ""};
   pthread_t beside;
   fprintf(stderr, "gate: counting\n");
-  const bool started = has_base && pthread_create(&beside, NULL, count, &base) == 0;
-  count(&head);
+  const bool started = has_base && pthread_create(&beside, NULL, count_side, &base) == 0;
+  count_side(&head);
   if (started) pthread_join(beside, NULL);
-  if (has_base && !started) count(&base);
+  if (has_base && !started) count_side(&base);
   if (head.status != 0) {
     snprintf(why, why_size, "the head cannot be counted: %s", head.why);
     return false;

@@ -48,7 +48,8 @@ static int set_up(void **state) {
       "source=" ATTN_SOURCE_DIR "/tests/plugins/particular.c && mkdir one other && cp $source one/ && "
       "cp $source other/ && build '-g one/particular.c' base.so && build '-g other/particular.c' same.so && "
       "build \"-DSLOW $source\" slow.so && build \"-DWRONG $source\" wrong.so && "
-      "build \"-DCRASHES $source\" crashes.so && sed 's/\"particular\"/\"fused\"/' $source >fused.c && "
+      "sed 's/is causal/is Causal/' $source >letter_more.c && build letter_more.c letter_more.so && build "
+      "\"-DCRASHES $source\" crashes.so && sed 's/\"particular\"/\"fused\"/' $source >fused.c && "
       "build \"-DWRONG fused.c\" taken.so");
 }
 
@@ -71,6 +72,7 @@ static void code_that_differs_is_not_taken_for_the_same(void **state) {
   (void)state;
   assert_true(gate_same_code("base.so", "same.so"));
   assert_false(gate_same_code("base.so", "slow.so"));
+  assert_false(gate_same_code("base.so", "letter_more.so")); /* of the same size */
   assert_false(gate_same_code("base.so", "nowhere.so"));
   assert_int_equal(run("head -c 3000 base.so >short.so; printf x >letter.so"), 0);
   assert_false(gate_same_code("short.so", "short.so"));
