@@ -109,7 +109,7 @@ list_device_code() { # build folder, folder of variants, names
 
 # Exact numbers of both sides, at the same time. Those of a base stay until base or program change.
 count_both() {
-  local base_process= file=$folder/base/facts.json
+  local base_process="" file=$folder/base/facts.json
   head_facts=$folder/head-facts.json
   base_facts=
   if [ -z "$why_no_base" ]; then

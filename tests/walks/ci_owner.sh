@@ -68,8 +68,11 @@ grep -qF "### attnbench gate: nothing got worse" "$work/summary" || fail "the su
 
 change 's/j < keys.end/j < keys.end - (keys.end > 20)/' "Forget a key"
 judge 1 "gives wrong results, as this shows: attnbench verify --variant mine" action "" 1
+command_again=$(sed -n 's/.*reproduce: //p' "$work/said" | head -n 1)
 grep -qF "timing part" "$work/said" && fail "a wrong kernel was timed"
 grep -qF "| wrong |" "$work/summary" || fail "the summary does not say that it is wrong"
+
+judge 1 "FAILED" sh -c "$command_again"
 
 # Several times the work: times show it however busy the machine is, and instructions where valgrind is.
 change 's/before = max;/before = max;\n      for (volatile int waited = 0; waited < 500; waited++);/' "Wait a little"
