@@ -18,6 +18,11 @@ static void leave_out_band(workload *w) {
   w->offset = 0;
   w->has_offsets = false;
 }
+static void copy_band(const workload *from, workload *to) {
+  to->left = from->left;
+  to->right = from->right;
+  to->offset = from->offset;
+}
 
 static bool uses_offset(const attn_problem *p) { return p->offset != 0 || p->offsets; }
 static bool read_offsets(workload_reading *r, const char *key, const char *text) {
@@ -28,6 +33,10 @@ static void write_offsets(const workload *w, const char *key, workload_writing *
   if (w->has_offsets) words_add_list(to, key, w->offsets, w->batch);
 }
 static void leave_out_offsets(workload *w) { w->has_offsets = false; }
+static void copy_offsets(const workload *from, workload *to) {
+  to->has_offsets = from->has_offsets;
+  memcpy(to->offsets, from->offsets, sizeof to->offsets);
+}
 
 static bool uses_key_lengths(const attn_problem *p) { return p->key_lengths != NULL; }
 static bool read_lengths(workload_reading *r, const char *key, const char *text) {
@@ -38,6 +47,10 @@ static void write_lengths(const workload *w, const char *key, workload_writing *
   if (w->has_lengths) words_add_list(to, key, w->lengths, w->batch);
 }
 static void leave_out_lengths(workload *w) { w->has_lengths = false; }
+static void copy_lengths(const workload *from, workload *to) {
+  to->has_lengths = from->has_lengths;
+  memcpy(to->lengths, from->lengths, sizeof to->lengths);
+}
 
 /* ---- numbers ---- */
 
@@ -53,6 +66,7 @@ static void draw_scale(draws *from, workload *w) {
   if (draw_one_in(from, 20)) w->scale = scales[draw_between(from, 0, COUNT(scales) - 1)];
 }
 static void leave_out_scale(workload *w) { w->scale = NAN; }
+static void copy_scale(const workload *from, workload *to) { to->scale = from->scale; }
 
 static bool uses_softcap(const attn_problem *p) { return p->softcap != 0; }
 static bool read_softcap(workload_reading *r, const char *key, const char *text) {
@@ -67,6 +81,7 @@ static void draw_softcap(draws *from, workload *w) {
   if (draw_one_in(from, 40)) w->softcap = softcaps[draw_between(from, 0, COUNT(softcaps) - 1)];
 }
 static void leave_out_softcap(workload *w) { w->softcap = 0; }
+static void copy_softcap(const workload *from, workload *to) { to->softcap = from->softcap; }
 
 static bool read_epsilon(workload_reading *r, const char *key, const char *text) {
   return words_double(r, key, text, &r->workload.epsilon);
@@ -78,6 +93,7 @@ static void draw_epsilon(draws *from, workload *w) {
   if (draw_one_in(from, 4)) w->epsilon = draw_one_in(from, 2) ? 0 : (double)draw_between(from, 1, 100) / 64;
 }
 static void leave_out_epsilon(workload *w) { w->epsilon = WORKLOAD_EPSILON; }
+static void copy_epsilon(const workload *from, workload *to) { to->epsilon = from->epsilon; }
 
 /* ---- the table ---- */
 
@@ -85,18 +101,20 @@ static void leave_out_epsilon(workload *w) { w->epsilon = WORKLOAD_EPSILON; }
 
 const feature_row feature_table[FEATURES] = {
     {ATTN_BAND, "a band", "takes no band", SOFTMAX | LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
-     .leave_out = leave_out_band},
+     .leave_out = leave_out_band, .copy = copy_band},
     {ATTN_OFFSET, "an offset", "takes no offset", SOFTMAX | LINEAR, "offsets", NO_TENSOR,
-     .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets},
+     .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets,
+     .copy = copy_offsets},
     {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SOFTMAX | LINEAR, "lengths", NO_TENSOR,
      .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
-     .leave_out = leave_out_lengths},
+     .leave_out = leave_out_lengths, .copy = copy_lengths},
     {0, "a scale", NULL, SOFTMAX, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
-     .draw = draw_scale, .leave_out = leave_out_scale},
+     .draw = draw_scale, .leave_out = leave_out_scale, .copy = copy_scale},
     {ATTN_SOFTCAP, "a softcap", "takes no softcap", SOFTMAX, "softcap", NO_TENSOR, .is_used = uses_softcap,
-     .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap},
+     .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap,
+     .copy = copy_softcap},
     {0, "an epsilon", NULL, LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
-     .draw = draw_epsilon, .leave_out = leave_out_epsilon},
+     .draw = draw_epsilon, .leave_out = leave_out_epsilon, .copy = copy_epsilon},
     {ATTN_MASK, "a mask", "takes no mask", SOFTMAX, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
      .rarity = 5},
     {ATTN_BIAS, "a bias", "takes no bias", SOFTMAX, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
@@ -152,6 +170,13 @@ void feature_leave_out(const feature_row *row, workload *w) {
   if (row->flag) *flag_of(row, w) = false;
   if (row->axes) *feature_axes(row, w) = (workload_axes){0};
   if (row->leave_out) row->leave_out(w);
+}
+
+void feature_copy(const feature_row *row, const workload *from, workload *to) {
+  workload source = *from;
+  if (row->flag) *flag_of(row, to) = *flag_of(row, &source);
+  if (row->axes) *feature_axes(row, to) = *feature_axes(row, &source);
+  if (row->copy) row->copy(from, to);
 }
 
 bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *axes) {

@@ -24,6 +24,7 @@ typedef struct feature_row {
   void (*write)(const workload *w, const char *key, workload_writing *to); /* nothing at the default */
   void (*draw)(draws *from, workload *w);                                  /* NULL: drawn with the sizes */
   void (*leave_out)(workload *w);
+  void (*copy)(const workload *from, workload *to); /* NULL: by flag or axes */
 } feature_row;
 
 enum { FEATURES = 11 };
@@ -38,6 +39,9 @@ void feature_write(const feature_row *row, const workload *w, workload_writing *
 
 void feature_draw(const feature_row *row, draws *from, workload *w);
 void feature_leave_out(const feature_row *row, workload *w);
+
+/* Makes what the row is about in one workload what it is in another; lists may then not suit its sizes. */
+void feature_copy(const feature_row *row, const workload *from, workload *to);
 
 /* Where the workload notes the axes that a tensor varies over; NULL: it has none of its choice. */
 workload_axes *feature_axes(const feature_row *row, workload *w);

@@ -12,6 +12,7 @@
 #include "base/interrupt.h"
 #include "base/parts.h"
 #include "base/random.h"
+#include "fitted.h"
 #include "shrink.h"
 #include "verification.h"
 #include "base/timer.h"
@@ -142,18 +143,37 @@ static bool properties_are_due(const verification *all) {
   return 2 * all->progress->properties_seconds <= wall_seconds() - all->progress->started;
 }
 
+static posed_problem drawn(const verify_options *options, int64_t n) {
+  return (posed_problem){.workload = random_problem(options->seed, n), .turn = -1};
+}
+
+/* As it is to all that take it, and fitted to each that takes few as they are. */
+static bool pose(verification *all, fitted *fitted, int64_t n, char *why, size_t why_size) {
+  const uint64_t seed = all->options->seed;
+  const workload w = random_problem(seed, n);
+  const int threads = draw_threads(seed, n);
+  const unsigned wanted =
+      REPEAT_WITH_1 | REPEAT_WITH_3 | (properties_are_due(all) ? HOLD_PROPERTIES_IN_TURN : 0);
+  return verification_run(all, &w, threads, -1, wanted, why, why_size) &&
+         fitted_run_one(fitted, &w, n, threads, wanted, why, why_size);
+}
+
 /* Problems until the time is over, one at least. Their number, or -1 with the reason in words. */
 static int64_t search(verification *all, double until, char *why, size_t why_size) {
-  const uint64_t seed = all->options->seed;
-  int64_t n = 0;
-  for (; n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all)); n++) {
-    const workload w = random_problem(seed, n);
-    const unsigned properties = properties_are_due(all) ? HOLD_PROPERTIES_IN_TURN : 0;
-    if (!verification_run(all, &w, draw_threads(seed, n), -1, REPEAT_WITH_1 | REPEAT_WITH_3 | properties, why,
-                          why_size))
-      return -1;
-  }
-  return all->progress->begun;
+  enum { SAMPLE = 4000 };
+  fitted *fitted = fitted_create(all, &(problem_plan){.count = SAMPLE, .step = 1, .problem = drawn});
+  bool ran = fitted != NULL;
+  for (int64_t n = 0;
+       ran && (n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all))); n++)
+    ran = pose(all, fitted, n, why, why_size);
+  fitted_destroy(fitted);
+  return ran ? all->progress->problems : -1;
+}
+
+static void print_passed(const verification *all, FILE *out) {
+  const int64_t asked[ATTN_LINEAR + 1] = {0}; /* no number of them */
+  verification_print(all, out);
+  verification_print_posed(all, asked, out);
 }
 
 int fuzz_all(const variant_list *list, const verify_options *options, double seconds, FILE *out) {
@@ -173,7 +193,7 @@ int fuzz_all(const variant_list *list, const verify_options *options, double sec
   if (problems < 0)
     fprintf(stderr, "attnbench: %s\n", why);
   else if (!parts_program(program) || !report_failure(&all, program, seconds, out))
-    verification_print(&all, out);
+    print_passed(&all, out);
   const int64_t failed = verification_failed(&all);
   const bool ran = problems <= 0 || failed > 0 || verification_ran(&all, false);
   if (problems >= 0)

@@ -167,6 +167,7 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     count_skip(to, reason);
     return true;
   }
+  posed_note(&to->posed, &at->inputs->workload, all->only > 0);
   const size_t set_count = sets_for(to, &at->inputs->problem, sets);
   for (size_t n = 0; ran && n < set_count && !(all->stops && to->failed); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
@@ -192,7 +193,8 @@ static int64_t affordable_rows(const workload *w) {
 }
 
 bool verification_has_turn(const verification *all, size_t n) {
-  return !all->of[n].ended && (all->together || all->of[n].group == all->progress->group);
+  return !all->of[n].ended && (all->only == 0 || all->only == n + 1) &&
+         (all->together || all->of[n].group == all->progress->group);
 }
 
 /* Those left of the last problem. */
@@ -210,6 +212,7 @@ static bool begin_problem(verification *all) {
   if (++all->asked > progress->begun) {
     progress->begun = all->asked;
     progress->variant = 0;
+    progress->problems++;
   }
   return all->asked == progress->begun && progress->variant < all->count;
 }
@@ -363,6 +366,13 @@ void verification_print_tightness(const verification *all, FILE *out) {
   tightness_print_head(out);
   for (size_t n = 0; n < all->count; n++)
     if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].name, out);
+}
+
+void verification_print_posed(const verification *all, const int64_t asked[ATTN_LINEAR + 1], FILE *out) {
+  fprintf(out, "\nWhat was posed:\n");
+  for (size_t n = 0; n < all->count; n++)
+    if (all->of[n].variant)
+      posed_print(&all->of[n].posed, all->of[n].name, asked[all->of[n].variant->function], out);
 }
 
 int64_t verification_cases(const verification *all) {

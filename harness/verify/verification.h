@@ -3,6 +3,7 @@
 #ifndef ATTN_HARNESS_VERIFICATION_H
 #define ATTN_HARNESS_VERIFICATION_H
 
+#include "posed.h"
 #include "properties.h"
 #include "tightness.h"
 #include "verify.h"
@@ -30,6 +31,7 @@ typedef struct variant_verdicts {
   char reasons[VERDICT_REASONS][VERDICT_REASON_BYTES];
   worst_case bound, probabilistic;
   tightness tightness;
+  posed posed;
   int64_t properties_checked;         /* each on one problem under one instruction set */
   failure failures[VERDICT_FAILURES]; /* the first ones */
   bool ended;                         /* the process, and is left out since */
@@ -42,7 +44,8 @@ typedef struct verification_progress {
   int64_t begun;  /* problems */
   size_t variant; /* that the last of them is given to */
   int64_t held[2],
-      held_last; /* problems that properties are held on, of float32 and of 16 bits; which was the last */
+      held_last;    /* problems that properties are held on, of float32 and of 16 bits; which was the last */
+  int64_t problems; /* that were begun, by all children together */
   int64_t properties_problems, properties_too_large; /* problems, of the plugin with the most */
   double properties_seconds, started;                /* by wall_seconds */
 } verification_progress;
@@ -56,6 +59,7 @@ typedef struct verification {
   verification_progress *progress;
   int64_t asked; /* problems, of which an earlier child may have run some */
   bool together; /* all variants take part, else those of one plugin at a time */
+  size_t only;   /* one more than the number of the one variant that takes part at the moment; 0: each */
 } verification;
 
 /* What a problem is run for beside its reference: with which numbers of threads a case is repeated, to see that
@@ -92,6 +96,10 @@ bool verification_ran(const verification *verification, bool each);
 
 /* A table with a line for each variant, and with every failure and the command that repeats it. */
 void verification_print(const verification *verification, FILE *out);
+
+/* What each variant was posed. asked: how many problems it was to be, by its function. */
+void verification_print_posed(const verification *verification, const int64_t asked[ATTN_LINEAR + 1],
+                              FILE *out);
 
 /* A table of how near the cases of each variant came to the bounds. */
 void verification_print_tightness(const verification *verification, FILE *out);

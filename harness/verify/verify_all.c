@@ -4,6 +4,7 @@
 
 #include "verification.h"
 #include "base/timer.h"
+#include "fitted.h"
 #include "grid.h"
 #include "problem/random_problem.h"
 
@@ -49,15 +50,17 @@ static int64_t scattered(int64_t n, int64_t count) {
   return n * step % count;
 }
 
+/* Of the grid and, behind it, the sample. */
+static posed_problem planned(const verify_options *options, int64_t n) {
+  const int64_t grid = verify_grid_count();
+  if (n < grid) return verify_grid_problem(n);
+  return (posed_problem){.workload = random_problem(options->seed, n - grid), .turn = -1};
+}
+
 static bool run_one(verification *all, int64_t n, char *why, size_t why_size) {
   /* Two in three problems run once more. */
   static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
-  const int64_t grid = verify_grid_count();
-  posed_problem posed = {.turn = -1};
-  if (n < grid)
-    posed = verify_grid_problem(n);
-  else
-    posed.workload = random_problem(all->options->seed, n - grid);
+  const posed_problem posed = planned(all->options, n);
   const int threads = posed.threads ? posed.threads : all->options->threads;
   return verification_run(all, &posed.workload, threads, posed.turn, repeats[n % 3], why, why_size);
 }
@@ -67,11 +70,16 @@ static bool hold_one(verification *all, int64_t n, char *why, size_t why_size) {
   return verification_run(all, &w, all->options->threads, -1, HOLD_PROPERTIES_IN_TURN, why, why_size);
 }
 
+static problem_plan plan_of(const verify_options *options) {
+  return (problem_plan){.count = verify_grid_count() + options->random_count,
+                        .step = options->every > 1 ? options->every : 1,
+                        .to_hold = properties_problems(options->random_count),
+                        .problem = planned};
+}
+
 /* The problems of properties among the others, for what only they show is to be found as soon. */
-static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
-  const int64_t sample = all->options->random_count, count = verify_grid_count() + sample;
-  const int64_t to_hold = properties_problems(sample);
-  const int64_t step = all->options->every > 1 ? all->options->every : 1;
+static bool run_plan(verification *all, const problem_plan *plan, char *why, size_t why_size) {
+  const int64_t count = plan->count, to_hold = plan->to_hold, step = plan->step;
   int64_t held = 0;
   for (int64_t place = 0; place < count && !is_decided(all); place += step) {
     if (!run_one(all, scattered(place, count), why, why_size)) return false;
@@ -79,6 +87,22 @@ static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
       if (!hold_one(all, held, why, why_size)) return false;
   }
   return true;
+}
+
+static void print_posed(const verification *all, FILE *out) {
+  const problem_plan plan = plan_of(all->options);
+  int64_t asked[ATTN_LINEAR + 1] = {0};
+  for (int64_t n = 0; n < plan.count; n += plan.step) asked[planned(all->options, n).workload.function]++;
+  verification_print_posed(all, asked, out);
+}
+
+static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
+  const problem_plan plan = plan_of(all->options);
+  fitted *fitted = fitted_create(all, &plan);
+  if (!fitted) return false;
+  const bool ran = run_plan(all, &plan, why, why_size) && fitted_run(fitted, why, why_size);
+  fitted_destroy(fitted);
+  return ran;
 }
 
 static bool run_all(verification *all, char *why, size_t why_size) {
@@ -97,7 +121,10 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
   if (created && run_all(&all, why, sizeof why)) {
     verification_print(&all, out);
     if (options->problem_count == 0) verification_print_tightness(&all, out);
-    if (options->problem_count == 0 && !is_decided(&all)) print_problems(options, out);
+    if (options->problem_count == 0 && !is_decided(&all)) {
+      print_posed(&all, out);
+      print_problems(options, out);
+    }
     const int64_t failed = verification_failed(&all);
     fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
             all.count == 1 ? "" : "s", verification_cases(&all), failed,
