@@ -35,7 +35,7 @@ typedef struct result {
   char isa[ISA_NAME_BYTES]; /* that the variant was held to; "": its own choice, or not known */
 
   result_state state;
-  char reason[256]; /* why it was skipped, or how it failed */
+  char reason[512]; /* why it was skipped, or how it failed */
 
   size_t repetitions;
   int64_t iterations;  /* in each repetition */

@@ -12,6 +12,7 @@
 #include "problem/types.h"
 #include "problem/widened.h"
 #include "mean_square.h"
+#include "pattern.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
@@ -307,8 +308,14 @@ static reference_bounds bounds_of(const reference_row *row, uint32_t traits) {
              : (reference_bounds){row->output_bound, row->output_bound_probabilistic, row->output_deviation};
 }
 
+/* What of the checked rows is wrong; all is gone through once more for it. */
+typedef struct marks {
+  bool *rows, *columns, *keys; /* [rows], [Dv], [Tk] */
+} marks;
+
 /* What one thread has found so far. */
 typedef struct findings {
+  const marks *marks; /* or NULL */
   struct {
     double worst, probabilistic;
   } shares[3];   /* by output */
@@ -316,6 +323,12 @@ typedef struct findings {
   verdict first; /* complaint of the lowest row */
   int64_t first_row;
 } findings;
+
+static void mark(const marks *marks, int64_t n, int which, int64_t d) {
+  marks->rows[n] = true;
+  if (which == 0) marks->columns[d] = true;
+  if (which == 2) marks->keys[d] = true;
+}
 
 /* One element against its bounds. */
 static void hold(findings *found, int64_t n, const output outputs[3], int which, row_place at, int64_t d,
@@ -327,7 +340,9 @@ static void hold(findings *found, int64_t n, const output outputs[3], int which,
   found->shares[which].worst = fmax(found->shares[which].worst, worst);
   found->shares[which].probabilistic = fmax(found->shares[which].probabilistic, probabilistic);
   if (exact) found->exact = fmax(found->exact, fmax(worst, probabilistic));
-  if ((worst <= 1 && probabilistic <= 1) || found->first_row <= n) return;
+  if (worst <= 1 && probabilistic <= 1) return;
+  if (found->marks) mark(found->marks, n, which, d);
+  if (found->first_row <= n) return;
   found->first_row = n;
   char share[64] = "no error of this kind is allowed";
   const bool beyond_worst = !(worst <= 1);
@@ -362,7 +377,7 @@ static void hold_row(const expected *known, uint32_t traits, int64_t n, const ou
   const reference_row *row = &known->solved[n];
   const reference_bounds bounds = bounds_of(row, traits);
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
-  const bool no_worse = !row->exact && is_no_worse(found, row, &bounds, &outputs[0], at);
+  const bool no_worse = !row->exact && !found->marks && is_no_worse(found, row, &bounds, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
     hold(found, n, outputs, 0, at, d, row->output[d], bounds.worst[d], bounds.probabilistic[d], row->exact);
   if (outputs[1].width)
@@ -409,6 +424,32 @@ static void hold_rows(const expected *known, uint32_t traits, const output outpu
   if (!all.first.passed) fail(result, "%s", all.first.problem);
 }
 
+static void describe_marks(const expected *known, const marks *marks, bool with_keys, verdict *result) {
+  char pattern[256];
+  const wrong_rows rows = {.problem = &known->inputs->problem,
+                           .count = known->rows,
+                           .positions = known->positions,
+                           .wrong = marks->rows,
+                           .columns = marks->columns,
+                           .keys = with_keys ? marks->keys : NULL};
+  pattern_describe(&rows, pattern, sizeof pattern);
+  const size_t used = strlen(result->problem);
+  if (*pattern && used < sizeof result->problem)
+    snprintf(result->problem + used, sizeof result->problem - used, "; %s", pattern);
+}
+
+/* Says of outputs that are wrong where they are. */
+static void name_pattern(const expected *known, uint32_t traits, const output outputs[3], verdict *result) {
+  const size_t counts[] = {(size_t)known->rows, (size_t)outputs[0].width, (size_t)outputs[2].width};
+  bool *const all = calloc(counts[0] + counts[1] + counts[2] + 1, sizeof *all);
+  if (!all) return;
+  const marks marks = {all, all + counts[0], all + counts[0] + counts[1]};
+  findings found = {.marks = &marks, .first = {.passed = true}, .first_row = INT64_MAX};
+  for (int64_t n = 0; n < known->rows; n++) hold_row(known, traits, n, outputs, &found);
+  describe_marks(known, &marks, outputs[2].width > 0, result);
+  free(all);
+}
+
 /* The errors of each row together: what no element shows alone. */
 static void hold_mean_square(const expected *known, uint32_t traits, const output *o, verdict *result) {
   mean_square sums = {0};
@@ -443,5 +484,7 @@ void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   for (int n = 0; n < 3; n++)
     if (outputs[n].width > 0) check_written(p, &outputs[n], result);
   hold_rows(known, traits, outputs, result);
+  const bool is_wrong = !result->passed;
   hold_mean_square(known, traits, &outputs[0], result);
+  if (is_wrong) name_pattern(known, traits, outputs, result);
 }

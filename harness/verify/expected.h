@@ -9,7 +9,7 @@
 /* How a run compared with the reference. */
 typedef struct verdict {
   bool passed;
-  char problem[256];                       /* in words, when it did not pass */
+  char problem[512];                       /* in words, when it did not pass */
   double bound_share, probabilistic_share; /* worst error as a share of its bound */
   /* The larger of both of the output alone, of the log-sum-exp alone, and of what lies in rows whose sums are exact. */
   double output_share, lse_share, exact_share;

@@ -14,6 +14,7 @@
 #include "base/random.h"
 #include "fitted.h"
 #include "shrink.h"
+#include "shrunk_sizes.h"
 #include "verification.h"
 #include "base/timer.h"
 #include "run/supervisor.h"
@@ -27,7 +28,8 @@ typedef struct reproduction {
   const char *program, *variant, *isa; /* isa: NULL when none is forced */
   const verify_options *options;
   bool crashed;      /* a crash stays a crash */
-  char problem[512]; /* what the last command that failed said */
+  char problem[768]; /* what the last command that failed said */
+  bool ran;          /* the last command, and its problem was judged */
 } reproduction;
 
 /* As supervisor.h words what ended a process. */
@@ -71,14 +73,32 @@ static bool command_fails(const failing *candidate, void *context) {
     argv[count++] = (char *)(uintptr_t)of->options->plugins[n];
   }
   char *said;
+  of->ran = false;
   const int status = child_run(argv, NULL, &said, why, sizeof why);
   free(argv);
   if (status < 0) return false;
   bool crashed;
   const bool fails = read_failure(said, status, &crashed, problem, sizeof problem) && crashed == of->crashed;
   if (fails) memcpy(of->problem, problem, sizeof problem);
+  of->ran = fails || status == 0;
   free(said);
   return fails;
+}
+
+/* The words of the failure are kept. */
+static size_answer command_answers(const failing *candidate, void *context) {
+  reproduction of = *(const reproduction *)context;
+  return command_fails(candidate, &of) ? SIZE_FAILS : of.ran ? SIZE_PASSES : SIZE_REFUSED;
+}
+
+/* What a small problem no longer shows. */
+static void print_sizes(const reproduction *of, const failing *smallest, double seconds, FILE *out) {
+  const double most_seconds = 10;
+  reproduction asked = *of;
+  char said[1024];
+  shrunk_sizes_describe(smallest, seconds < most_seconds ? seconds : most_seconds, command_answers, &asked,
+                        said, sizeof said);
+  if (*said) fprintf(out, "%s\n", said);
 }
 
 /* Shrinks and says what came of it; false when the failure does not come again. */
@@ -91,8 +111,9 @@ static bool shrink_failure(reproduction *of, failing *subject, double seconds, F
   failure smallest = {.threads = subject->threads};
   workload_name(&subject->workload, smallest.workload);
   snprintf(smallest.isa, sizeof smallest.isa, "%s", of->isa ? of->isa : "");
-  fprintf(out, "shrunk in %.1f s with %" PRId64 " tries: %s\nreproduce: ", wall_seconds() - start, tries,
-          of->problem);
+  fprintf(out, "shrunk in %.1f s with %" PRId64 " tries: %s\n", wall_seconds() - start, tries, of->problem);
+  print_sizes(of, subject, seconds, out);
+  fprintf(out, "reproduce: ");
   failure_print_command(&smallest, of->variant, of->options, out);
   fputc('\n', out);
   return true;

@@ -11,7 +11,7 @@
 enum { VERDICT_REASONS = 12, VERDICT_FAILURES = 5, VERDICT_REASON_BYTES = 128 };
 
 typedef struct failure {
-  char problem[256], isa[ISA_NAME_BYTES], workload[WORKLOAD_NAME_BYTES];
+  char problem[512], isa[ISA_NAME_BYTES], workload[WORKLOAD_NAME_BYTES];
   int threads;
 } failure;
 
