@@ -92,6 +92,21 @@ static int failing_tile_of(const answers *found) {
   return tile_of(&turned);
 }
 
+/* The largest tile of which just one remainder fails, from the first size that does on; 0: there is none. */
+static int remainder_of(const answers *found, int *remainder) {
+  const int first = first_that(found, SIZE_FAILS);
+  for (int t = COUNT(tiles) - 1; t >= 0; t--) {
+    bool sound = tiles[t] > 2 && found->fail >= 2;
+    *remainder = first % tiles[t];
+    for (int n = 0; n < COUNT(sizes); n++) {
+      if (sizes[n] < first || found->of[n] == SIZE_REFUSED) continue;
+      sound = sound && (found->of[n] == SIZE_FAILS) == (sizes[n] % tiles[t] == *remainder);
+    }
+    if (sound) return tiles[t];
+  }
+  return 0;
+}
+
 /* The first size from which on all fail, while none before does; 0: there is none. */
 static int first_failing(const answers *found) {
   int first = 0;
@@ -127,7 +142,9 @@ static void add_sizes(const answers *found, size_answer which, char *text, size_
 }
 
 static void say(const answers *found, const char *name, char *text, size_t size) {
+  int remainder;
   const int tile = tile_of(found), failing = failing_tile_of(found), first = first_failing(found);
+  const int alone = remainder_of(found, &remainder);
   if (found->fail == 0 || found->pass == 0) return;
   if (*text) add(text, size, "; ");
   if (tile)
@@ -137,6 +154,8 @@ static void say(const answers *found, const char *name, char *text, size_t size)
     add(text, size, "%s %% %d matters: it fails where %s is a multiple of %d", name, failing, name, failing);
   else if (first)
     add(text, size, "%s matters: it fails from %d on", name, first);
+  else if (alone)
+    add(text, size, "%s %% %d matters: it fails where that is %d", name, alone, remainder);
   else
     add(text, size, "%s matters", name);
   add(text, size, " (fails at ");

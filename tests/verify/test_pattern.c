@@ -124,6 +124,11 @@ static size_answer long_ones(const failing *candidate, void *context) {
   (void)context;
   return candidate->workload.key_length >= 65 ? SIZE_FAILS : SIZE_PASSES;
 }
+static size_answer one_beyond_tiles(const failing *candidate, void *context) {
+  (void)context;
+  const int64_t keys = candidate->workload.key_length;
+  return keys > 64 && keys % 64 == 1 ? SIZE_FAILS : SIZE_PASSES;
+}
 static size_answer everywhere(const failing *candidate, void *context) {
   (void)candidate, (void)context;
   return SIZE_FAILS;
@@ -141,6 +146,7 @@ static void the_sizes_that_fail_are_named(void **state) {
        "T % 64 matters: it fails where T is no multiple of 64, from 65 on"},
       {behind_tiles, "full/B:1/H:1/D:64/Tq:1/Tk:2", "Tk % 64 matters"},
       {whole_tiles, "full/B:1/H:1/D:16/T:1", "D % 16 matters: it fails where D is a multiple of 16"},
+      {one_beyond_tiles, "full/B:1/H:1/D:1/Tq:1/Tk:65", "Tk % 64 matters: it fails where that is 1"},
       {long_ones, "full/B:1/H:1/D:1/T:65", "T matters: it fails from 65 on"},
   };
   char text[1024], why[128];
