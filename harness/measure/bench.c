@@ -28,6 +28,7 @@ static void name_result(bench *bench, size_t n) {
   result *result = &bench->report->results[n];
   sweep_point_name(point, result->name);
   snprintf(result->variant, sizeof result->variant, "%s", point->variant->name);
+  result->from_plugin = point->origin != NULL;
   result->workload = point->workload;
   result->threads = bench->options->threads;
   const char *isa = point_isa(point, bench->options->isa);

@@ -29,6 +29,7 @@ typedef struct result {
       family[WORKLOAD_NAME_BYTES]; /* the same without the length that is swept: points of one growth curve */
   sweep_axis swept;
   char variant[VARIANT_NAME_BYTES];
+  bool from_plugin; /* and so somebody's own; not known of a report that was read */
   workload workload;
   int family_index, instance_index; /* as in Google Benchmark */
   int threads;

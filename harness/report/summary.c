@@ -8,6 +8,7 @@
 
 #include "measure/crossover.h"
 #include "format.h"
+#include "ratios.h"
 
 static bool is_measured(const result *result) {
   return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
@@ -277,6 +278,13 @@ static void print_skipped(const report *report, FILE *out) {
             first->reason);
 }
 
+static void print_pictures(const char *pictures, FILE *out) {
+  char first[4096];
+  snprintf(first, sizeof first, "%s/time.png", pictures);
+  fprintf(out, "%s in %s\n", access(first, R_OK) == 0 ? "Pictures and results.json lie" : "results.json lies",
+          pictures);
+}
+
 void report_summary(const report *report, const char *pictures, FILE *out) {
   const machine *machine = &report->machine;
   const machine_rate *peak = report_peak(report, ATTN_FLOAT32);
@@ -297,9 +305,6 @@ void report_summary(const report *report, const char *pictures, FILE *out) {
   print_crossovers(report, out);
   print_verification(report, out);
   print_skipped(report, out);
-  if (!pictures) return;
-  char first[4096];
-  snprintf(first, sizeof first, "%s/time.png", pictures);
-  fprintf(out, "%s in %s\n", access(first, R_OK) == 0 ? "Pictures and results.json lie" : "results.json lies",
-          pictures);
+  if (pictures) print_pictures(pictures, out);
+  report_ratios(report, out);
 }

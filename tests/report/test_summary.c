@@ -133,6 +133,45 @@ static void an_empty_report_is_summed_up_too(void **state) {
   free(text);
 }
 
+/* A kernel of a plugin three times as slow as fused and a third as fast as naive. */
+static void a_plugins_kernel_ends_with_its_ratio_to_the_fastest(void **state) {
+  (void)state;
+  const sample_variant three[] = {{"naive", "causal", 8, 2, 0, 0, 4.5, 1 << 20, 0.01, 1024},
+                                  {"fused", "causal", 8, 2, 0, 0, 0.5, 1 << 20, 0.01, 1024},
+                                  {"mine", "causal", 8, 2, 0, 0, 1.5, 1 << 20, 0.01, 512}};
+  report report;
+  sample_report(&report, three, 3, 128);
+  for (size_t n = 0; n < report.result_count; n++)
+    report.results[n].from_plugin = strcmp(report.results[n].variant, "mine") == 0;
+  char *text = summary_of(&report, "results/now"), said[8192];
+  snprintf(said, sizeof said, "%s", text);
+  const char *last = strstr(said, "\nmine takes ");
+  if (!last || last[strcspn(last + 1, "\n") + 2] != '\0') fail_msg("it does not end with a ratio:\n%s", said);
+  assert_says(
+      text,
+      " times as long as fused, the fastest other variant on the same points (causal/B:1/H:8/Hkv:8/D:64, "
+      "mean of 3): ");
+  assert_true(fabs(strtod(last + strlen("\nmine takes "), NULL) - 3) < 0.2);
+  assert_says(last, " at T = 128, ");
+  assert_says(last, " at T = 512\n");
+  free(text);
+  report_destroy(&report);
+}
+
+static void a_plugins_kernel_alone_has_no_ratio(void **state) {
+  (void)state;
+  const sample_variant alone[] = {{"mine", "causal", 8, 2, 0, 0, 1.5, 1 << 20, 0.01, 512}};
+  report report;
+  sample_report(&report, alone, 1, 128);
+  for (size_t n = 0; n < report.result_count; n++) report.results[n].from_plugin = true;
+  char *text = summary_of(&report, NULL);
+  assert_says(
+      text,
+      "mine has no ratio: no other variant was measured on causal/B:1/H:8/Hkv:8/D:64; name one beside it");
+  free(text);
+  report_destroy(&report);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_whole_sample_is_told_in_few_lines),
@@ -142,6 +181,8 @@ int main(void) {
       cmocka_unit_test(variants_that_were_not_measured_are_not_told),
       cmocka_unit_test(a_failed_point_is_said),
       cmocka_unit_test(an_empty_report_is_summed_up_too),
+      cmocka_unit_test(a_plugins_kernel_ends_with_its_ratio_to_the_fastest),
+      cmocka_unit_test(a_plugins_kernel_alone_has_no_ratio),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
