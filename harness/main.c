@@ -329,6 +329,7 @@ static int run_bench(const options *options, const variant_list *list) {
                                  .value_dim = options->value_dim,
                                  .window = options->window,
                                  .query_length = options->query_length,
+                                 .parts = &options->parts,
                                  .causal = options->causal,
                                  .lengths = options->lengths,
                                  .length_count = options->length_count,
@@ -556,10 +557,13 @@ static void put_help(const options *options, FILE *out) {
 
 static int run(const options *options) {
   if (options->command == COMMAND_HELP) put_help(options, stdout);
+  if (options->command == COMMAND_PROBLEM) printf("%s\n", workload_grammar);
   if (options->command == COMMAND_VERSION)
     printf("attnbench %s (commit %s), interface %d\n", ATTNBENCH_VERSION, version_commit(),
            ATTN_INTERFACE_VERSION);
-  if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION) return STATUS_GOOD;
+  if (options->command == COMMAND_HELP || options->command == COMMAND_VERSION ||
+      options->command == COMMAND_PROBLEM)
+    return STATUS_GOOD;
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);
   if (options->command == COMMAND_GATE) return run_gate(options);

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "problem/workload.h"
+
 #define NO_LIMIT_OF_WORDS SIZE_MAX
 
 /* In the order in which the help lists them. */
@@ -27,6 +29,8 @@ static const command_row commands[COMMAND_COUNT] = {
          "one verdict.\n"
          "In a clone of attnbench, `make gate` (scripts/gate.sh) builds both sides and calls it.",
          "0 nothing got worse, 1 something did, 2 it could not measure, 3 the controls moved."},
+    [COMMAND_PROBLEM] = {"problem", SHOWN, 0, "problem", "how a problem is written; the same as help problem",
+                         workload_grammar, NULL},
     [COMMAND_HELP] = {"help", SHOWN, 1, "help [COMMAND] [--as FORM]", "this text, or what one command takes",
                       NULL, NULL},
     [COMMAND_VERSION] = {"version", SHOWN, 0, "version", "the version, and the commit that it was built from",
@@ -73,8 +77,8 @@ static const option_row rows[] = {
      NO_LIMITS,
      "a device and its variants instead of the host's: cuda:0, the first GPU; emu, an emulated one"},
     {"--problem", "TEXT", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_ITEM, AT(problems), NO_LIMITS,
-     "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024; repeatable in bench, verify;\n"
-     "fuzz: shrink it, for the one variant named, which fails it"},
+     "exactly this problem, such as causal/B:1/H:8/Hkv:2/D:64/T:1024 (help problem has all parts);\n"
+     "repeatable in bench, verify; fuzz: shrink it, for the one variant named, which fails it"},
     {"--preset", "NAME,...", IN_BENCH, KIND_WORDS, AT(presets), NO_LIMITS,
      "attention shapes of real models; 'list' names them; repeatable"},
     {"--batch", "B", IN_BENCH, KIND_INTEGER, AT(batch), SIZES_FROM(1), "batch entries (1)"},
@@ -93,6 +97,28 @@ static const option_row rows[] = {
     {"--causal", NULL, IN_BENCH, KIND_FLAG, AT(causal), NO_LIMITS, "a query sees no later key"},
     {"--window", "W", IN_BENCH, KIND_INTEGER, AT(window), SIZES_FROM(0),
      "a query sees itself and the W keys before it (sliding_window 512, others all)"},
+    {"--band", "BAND", IN_BENCH, KIND_PART, AT(parts), 0, 0, "",
+     "full, causal, causal_bottom_right, window:W or band:LEFT,RIGHT,OFFSET"},
+    {"--layout", "NAME", IN_BENCH, KIND_PART, AT(parts), 0, 0,
+     "layout:", "of tensors in memory: bhtd, bthd, shifted, padded or mixed (bhtd)"},
+    {"--type", "NAME", IN_BENCH, KIND_PART, AT(parts), 0, 0, "",
+     "of elements: f32, bf16, f16, bf16/out:f32 or f16/out:f32 (f32)"},
+    {"--mask", "AXES", IN_BENCH, KIND_PART, AT(parts), 0, 0,
+     "mask:", "a random mask over these of b, h, q, and over keys; 1: over keys alone"},
+    {"--bias", "AXES", IN_BENCH, KIND_PART, AT(parts), 0, 0, "bias:", "a random bias, the same way"},
+    {"--key-lengths", "L,...", IN_BENCH, KIND_PART, AT(parts), 0, 0,
+     "lengths:", "keys that exist, for each batch entry"},
+    {"--offsets", "O,...", IN_BENCH, KIND_PART, AT(parts), 0, 0,
+     "offsets:", "of the diagonal, for each batch entry"},
+    {"--scale", "X", IN_BENCH, KIND_PART, AT(parts), 0, 0, "scale:", "of the scores (1/sqrt(D))"},
+    {"--softcap", "X", IN_BENCH, KIND_PART, AT(parts), 0, 0, "softcap:", "of the scores (none)"},
+    {"--epsilon", "X", IN_BENCH, KIND_PART, AT(parts), 0, 0, "epsilon:", "of linear attention (1e-6)"},
+    {"--sink", NULL, IN_BENCH, KIND_PART, AT(parts), 0, 0, "sink",
+     "a random attention sink for each query head"},
+    {"--lse", NULL, IN_BENCH, KIND_PART, AT(parts), 0, 0, "lse", "ask for the log-sum-exp"},
+    {"--weights", NULL, IN_BENCH, KIND_PART, AT(parts), 0, 0, "weights", "ask for the attention weights"},
+    {"--fill", "NAME", IN_BENCH, KIND_PART, AT(parts), 0, 0,
+     "fill:", "of inputs: uniform, normal, ...; help problem has all (uniform)"},
     {"--threads", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096, NULL,
      "threads that a kernel may use (the processors this process may use; verify and fuzz: 1 to 16 in turn "
      "too)"},

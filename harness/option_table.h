@@ -19,6 +19,7 @@ typedef enum command {
   COMMAND_MACHINE,
   COMMAND_PLOTS,
   COMMAND_GATE,
+  COMMAND_PROBLEM,
   COMMAND_HELP,
   COMMAND_VERSION,
   COMMAND_GATE_MEASURE,
@@ -43,6 +44,7 @@ typedef struct options {
 
   /* The shape; OPTIONS_UNSAID where the command line says nothing. */
   int64_t batch, heads, kv_heads, head_dim, value_dim, window, query_length;
+  text_list parts; /* of a problem line */
   bool causal;
   int64_t *lengths; /* ascending, each once */
   size_t length_count;
@@ -128,6 +130,7 @@ typedef enum option_kind {
   KIND_NOTE,  /* const char *, may be empty */
   KIND_WORDS, /* text_list, repeatable, split at commas */
   KIND_PAIRS, /* text_list, key=value split at commas, repeatable */
+  KIND_PART,  /* text_list, a part of a problem line: what `choices` says, with the value behind it */
   KIND_ITEM,  /* text_list, repeatable, taken whole, not empty */
   KIND_LENGTHS /* lengths and length_count, within minimum..maximum; numbers and ranges split at commas */
 } option_kind;

@@ -121,14 +121,23 @@ static bool parse_text(const option_row *row, const char *text, const char **pla
   return *text != '\0' && (!row->maximum || strlen(text) <= (size_t)row->maximum);
 }
 
+/* Whether the problem makes sense with it is for the sweep to see. */
+static bool parse_part(const option_row *row, const char *text, text_list *list) {
+  char part[1024];
+  if (row->value ? !text || !*text : text != NULL) return false;
+  const int length = snprintf(part, sizeof part, "%s%s", row->choices, text ? text : "");
+  return length > 0 && (size_t)length < sizeof part && list_append(list, part, (size_t)length);
+}
+
 /* The sentence about a value that the row's kind does not allow. */
 static void say_wrong_value(const option_row *row, const char *text, char *why, size_t why_size) {
   char takes[160];
   const long long minimum = row->minimum, maximum = row->maximum;
   snprintf(takes, sizeof takes, "%s",
-           row->choices ? row->choices
-           : row->value ? row->value
-                        : "true or false");
+           row->choices && row->kind != KIND_PART ? row->choices
+           : row->value                           ? row->value
+           : row->kind == KIND_PART               ? "no value"
+                                                  : "true or false");
   if (row->kind == KIND_INTEGER)
     snprintf(takes, sizeof takes, "a whole number from %lld to %lld", minimum, maximum);
   if (row->kind == KIND_SEED) snprintf(takes, sizeof takes, "a whole number from 0 to 2^64 - 1");
@@ -168,6 +177,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
       break;
     case KIND_WORDS: sound = parse_words(field, text, false) && are_choices(row, field); break;
     case KIND_PAIRS: sound = parse_words(field, text, true); break;
+    case KIND_PART: sound = parse_part(row, text, field); break;
     case KIND_ITEM: sound = *text && list_append(field, text, strlen(text)); break;
     case KIND_LENGTHS: return parse_lengths(row, options, text, why, why_size);
   }
@@ -264,7 +274,7 @@ static bool parse_option(options *options, int argc, char **argv, int *at, char 
     return false;
   }
   const char *text = argument[length] == '=' ? argument + length + 1 : NULL;
-  if (!text && row->kind != KIND_FLAG) {
+  if (!text && row->value) {
     if (*at + 1 >= argc) {
       snprintf(why, why_size, "%s needs a value: %s %s", row->name, row->name, row->value);
       return false;
@@ -310,7 +320,7 @@ static bool asks_about(options *options, int argc, char **argv, bool named) {
       return true;
     }
     const option_row *row = find_row(argv[at], strlen(argv[at]), 1U << options->command);
-    at += row && row->kind != KIND_FLAG;
+    at += row && row->value;
   }
   return false;
 }
@@ -320,7 +330,8 @@ static bool asks_about(options *options, int argc, char **argv, bool named) {
 static bool check_shape(const options *options, char *why, size_t why_size) {
   bool has_shape = options->batch >= 0 || options->heads >= 0 || options->kv_heads >= 0 ||
                    options->head_dim >= 0 || options->value_dim >= 0 || options->window >= 0 ||
-                   options->query_length >= 0 || options->causal || options->length_count > 0;
+                   options->query_length >= 0 || options->causal || options->length_count > 0 ||
+                   options->parts.count > 0;
   if (!has_shape || (!options->presets.count && !options->problems.count)) return true;
   snprintf(why, why_size, "%s fixes the whole shape; leave out --batch, --heads, --lengths and the like",
            options->presets.count ? "--preset" : "--problem");
@@ -447,7 +458,7 @@ void options_destroy(options *options) {
   text_list *const lists[] = {&options->words,      &options->variants,   &options->plugins,
                               &options->presets,    &options->problems,   &options->context,
                               &options->gate.heads, &options->gate.bases, &options->gate.accepted,
-                              &options->formats};
+                              &options->formats,    &options->parts};
   for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) list_destroy(lists[n]);
   free(options->lengths);
   options->lengths = NULL;

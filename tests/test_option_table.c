@@ -103,6 +103,22 @@ static const taken all_taken[] = {
     {COMMAND_FUZZ, "--run-limit 3s", KIND_SECONDS, AT(run_limit), "3"},
     {COMMAND_FUZZ, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
 
+    {COMMAND_BENCH, "--band causal_bottom_right --layout bthd", KIND_PART, AT(parts),
+     "causal_bottom_right layout:bthd"},
+    {COMMAND_BENCH, "--layout=bthd --layout padded", KIND_PART, AT(parts), "layout:bthd layout:padded"},
+    {COMMAND_BENCH, "--type bf16", KIND_PART, AT(parts), "bf16"},
+    {COMMAND_BENCH, "--mask bq", KIND_PART, AT(parts), "mask:bq"},
+    {COMMAND_BENCH, "--bias 1", KIND_PART, AT(parts), "bias:1"},
+    {COMMAND_BENCH, "--key-lengths 5,6", KIND_PART, AT(parts), "lengths:5,6"},
+    {COMMAND_BENCH, "--offsets 0,-3", KIND_PART, AT(parts), "offsets:0,-3"},
+    {COMMAND_BENCH, "--scale -0.5", KIND_PART, AT(parts), "scale:-0.5"},
+    {COMMAND_BENCH, "--softcap 30", KIND_PART, AT(parts), "softcap:30"},
+    {COMMAND_BENCH, "--epsilon 0", KIND_PART, AT(parts), "epsilon:0"},
+    {COMMAND_BENCH, "--sink --lse", KIND_PART, AT(parts), "sink lse"},
+    {COMMAND_BENCH, "--lse", KIND_PART, AT(parts), "lse"},
+    {COMMAND_BENCH, "--weights", KIND_PART, AT(parts), "weights"},
+    {COMMAND_BENCH, "--fill normal", KIND_PART, AT(parts), "fill:normal"},
+
     {COMMAND_LIST, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_MACHINE, "--device emu", KIND_TEXT, AT(device), "emu"},
     {COMMAND_LIST, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
@@ -186,6 +202,7 @@ static void put_field(const options *options, const taken *taken, char *text, si
       break;
     case KIND_WORDS:
     case KIND_PAIRS:
+    case KIND_PART:
     case KIND_ITEM: {
       const text_list *list = field;
       for (size_t n = 0; n < list->count; n++)
@@ -227,7 +244,7 @@ static void the_table_is_sound_and_each_row_is_tested(void **state) {
   const option_row *rows = option_rows(&count);
   for (size_t i = 0; i < count; i++) {
     assert_true(rows[i].help && *rows[i].help && strlen(rows[i].name) < 64);
-    assert_int_equal(rows[i].value == NULL, rows[i].kind == KIND_FLAG);
+    if (rows[i].kind != KIND_PART) assert_int_equal(rows[i].value == NULL, rows[i].kind == KIND_FLAG);
     for (size_t other = 0; other < i; other++)
       if (strcmp(rows[i].name, rows[other].name) == 0 && rows[i].commands & rows[other].commands)
         fail_msg("%s has two rows for one command", rows[i].name);

@@ -197,7 +197,7 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"help benhc", "the nearest is bench"},
       {"help bench fuzz", "'fuzz'"},
       {"gaet", "the nearest is gate"},
-      {"frobnicate", "bench, verify, fuzz, list, machine, plots, gate, help and version"},
+      {"frobnicate", "bench, verify, fuzz, list, machine, plots, gate, problem, help and version"},
       {"bench -", "'-'"},
       {"bench --budget 5", "bench has no option --budget; attnbench bench --help"},
       {"bench --itself a.so", "there is no option --itself"},

@@ -10,6 +10,7 @@
 
 #include "command_line.h"
 #include "option_table.h"
+#include "problem/features.h"
 
 static void put_help(command about, char *text, size_t size) {
   FILE *out = fmemopen(text, size, "w");
@@ -69,6 +70,8 @@ static void help_is_about_the_command_that_is_named(void **state) {
                {"gate --head a.so --help", COMMAND_GATE},
                {"gate-measure --help", COMMAND_GATE_MEASURE},
                {"help gate", COMMAND_GATE},
+               {"help problem", COMMAND_PROBLEM},
+               {"problem --help", COMMAND_PROBLEM},
                {"help help", COMMAND_HELP}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     options options;
@@ -79,11 +82,28 @@ static void help_is_about_the_command_that_is_named(void **state) {
   }
 }
 
+/* Every part that a line may have is in the grammar. */
+static void the_grammar_has_every_part(void **state) {
+  (void)state;
+  static const char *const parts[] = {
+      "Hkv:",   "Dv:",   "Tq:",      "Tk:", "window:W", "band:LEFT", "causal_bottom_right",
+      "linear", "f32",   "bf16",     "f16", "out:f32",  "layout:",   "fill:",
+      "seed:",  "mixed", "nonfinite"};
+  static char help[32768];
+  put_help(COMMAND_PROBLEM, help, sizeof help);
+  for (size_t n = 0; n < sizeof parts / sizeof *parts; n++)
+    if (!strstr(help, parts[n])) fail_msg("help problem lacks %s:\n%s", parts[n], help);
+  for (int n = 0; n < FEATURES; n++)
+    if (feature_table[n].key && !strstr(help, feature_table[n].key))
+      fail_msg("help problem lacks %s", feature_table[n].key);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_help_of_a_command_has_its_options_and_no_others),
       cmocka_unit_test(the_help_of_all_hides_what_the_program_runs_of_itself),
       cmocka_unit_test(help_is_about_the_command_that_is_named),
+      cmocka_unit_test(the_grammar_has_every_part),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,14 +180,18 @@ static bool add_shape(builder *builder, const attn_variant *variant, const workl
   return true;
 }
 
-/* The shape at one length. Where queries are fewer than keys they are the last ones, as with a cache. */
-static workload at_length(const sweep_request *request, workload shape, int64_t length) {
-  shape.query_length = shape.key_length = length;
-  if (request->query_length <= 0) return shape;
-  shape.query_length = request->query_length;
-  if (shape.left != ATTN_UNLIMITED || shape.right != ATTN_UNLIMITED)
-    shape.offset = length - request->query_length;
-  return shape;
+/* The shape at one length. Where queries are fewer than keys they are the last ones, as with a cache. Lists and what ends
+ * bottom right follow the lengths, so that parts are said behind them. */
+static bool set_length(builder *builder, const workload *of_all, int64_t length, workload *shape) {
+  const sweep_request *request = builder->request;
+  *shape = *of_all;
+  shape->query_length = shape->key_length = length;
+  if (request->query_length > 0) shape->query_length = request->query_length;
+  if (shape->left != ATTN_UNLIMITED || shape->right != ATTN_UNLIMITED)
+    shape->offset = length - shape->query_length;
+  for (size_t n = 0; request->parts && n < request->parts->count; n++)
+    if (!workload_say(shape, request->parts->items[n], builder->why, builder->why_size)) return false;
+  return true;
 }
 
 /* Adds the shape at each length for the variant. A length that it refuses is skipped and counted when its turn comes; a
@@ -198,7 +202,7 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
   size_t solved = 0;
   workload shape = of_all;
   for (size_t i = 0; i < count; i++) {
-    shape = at_length(builder->request, of_all, lengths[i]);
+    if (!set_length(builder, &of_all, lengths[i], &shape)) return false;
     if (!find_refusal(builder, variant, &shape, &reason)) return false;
     solved += !reason;
   }
@@ -207,7 +211,7 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
     return true;
   }
   for (size_t i = 0; i < count; i++) {
-    shape = at_length(builder->request, of_all, lengths[i]);
+    if (!set_length(builder, &of_all, lengths[i], &shape)) return false;
     if (!append_point(builder, variant, &shape)) return false;
   }
   return true;

@@ -17,6 +17,7 @@ typedef struct sweep_request {
   int64_t batch, heads, kv_heads, head_dim, value_dim, window;
   int64_t
       query_length; /* the same for all lengths, which are then those of the keys; 0 or SWEEP_UNSAID: as many as keys */
+  const text_list *parts; /* of a problem line, that hold at every length; NULL: none */
   bool causal;
   const int64_t *lengths; /* ascending, each once */
   size_t length_count;

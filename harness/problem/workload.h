@@ -1,24 +1,9 @@
 /* A workload is a problem with its inputs, said in a line of text:
  *
  *     causal/B:1/H:8/Hkv:8/D:64/T:4096
- *     band:16,0,31/B:2/H:4/Hkv:2/D:80/Dv:72/Tq:1/Tk:32/lengths:7,32/mask:bq/fill:heavy/seed:7
  *
- * The same line names a benchmark, reproduces a failing verification (--problem) and comes out of
- * workload_name again. Parts that are not said have their defaults.
- *
- *     full | causal | causal_bottom_right | window:W | band:LEFT,RIGHT,OFFSET     ('inf' = no limit)
- *     linear in front of it (linear/causal/...): linear attention
- *     B: H: Hkv: D: Dv: T: | Tq: and Tk:         sizes
- *     offsets:a,b,...  lengths:a,b,...           one per batch entry
- *     scale:x softcap:x epsilon:x
- *     mask:AXES bias:AXES                        a seeded random mask or bias over the axes named, of
- *                                                b, h, q; broadcast over the others; '1' for none
- *     sink                                       a seeded random attention sink for each query head
- *     lse weights                                optional outputs that are asked for
- *     bf16 | f16                                 the type of queries, keys, values, bias, output and weights: bfloat16
- *                                                or float16 instead of float32; out:f32: of the output alone
- *     layout:bhtd | bthd | shifted | padded | mixed   strides: see workload_layout
- *     fill:NAME seed:N                           inputs: see workload_fill */
+ * The same line names a benchmark, reproduces a failing verification (--problem) and comes out of workload_name again.
+ * Parts that are not said have their defaults; workload_grammar (`attnbench help problem`) has them all. */
 #ifndef ATTN_HARNESS_WORKLOAD_H
 #define ATTN_HARNESS_WORKLOAD_H
 
@@ -82,6 +67,9 @@ typedef struct workload {
 
 /* full, B 1, H 4, Hkv as H, D 64, Dv as D, T 1024, default scale, epsilon 1e-6, uniform, seed 1. */
 workload workload_default(void);
+
+/* All parts of a line, in words. */
+extern const char workload_grammar[];
 
 /* False, with the reason in words, when the text is not a workload. Nothing is said of whether the
  * problem is sound: attn_check_problem does that. */

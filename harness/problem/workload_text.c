@@ -184,12 +184,22 @@ static bool read_part(workload_reading *r, char *part) {
   return refuse_part(r, part);
 }
 
+static bool check_lists(const workload_reading *r, bool has_offsets, bool has_lengths) {
+  const workload *w = &r->workload;
+  if (has_offsets && r->offset_count != w->batch)
+    return wrong(r->to, "offsets lists %" PRId64 " numbers, but B is %" PRId64, r->offset_count, w->batch);
+  if (has_lengths && r->length_count != w->batch)
+    return wrong(r->to, "lengths lists %" PRId64 " numbers, but B is %" PRId64, r->length_count, w->batch);
+  return true;
+}
+
 bool workload_say(workload *w, const char *parts, char *why, size_t why_size) {
   workload_reading r = {.workload = *w, .to = {why, why_size}};
   char copy[WORKLOAD_NAME_BYTES];
   snprintf(copy, sizeof copy, "%s", parts);
   for (char *rest = copy, *part; (part = strsep(&rest, "/"));)
     if (!read_part(&r, part)) return false;
+  if (!check_lists(&r, r.offset_count > 0, r.length_count > 0)) return false;
   if (r.bottom_right) r.workload.offset = r.workload.key_length - r.workload.query_length;
   *w = r.workload;
   return true;
@@ -205,11 +215,7 @@ static bool finish(workload_reading *r) {
                  r->said_query_length ? "Tq" : "Tk", r->said_query_length ? "Tk" : "Tq");
   if (r->bottom_right && __builtin_sub_overflow(w->key_length, w->query_length, &w->offset))
     return wrong(r->to, "Tk - Tq is out of range");
-  if (w->has_offsets && r->offset_count != w->batch)
-    return wrong(r->to, "offsets lists %" PRId64 " numbers, but B is %" PRId64, r->offset_count, w->batch);
-  if (w->has_lengths && r->length_count != w->batch)
-    return wrong(r->to, "lengths lists %" PRId64 " numbers, but B is %" PRId64, r->length_count, w->batch);
-  return true;
+  return check_lists(r, w->has_offsets, w->has_lengths);
 }
 
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size) {

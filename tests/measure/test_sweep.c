@@ -122,12 +122,47 @@ static void a_problem_that_is_asked_for_twice_is_one_row(void **state) {
   sweep_destroy(&sweep);
 }
 
+/* What the command line says of a problem beside its sizes holds at each length. */
+static void parts_hold_at_every_length(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {64, 128};
+  static char layout[] = "layout:bthd", band[] = "causal_bottom_right", wrong[] = "layout:bogus",
+              lists[] = "lengths:3,4";
+  const attn_variant decodes = {.name = "decodes",
+                                .summary = "",
+                                .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+                                .types = 1u << ATTN_FLOAT32,
+                                .time_exponent = 1,
+                                .run = small_bench_solve};
+  const attn_variant *one[] = {&decodes};
+  const variant_list only = {.variants = one, .origins = origins, .count = 1};
+  const text_list parts = {.items = (char *[]){layout, band}, .count = 2};
+  sweep_request request = request_for(&nothing, &nothing, lengths, 2);
+  sweep sweep;
+  char why[512] = "", name[WORKLOAD_NAME_BYTES];
+  request.query_length = 1;
+  request.parts = &parts;
+  if (!sweep_create(&sweep, &request, &only, why, sizeof why)) fail_msg("%s", why);
+  assert_int_equal(sweep.count, 2);
+  sweep_point_name(&sweep.points[1], name);
+  assert_string_equal(name, "decodes/causal_bottom_right/B:1/H:1/Hkv:1/D:4/Tq:1/Tk:128/layout:bthd");
+  sweep_destroy(&sweep);
+  char *const refused[] = {wrong, lists};
+  for (size_t n = 0; n < 2; n++) {
+    const text_list bad = {.items = (char *[]){refused[n]}, .count = 1};
+    request.parts = &bad;
+    assert_false(sweep_create(&sweep, &request, &only, why, sizeof why));
+    assert_non_null(strstr(why, n ? "lengths lists 2 numbers, but B is 1" : "bogus"));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_showcase_may_have_several_lines),
       cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
       cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
       cmocka_unit_test(a_problem_that_is_asked_for_twice_is_one_row),
+      cmocka_unit_test(parts_hold_at_every_length),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
