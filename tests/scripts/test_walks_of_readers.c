@@ -1,4 +1,4 @@
-/* The walks of people who use what is measured, each a script that does what they would do. */
+/* The walks of people who use the program, each a script that does what they would do. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,8 @@ enum { STATUS_SKIPPED = 77 };
 
 /* Runs a walk in a folder of its own; on failure all that it and the program said. */
 static void walk(const char *arguments) {
-  char folder[] = "/tmp/attnbench-walk-XXXXXX", command[2048], said[8192];
+  char folder[] = "/tmp/attnbench-walk-XXXXXX", command[2048];
+  static char said[262144];
   assert_non_null(mkdtemp(folder));
   snprintf(command, sizeof command,
            "%s%s %s 2>&1; status=$?; [ $status -eq 0 ] || tail -n 20 %s/notes; exit $status", WALKS,
@@ -42,10 +43,16 @@ static void a_researcher_compares_decoding(void **state) {
   walk("researcher.sh " PROGRAM);
 }
 
+static void an_author_verifies_a_kernel_that_takes_little(void **state) {
+  (void)state;
+  walk("author.sh " PROGRAM " " ATTN_SOURCE_DIR "/variants");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_teacher_gets_a_slide),
       cmocka_unit_test(a_researcher_compares_decoding),
+      cmocka_unit_test(an_author_verifies_a_kernel_that_takes_little),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
