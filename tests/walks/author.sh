@@ -119,8 +119,8 @@ says 'FAILED: output'
 
 run 0 "$program" help problem
 says 'layout:NAME' 'mask:AXES'
-run 0 "$program" bench --plugin ./mine.so --variant mine,naive,fused --causal --kv-heads 2 --layout bthd \
-  --lengths 64,128 --repetitions 4 --min-time 0.02 --instructions=false --quiet
+run 0 "$program" bench --plugin ./mine.so --variant mine,fused --causal --kv-heads 2 --layout bthd \
+  --lengths 64,128 --threads 1 --repetitions 4 --min-time 4x --instructions=false --quiet
 says 'mine/causal/B:1/H:4/Hkv:2/D:64/T:128/layout:bthd'
 tail -n 1 said | grep -q '^mine takes .* \[.*\] times as long as .*, the fastest other variant on the same points' ||
   fail "it does not end with a ratio"
