@@ -94,7 +94,8 @@ static void make_small(const attn_variant *variant, fitting_anchor *anchor) {
     workload w = anchor->workload;
     if (anchor->values[size].count == 0) continue;
     fitting_set_size(&w, (fitting_size)size, anchor->values[size].of[0], anchor->bottom_right);
-    if (size_of(&w, size) < size_of(&anchor->workload, size) && fitting_takes(variant, &w))
+    if (size_of(&w, (fitting_size)size) < size_of(&anchor->workload, (fitting_size)size) &&
+        fitting_takes(variant, &w))
       anchor->workload = w;
   }
 }
