@@ -1,6 +1,6 @@
 /* Kernels each of which makes one mistake that the emulated device has to name; the first makes none. What
  * they compute is of no interest. */
-#include "variants/cuda/cuda.h"
+#include "device_mistake.h"
 
 namespace {
 
@@ -132,20 +132,6 @@ void run_too_much_shared(const attn_call *call) {
   attn_launch(nothing, dim3(1), dim3(THREADS), 228 * 1024, call->stream, output_of(call));
 }
 
-#define MISTAKE(name, how)                                                                                   \
-  const attn_variant name##_variant = {#name,                                                                \
-                                       "a kernel of a test",                                                 \
-                                       ATTN_SOFTMAX,                                                         \
-                                       0,                                                                    \
-                                       1 << ATTN_FLOAT32,                                                    \
-                                       ATTN_CUDA,                                                            \
-                                       0,                                                                    \
-                                       2,                                                                    \
-                                       0,                                                                    \
-                                       nullptr,                                                              \
-                                       nullptr,                                                              \
-                                       nullptr,                                                              \
-                                       how};
 MISTAKE(right, run<right>)
 MISTAKE(no_barrier, run<no_barrier>)
 MISTAKE(no_warp_barrier, run<no_warp_barrier>)

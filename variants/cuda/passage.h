@@ -247,7 +247,7 @@ private:
   }
 
   __device__ __forceinline__ void hide(tile_scores &scores, int first_key) const {
-    for_each_score(scores, first_key, [this](const query_row &row, int j, float &score) {
+    for_each_score(scores, first_key, [](const query_row &row, int j, float &score) {
       if (!sees(row, j)) score = -INFINITY;
     });
   }

@@ -10,9 +10,6 @@ namespace emulation {
 
 const place *here;
 fiber *running;
-stamp now = 1;
-knowledge known[MOST_WARPS];
-stamp all_known[MOST_WARPS];
 
 const schedule schedules[4] = {{"forwards", schedule::FORWARDS, false},
                                {"backwards", schedule::BACKWARDS, false},
@@ -29,7 +26,9 @@ const char *const *schedule_names() {
 /* ---- fibers ---- */
 
 static fiber fibers[MOST_THREADS];
-static unsigned fiber_count, finished_count;
+fiber *fiber_of(unsigned thread) { return &fibers[thread]; }
+unsigned fiber_count;
+static unsigned finished_count;
 static void *scheduler_stack;
 static void (*kernel_body)(void *);
 static void *kernel_context;
@@ -100,6 +99,7 @@ static void prepare_fiber(unsigned n) {
   made->finished = false;
   made->waits_on = nullptr;
   made->met = now;
+  made->fenced = 0;
   made->copy_count = made->groups = 0;
 }
 
@@ -118,6 +118,13 @@ static char complaint[512];
   __builtin_unreachable();
 }
 
+void note_complaint(const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (!complaint[0]) vsnprintf(complaint, sizeof complaint, format, arguments);
+  va_end(arguments);
+}
+
 const char *take_complaint(void) {
   static char taken[sizeof complaint];
   memcpy(taken, complaint, sizeof taken);
@@ -127,163 +134,22 @@ const char *take_complaint(void) {
 
 /* ---- waiting ---- */
 
-static void wait_until_changed(const unsigned *generation, const char *what) {
+void wait_until_changed(const unsigned *generation, const char *what, const void *code) {
   running->waits_on = generation;
   running->seen = *generation;
   running->waits_for = what;
+  running->waits_at = code;
   leave_fiber();
 }
 
 unsigned lane() { return running->lane; }
-
-/* ---- meetings of a warp ---- */
-
-/* Lanes that meet under one mask. Some meetings of a warp can be under way, with masks that have no lane in
- * common. */
-struct warp_meeting {
-  unsigned mask, arrived, generation;
-  perform_function *perform;
-  void *brought[WARP];
-};
-constexpr unsigned MEETINGS = 8;
-static warp_meeting warp_meetings[MOST_WARPS][MEETINGS];
-
-static warp_meeting *meeting_of(unsigned warp, unsigned mask) {
-  warp_meeting *unused = nullptr;
-  for (warp_meeting &meeting : warp_meetings[warp]) {
-    if (meeting.arrived && meeting.mask == mask) return &meeting;
-    if (!meeting.arrived && !unused) unused = &meeting;
-  }
-  if (!unused) complain("a warp meets under more than %u masks at once", MEETINGS);
-  unused->mask = mask;
-  return unused;
-}
-
-void meet_warp(unsigned mask, void *mine, perform_function *perform, const char *what) {
-  fiber *me = running;
-  const unsigned bit = 1u << me->lane;
-  const unsigned there = fiber_count - me->warp * WARP; /* lanes that the warp has */
-  if (there < WARP) mask &= (1u << there) - 1;
-  if (!(mask & bit)) complain("lane %u comes to %s whose mask %08x leaves it out", me->lane, what, mask);
-  warp_meeting *meeting = meeting_of(me->warp, mask);
-  if (!meeting->arrived)
-    meeting->perform = perform;
-  else if (meeting->perform != perform)
-    complain("lanes of a warp meet at different instructions, one of them %s", what);
-  meeting->brought[me->lane] = mine;
-  meeting->arrived |= bit;
-  if (meeting->arrived != mask) {
-    wait_until_changed(&meeting->generation, what);
-    return;
-  }
-  if (perform) perform(meeting->brought, mask);
-  now++;
-  for (unsigned n = 0; n < WARP; n++)
-    if (mask >> n & 1) fibers[me->warp * WARP + n].met = now;
-  meeting->arrived = 0;
-  meeting->generation++;
-}
-
-/* ---- barriers of a block ---- */
-
-/* bar.sync and bar.arrive of the PTX manual: 16 of them. */
-struct barrier {
-  unsigned expected, arrived, generation;
-  bool warps[MOST_WARPS];
-  knowledge released; /* what those who arrived knew */
-};
-constexpr unsigned BARRIERS = 16;
-static barrier barriers[BARRIERS];
-
-static barrier *come_to(unsigned id, unsigned threads) {
-  if (id >= BARRIERS) complain("barrier %u: there are %u", id, BARRIERS);
-  barrier *b = &barriers[id];
-  if (!b->arrived)
-    b->expected = threads;
-  else if (b->expected != threads)
-    complain("barrier %u is met by %u threads and by %u", id, b->expected, threads);
-  knowledge *mine = &known[running->warp];
-  mine->until[running->warp] = ++now;
-  for (unsigned w = 0; w < MOST_WARPS; w++)
-    if (mine->until[w] > b->released.until[w]) b->released.until[w] = mine->until[w];
-  b->arrived++;
-  return b;
-}
-
-static stamp least_known(unsigned warp) {
-  stamp least = now;
-  for (unsigned other = 0; other * WARP < fiber_count; other++)
-    if (other != warp && known[warp].until[other] < least) least = known[warp].until[other];
-  return least;
-}
-
-static void complete(barrier *b) {
-  now++;
-  for (unsigned w = 0; w < MOST_WARPS; w++) {
-    if (!b->warps[w]) continue;
-    for (unsigned other = 0; other < MOST_WARPS; other++)
-      if (b->released.until[other] > known[w].until[other]) known[w].until[other] = b->released.until[other];
-    all_known[w] = least_known(w);
-    for (unsigned n = w * WARP; n < (w + 1) * WARP; n++) fibers[n].met = now;
-  }
-  b->arrived = 0;
-  b->generation++;
-  memset(b->warps, 0, sizeof b->warps);
-  memset(&b->released, 0, sizeof b->released);
-}
-
-void meet_block(unsigned id, unsigned threads) {
-  barrier *b = come_to(id, threads);
-  b->warps[running->warp] = true;
-  if (b->arrived == b->expected)
-    complete(b);
-  else
-    wait_until_changed(&b->generation, "a barrier of the block");
-}
-
-void arrive_block(unsigned id, unsigned threads) {
-  barrier *b = come_to(id, threads);
-  if (b->arrived == b->expected) complete(b);
-}
-
-/* ---- cp.async ---- */
-
-void copy_async(void *to, const void *from, unsigned bytes, unsigned filled) {
-  fiber *me = running;
-  if (bytes != 4 && bytes != 8 && bytes != 16) complain("cp.async of %u bytes: it copies 4, 8 or 16", bytes);
-  if (!is_shared(to)) complain("cp.async to memory that is not shared");
-  if ((uintptr_t)to % bytes || (filled && (uintptr_t)from % bytes))
-    complain("cp.async of %u bytes at an address that is not aligned to them", bytes);
-  if (me->copy_count == fiber::MOST_COPIES)
-    complain("more than %u copies of a thread are under way", fiber::MOST_COPIES);
-  asynchronous_copy *copy = &me->copies[me->copy_count++];
-  *copy = {to, from, bytes, filled, me->groups, __builtin_return_address(0)};
-  look_at_copy_start(copy);
-  if (scheduled->copies_land_early) {
-    memcpy(to, from, filled);
-    memset(static_cast<char *>(to) + filled, 0, bytes - filled);
-  }
-}
-
-void commit_copies() { running->groups++; }
-
-void wait_for_copies(unsigned groups_left) {
-  fiber *me = running;
-  unsigned kept = 0;
-  for (unsigned n = 0; n < me->copy_count; n++)
-    if (me->copies[n].group + groups_left < me->groups)
-      land(&me->copies[n]);
-    else
-      me->copies[kept++] = me->copies[n];
-  me->copy_count = kept;
-}
 
 /* ---- blocks ---- */
 
 static uint32_t random_state;
 
 /* xorshift32: Marsaglia 2003. */
-static uint32_t random_below(uint32_t n) {
+uint32_t random_below(uint32_t n) {
   random_state ^= random_state << 13;
   random_state ^= random_state >> 17;
   random_state ^= random_state << 5;
@@ -330,18 +196,17 @@ static void say_stuck() {
     finished += fibers[n].finished;
     if (!fibers[n].finished) waiting = &fibers[n];
   }
-  snprintf(complaint, sizeof complaint, "thread %u waits for ever at %s: %u of %u threads have ended",
-           waiting->number, waiting->waits_for, finished, fiber_count);
+  char line[96] = "";
+  if (waiting->waits_at) format_line(line, sizeof line, waiting->waits_at);
+  note_complaint("thread %u waits for ever at %s%s%s: %u of %u threads have ended", waiting->number,
+                 waiting->waits_for, line[0] ? " at " : "", line, finished, fiber_count);
 }
 
 static void run_block(dim3 block, dim3 threads, dim3 blocks) {
-  memset(warp_meetings, 0, sizeof warp_meetings);
-  memset(barriers, 0, sizeof barriers);
+  start_block_meetings();
   finished_count = 0;
-  now++;
-  for (unsigned w = 0; w < MOST_WARPS; w++)
-    for (unsigned other = 0; other < MOST_WARPS; other++) known[w].until[other] = now;
-  for (unsigned w = 0; w < MOST_WARPS; w++) all_known[w] = now;
+  start_block_copies();
+  start_block_products();
   for (unsigned n = 0; n < fiber_count; n++) {
     prepare_fiber(n);
     fibers[n].at = {dim3(n % threads.x, n / threads.x % threads.y, n / threads.x / threads.y), block, threads,
@@ -353,11 +218,13 @@ static void run_block(dim3 block, dim3 threads, dim3 blocks) {
     bool ran = false;
     order_numbers(order, warps);
     for (unsigned n = 0; n < warps; n++) ran |= run_warp(order[n]);
-    if (!ran && finished_count < fiber_count) {
+    if (!ran && finished_count < fiber_count && !land_one()) {
       say_stuck();
-      return;
+      break;
     }
   }
+  end_block_products();
+  end_block_copies();
 }
 
 static void complain_of_launch(const char *what, unsigned long long is, unsigned long long most) {

@@ -1,7 +1,7 @@
 /* The matrix units of an emulated device: what a warp's lanes brought, dealt out as the PTX manual says
  * (../cuda.h). */
 #include "../../elements.h"
-#include "emulation.h"
+#include "engine.h"
 
 namespace emulation {
 
@@ -26,14 +26,6 @@ void perform_ldmatrix_transposed(void *const brought[WARP], unsigned) { deal_out
 
 /* ---- mma ---- */
 
-static float truncated(double x) {
-  const float rounded = (float)x;
-  if (!isfinite(rounded) && isfinite(x)) return copysignf(3.40282347e38f, rounded);
-  return isfinite(rounded) && fabs((double)rounded) > fabs(x) ? nextafterf(rounded, 0) : rounded;
-}
-
-/* Products are exact. Their sum is cut off, not rounded, to float32 (measured: Fasi, Higham, Mikaitis and
- * Pranesh 2021, section 3); the two bits more or less that devices keep before that are not imitated. */
 static void multiply(void *const brought[WARP], attn_type type) {
   double a[16][16], b[16][8], sum[16][8];
   for (unsigned lane = 0; lane < WARP; lane++) {

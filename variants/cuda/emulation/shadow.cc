@@ -1,4 +1,4 @@
-/* See emulation.h: the memory of an emulated device, and who touched what since which meeting. The compiler
+/* See emulation.h: the shared memory of an emulated device, and who touched what since which meeting. The compiler
  * calls the functions named __tsan_ before each access; they are those that ThreadSanitizer's runtime has. */
 #include "engine.h"
 
@@ -6,10 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <time.h>
-
-#include "../../device.h"
 
 namespace emulation {
 
@@ -34,8 +30,10 @@ constexpr unsigned CELL_BYTES = 2, CELLS = (DYNAMIC_BYTES + 256 * 1024) / CELL_B
 struct cell {
   stamp written;
   uint32_t writing_code;
-  uint16_t writer;
-  bool is_landing; /* a copy into it is under way */
+  uint16_t writer;      /* a thread, or WARP times the number of an agent */
+  bool is_landing;      /* a copy into it is under way */
+  uint16_t multiplying; /* warps' products that read it and are not waited for */
+  uint16_t multiplying_warp;
   stamp newest_read;
   stamp read[READERS];
   uint32_t reading_code[READERS];
@@ -50,6 +48,15 @@ static uint32_t code_kept(const void *code) {
 }
 static const void *code_from(uint32_t kept) {
   return (const void *)((uintptr_t)__start_attn_shared + (uintptr_t)(intptr_t)(int32_t)kept);
+}
+
+/* Of a block that was ended before it waited for them. */
+static bool products_left;
+void leave_products() { products_left = true; }
+static void forget_products() {
+  if (!products_left) return;
+  for (cell &c : cells) c.multiplying = 0;
+  products_left = false;
 }
 
 void start_block_memory(size_t bytes) {
@@ -68,6 +75,7 @@ void start_block_memory(size_t bytes) {
     memset(cells, 0, sizeof cells);
     now = 1;
   }
+  forget_products();
   block_began = ++now;
 }
 
@@ -82,6 +90,10 @@ static bool is_ordered(stamp when, unsigned warp, unsigned lane) {
   char here_line[96], there_line[96];
   format_line(here_line, sizeof here_line, code);
   format_line(there_line, sizeof there_line, code_from(other_code));
+  if (warp >= MOST_WARPS)
+    complain("warp %u lane %u %s shared memory at %s that a bulk copy at %s writes: its mbarrier it has not "
+             "waited for",
+             running->warp, running->lane, did, here_line, there_line);
   complain("warp %u lane %u %s shared memory at %s that warp %u lane %u %s at %s, with no barrier between",
            running->warp, running->lane, did, here_line, warp, lane, others, there_line);
 }
@@ -99,9 +111,12 @@ static void check_readers(const cell *c, const void *code) {
       complain_of_race("writes", code, "read", c->reading_code[slot], slot, c->reading_lane[slot]);
 }
 
-static void look_at_shared(const unsigned char *address, size_t bytes, bool writes, bool is_landing,
-                           const void *code) {
-  const size_t at = (size_t)(address - __start_attn_shared);
+static cell *first_cell(const void *address) {
+  const size_t at = (size_t)(static_cast<const unsigned char *>(address) - __start_attn_shared);
+  return at / CELL_BYTES < CELLS ? &cells[at / CELL_BYTES] : nullptr;
+}
+
+static void check_dynamic_end(const unsigned char *address, size_t bytes, const void *code) {
   const size_t in_dynamic = (size_t)(address - dynamic_memory);
   if (in_dynamic < sizeof dynamic_memory && in_dynamic + bytes > dynamic_bytes) {
     char line[96];
@@ -109,6 +124,12 @@ static void look_at_shared(const unsigned char *address, size_t bytes, bool writ
     complain("%zu bytes of shared memory are touched at %zu, of %zu, at %s", bytes, in_dynamic, dynamic_bytes,
              line);
   }
+}
+
+static void look_at_shared(const unsigned char *address, size_t bytes, bool writes, bool is_landing,
+                           const void *code) {
+  const size_t at = (size_t)(address - __start_attn_shared);
+  check_dynamic_end(address, bytes, code);
   if (bytes < CELL_BYTES) return;
   /* What happened before is ordered, whoever did it. */
   const stamp horizon = all_known[running->warp] < running->met ? all_known[running->warp] : running->met;
@@ -117,6 +138,9 @@ static void look_at_shared(const unsigned char *address, size_t bytes, bool writ
     if (c->written >= horizon || c->is_landing) check_writer(c, writes ? "writes" : "reads", code);
     if (writes) {
       if (c->newest_read >= horizon) check_readers(c, code);
+      if (c->multiplying)
+        complain_of_race("writes", code, "multiplies (and has not waited for)",
+                         c->reading_code[c->multiplying_warp % READERS], c->multiplying_warp, 0);
       c->written = now;
       c->writer = (uint16_t)running->number;
       c->writing_code = code_kept(code);
@@ -128,49 +152,6 @@ static void look_at_shared(const unsigned char *address, size_t bytes, bool writ
       c->reading_lane[slot] = (uint8_t)running->lane;
     }
   }
-}
-
-/* ---- global memory ---- */
-
-/* Buffers end where a page does that nothing may touch, but for what their alignment leaves, which holds a
- * canary. */
-struct allocation {
-  unsigned char *data, *mapping;
-  size_t bytes, mapping_bytes;
-};
-constexpr unsigned MOST_ALLOCATIONS = 64;
-constexpr size_t PAGE = 4096, ALIGNMENT = 256, arena_bytes = (size_t)1 << 38;
-constexpr unsigned char CANARY = 0xc5;
-static allocation allocations[MOST_ALLOCATIONS];
-static unsigned allocation_count;
-static unsigned char *arena;
-static size_t arena_used;
-
-static allocation *allocation_of(const void *address) {
-  for (unsigned n = 0; n < allocation_count; n++)
-    if ((uintptr_t)address - (uintptr_t)allocations[n].mapping < allocations[n].mapping_bytes)
-      return &allocations[n];
-  return nullptr;
-}
-
-static bool is_within(const allocation *of, const unsigned char *address, size_t bytes) {
-  return address >= of->data && bytes <= of->bytes && (size_t)(address - of->data) <= of->bytes - bytes;
-}
-
-static void look_at_global(const unsigned char *address, size_t bytes, bool writes, const void *code) {
-  static const allocation *recent = allocations; /* most accesses are to the buffer of the one before */
-  if (is_within(recent, address, bytes)) return;
-  const allocation *in = allocation_of(address);
-  if (in && is_within(in, address, bytes)) {
-    recent = in;
-    return;
-  }
-  char line[96];
-  format_line(line, sizeof line, code);
-  if (in)
-    complain("%s %zu bytes at %td of a buffer of %zu, at %s", writes ? "writes" : "reads", bytes,
-             address - in->data, in->bytes, line);
-  complain("%s %zu bytes of global memory that is nobody's, at %s", writes ? "writes" : "reads", bytes, line);
 }
 
 /* Of this object, as the linker names it: what is neither stack nor device memory. */
@@ -208,9 +189,66 @@ __attribute__((always_inline)) static inline void look(const void *address, size
     look_at_global(at, bytes, writes, code);
 }
 
+void look_at_read(const void *address, size_t bytes, const void *code) {
+  look(address, bytes, false, false, code);
+}
+void look_at_write(const void *address, size_t bytes, const void *code) {
+  look(address, bytes, true, false, code);
+}
+
+/* Of what threads change together, as an mbarrier: whether it was made before. */
+void look_at_made(const void *address, const void *code) { check_writer(first_cell(address), "uses", code); }
+
 void look_at_copy_start(const asynchronous_copy *copy) {
   if (copy->filled) look(copy->from, copy->filled, false, false, copy->code);
   look_at_shared(static_cast<unsigned char *>(copy->to), copy->bytes, true, true, copy->code);
+}
+
+/* ---- copies in bulk, and products: they touch memory from when they are asked for until they are waited for */
+
+void look_at_bulk_start(void *to, size_t bytes, unsigned agent, const void *code) {
+  look_at_shared(static_cast<unsigned char *>(to), bytes, true, true, code);
+  for (cell *c = first_cell(to), *end = c + bytes / CELL_BYTES; c < end; c++)
+    c->writer = (uint16_t)(agent * WARP);
+}
+
+void land_bulk(void *to, size_t bytes) {
+  for (cell *c = first_cell(to), *end = c + bytes / CELL_BYTES; c < end; c++) {
+    c->written = now;
+    c->is_landing = false;
+  }
+}
+
+/* What ordinary stores leave is not there for them before a fence of who wrote it. */
+static void check_proxy(const cell *c, const void *code) {
+  char here_line[96], there_line[96];
+  if (c->written < block_began || c->writer >= MOST_THREADS) return;
+  if (c->written < fiber_of(c->writer)->fenced) return;
+  format_line(here_line, sizeof here_line, code);
+  format_line(there_line, sizeof there_line, code_from(c->writing_code));
+  complain("warp %u multiplies shared memory at %s that warp %u wrote at %s: fence.proxy.async is missing",
+           running->warp, here_line, c->writer / WARP, there_line);
+}
+
+void start_product_read(const void *from, size_t bytes, const void *code) {
+  check_dynamic_end(static_cast<const unsigned char *>(from), bytes, code);
+  for (cell *c = first_cell(from), *end = c + bytes / CELL_BYTES; c < end; c++) {
+    check_writer(c, "multiplies", code);
+    check_proxy(c, code);
+    c->multiplying++;
+    c->multiplying_warp = (uint16_t)running->warp;
+    c->reading_code[running->warp % READERS] = code_kept(code);
+  }
+}
+
+/* From here on it counts as read by who waited for it. */
+void end_product_read(const void *from, size_t bytes) {
+  const unsigned slot = running->warp % READERS;
+  for (cell *c = first_cell(from), *end = c + bytes / CELL_BYTES; c < end; c++) {
+    c->multiplying--;
+    c->read[slot] = c->newest_read = now;
+    c->reading_lane[slot] = (uint8_t)running->lane;
+  }
 }
 
 /* From here on it counts as written by who waited for it. */
@@ -245,116 +283,11 @@ void format_line(char *text, size_t size, const void *code) {
     answer[strcspn(answer, " \n")] = '\0';
     const char *file = strrchr(answer, '/') ? strrchr(answer, '/') + 1 : answer;
     if (file[0] == '?') continue;
-    found = !strstr(file, "emulation.h:") && !strstr(file, "cuda.h:");
+    found = !strstr(file, "emulation.h:") && !strstr(file, "cuda.h:") && !strstr(file, "hopper.h:");
     snprintf(text, size, "%s", file);
   }
   pclose(lines);
 }
-
-/* ---- the device ---- */
-
-static int count(char *, size_t) { return 1; }
-
-static bool open_device(int index, char *words, size_t words_size) {
-  if (index != 0) {
-    snprintf(words, words_size, "there is one emulated device, emu");
-    return false;
-  }
-  if (!arena) {
-    void *reserved =
-        mmap(nullptr, arena_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED) {
-      snprintf(words, words_size, "no room for the addresses of an emulated device");
-      return false;
-    }
-    arena = static_cast<unsigned char *>(reserved);
-  }
-  snprintf(words, words_size, "an emulated device: blocks of %u threads at most, %u KB of shared memory",
-           MOST_THREADS, DYNAMIC_BYTES / 1024);
-  return true;
-}
-
-static void *allocate(size_t bytes) {
-  if (bytes > arena_bytes / 4 || allocation_count == MOST_ALLOCATIONS) return nullptr;
-  const size_t padded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-  const size_t mapped = (padded + PAGE - 1) / PAGE * PAGE + 2 * PAGE;
-  if (allocation_count == 0) arena_used = 0;
-  if (arena_used + mapped > arena_bytes) return nullptr;
-  allocation *made = &allocations[allocation_count];
-  *made = {nullptr, arena + arena_used, bytes, mapped};
-  unsigned char *const pages = made->mapping + PAGE;
-  const size_t page_bytes = mapped - 2 * PAGE;
-  if (page_bytes && mprotect(pages, page_bytes, PROT_READ | PROT_WRITE)) return nullptr;
-  made->data = pages + page_bytes - padded;
-  memset(pages, CANARY, (size_t)(made->data - pages));
-  memset(made->data + bytes, CANARY, padded - bytes);
-  arena_used += mapped;
-  allocation_count++;
-  return made->data;
-}
-
-static allocation *allocation_at(const void *data) {
-  for (unsigned n = 0; n < allocation_count; n++)
-    if (allocations[n].data == data) return &allocations[n];
-  abort();
-}
-
-static void release(void *memory) {
-  allocation *of = allocation_at(memory);
-  const size_t page_bytes = of->mapping_bytes - 2 * PAGE;
-  if (page_bytes) {
-    madvise(of->mapping + PAGE, page_bytes, MADV_DONTNEED);
-    mprotect(of->mapping + PAGE, page_bytes, PROT_NONE);
-  }
-  *of = allocations[--allocation_count];
-  allocations[allocation_count] = {nullptr, nullptr, 0, 0};
-}
-
-static bool is_whole(const void *memory) {
-  const allocation *of = allocation_at(memory);
-  for (const unsigned char *at = of->mapping + PAGE; at < of->data; at++)
-    if (*at != CANARY) return false;
-  for (const unsigned char *at = of->data + of->bytes; at < of->mapping + of->mapping_bytes - PAGE; at++)
-    if (*at != CANARY) return false;
-  return true;
-}
-
-static void copy(void *to, const void *from, size_t bytes) {
-  if (bytes) memcpy(to, from, bytes);
-}
-static void *stream(void) { return nullptr; }
-
-static void keep_to(const char *isa) {
-  scheduled = schedules;
-  for (const schedule &named : schedules)
-    if (isa && strcmp(isa, named.name) == 0) scheduled = &named;
-}
-
-/* Plain kernels, of which a thread touches memory for each multiply-add. */
-static const double emulated_flops_per_second = 1e6;
-
-static double started;
-static double seconds_now() {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-/* What a kernel did that it may not has ended its launch, and nothing else. */
-static bool is_lost(void) { return false; }
-
-static void describe(attn_device_facts *facts) {
-  *facts = {};
-  snprintf(facts->name, sizeof facts->name, "emulated");
-  facts->multiprocessors = 1;
-  facts->shared_bytes = DYNAMIC_BYTES;
-}
-
-static void flush(void) {}
-
-static void look_at_state(attn_device_state *state) { *state = {NAN, NAN, NAN, ""}; }
-
-static void start_clock(void) { started = seconds_now(); }
-static double stop_clock(void) { return seconds_now() - started; }
 
 } // namespace emulation
 
@@ -393,27 +326,4 @@ void *__tsan_memset(void *to, int byte, size_t bytes) {
   return memset(to, byte, bytes);
 }
 #pragma GCC visibility pop
-
-extern const attn_device attn_plugin_device __attribute__((visibility("default")));
-const attn_device attn_plugin_device = {sizeof(attn_device),
-                                        "emu",
-                                        emulated_flops_per_second,
-                                        count,
-                                        open_device,
-                                        allocate,
-                                        release,
-                                        is_whole,
-                                        copy,
-                                        copy,
-                                        stream,
-                                        keep_to,
-                                        take_complaint,
-                                        start_clock,
-                                        stop_clock,
-                                        is_lost,
-                                        describe,
-                                        nullptr,
-                                        0,
-                                        flush,
-                                        look_at_state};
 }
