@@ -171,9 +171,10 @@ __device__ __forceinline__ void add_nonfinite(float output[2], const uint16_t *v
   if (!is_finite<type>(high)) output[1] += attn_load(&high, type, 0);
 }
 
-/* By the whole block: 0 in their place. */
-template <attn_type type, int elements> __device__ __forceinline__ void remove_nonfinite(uint16_t *tile) {
-  for (int n = (int)threadIdx.x; n < elements; n += TILE_THREADS)
+/* By so many threads, of which this is one: 0 in their place. */
+template <attn_type type, int elements, int threads>
+__device__ __forceinline__ void remove_nonfinite(uint16_t *tile, int thread) {
+  for (int n = thread; n < elements; n += threads)
     if (!is_finite<type>(tile[n])) tile[n] = 0;
 }
 

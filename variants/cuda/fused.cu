@@ -18,51 +18,6 @@ namespace {
 
 /* ---- device ---- */
 
-template <attn_type type>
-__device__ __forceinline__ void store_pair(void *output, attn_type output_type, int64_t at, int count,
-                                           float low, float high) {
-  if (output_type == ATTN_FLOAT32) {
-    float *const to = static_cast<float *>(output) + at;
-    if (count > 0) to[0] = low;
-    if (count > 1) to[1] = high;
-    return;
-  }
-  uint16_t *const to = static_cast<uint16_t *>(output) + at;
-  const uint32_t pair = pack_pair<type>(low, high);
-  if (count > 1 && (uintptr_t)to % sizeof pair == 0) {
-    *reinterpret_cast<uint32_t *>(to) = pair;
-    return;
-  }
-  if (count > 0) to[0] = (uint16_t)pair;
-  if (count > 1) to[1] = (uint16_t)(pair >> 16);
-}
-
-template <class shape>
-__device__ __forceinline__ void store_rows(const attn_problem &problem, const attn_tensors &tensors,
-                                           const row_stack &stack, const passage<shape> &keys,
-                                           const row_state<shape> &state) {
-  ATTN_UNROLL
-  for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-  for (int half = 0; half < 2; half++) {
-    const int r = keys.row_of(m, half);
-    const float sum = sum_of_four(state.sum[m][half]);
-    if (r >= stack.rows) continue;
-    const int64_t h = stack.head(r);
-    const finished_row row =
-        finish_row(keys.natural_max(state.max[m][half]), sum, sink_of(problem, tensors, h));
-    const int64_t begin = stack.begin(problem.output, r);
-    ATTN_UNROLL
-    for (int e = 0; e < shape::width / 8; e++) {
-      const int column = 8 * e + 2 * member_number(), count = (int)problem.value_dim - column;
-      const float *const pair = state.output[m][e] + 2 * half;
-      store_pair<shape::type>(tensors.output, problem.output.type, begin + column, count,
-                              row.saw_nothing ? 0 : pair[0] * row.factor,
-                              row.saw_nothing ? 0 : pair[1] * row.factor);
-    }
-    if (problem.lse.type && member_number() == 0) tensors.lse[stack.begin(problem.lse, r)] = row.lse;
-  }
-}
-
 /* A block for each tile of rows of each stack of each batch entry; the last rows first, which see most keys
  * below a causal diagonal. */
 template <class shape>

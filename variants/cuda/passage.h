@@ -14,11 +14,7 @@
 #ifndef ATTN_CUDA_PASSAGE_H
 #define ATTN_CUDA_PASSAGE_H
 
-#include <float.h>
-
-#include "fragments.h"
-
-constexpr double LOG2E = 1.4426950408889634, LN2 = 0.6931471805599453;
+#include "softmax_rows.h"
 
 /* Warps share the keys and have rows of their own (fused); or share the rows, and each has its part of a key
  * tile. */
@@ -36,108 +32,29 @@ struct passage_shape {
 
   __device__ static int first_row() { return shares_rows ? 0 : warp_number() * warp_rows; }
   __device__ static int first_key() { return shares_rows ? warp_number() * warp_keys : 0; }
-};
-
-/* Query heads that share a key/value head, as one stack of rows: row r is query r / heads of head r % heads.
- * With one head these are its queries. */
-struct row_stack {
-  int64_t b, first_head;
-  int heads, rows;
-
-  __device__ __forceinline__ int64_t head(int r) const { return first_head + r % heads; }
-  __device__ __forceinline__ int64_t query(int r) const { return r / heads; }
-  __device__ __forceinline__ int64_t begin(const attn_layout &layout, int r) const {
-    return row_begin(layout, b, head(r), query(r));
+  /* A warp multiplies alone. */
+  static constexpr int together_rows = warp_rows;
+  __device__ static int first_together() { return first_row(); }
+  /* Of features 8 e and those behind it of one of the warp's keys, in a tile. */
+  __device__ static int place_of_values(int key, int e) {
+    return place_from<width>(place_of<width>(first_key() + key, e % 2), 0, e & ~1);
   }
 };
 
-/* Keys [first, end). */
-struct key_span {
-  int first, end;
-};
-
-/* Of rows [r0, r1): keys that any of them sees. */
-__device__ __forceinline__ key_span keys_of_any(const attn_problem &problem, const row_stack &stack, int r0,
-                                                int r1) {
-  const attn_range keys = keys_of_rows(problem, stack.b, stack.query(r0), stack.query(r1 - 1) + 1);
-  return {(int)keys.first, (int)keys.end};
-}
-
-/* Keys that all of them see, masks aside: between the first of the last row and the end of the first row. */
-__device__ __forceinline__ key_span keys_of_all(const attn_problem &problem, const row_stack &stack, int r0,
-                                                int r1) {
-  const attn_range first = attn_visible_keys(&problem, stack.b, stack.query(r0));
-  const attn_range last = attn_visible_keys(&problem, stack.b, stack.query(r1 - 1));
-  return {(int)last.first, (int)(first.end < last.end ? first.end : last.end)};
-}
-
-/* What a lane keeps of its warp's rows: of each 16 rows it has `group` and `group` + 8, and of these the
- * features 8 e + 2 member and the next. */
-template <class shape> struct row_state {
-  float output[shape::row_tiles][shape::width / 8][4];
-  float max[shape::row_tiles][2]; /* of scores times the passage's factor */
-  float sum[shape::row_tiles][2]; /* of the weights of the lane's own keys */
-
-  __device__ __forceinline__ void clear() {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) {
-      max[m][0] = max[m][1] = -INFINITY;
-      sum[m][0] = sum[m][1] = 0;
-      ATTN_UNROLL
-      for (int e = 0; e < shape::width / 8; e++) ATTN_UNROLL
-      for (int c = 0; c < 4; c++) output[m][e][c] = 0;
-    }
-  }
-
-  __device__ __forceinline__ bool is_finite() const {
-    bool finite = true;
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int e = 0; e < shape::width / 8; e++) ATTN_UNROLL
-    for (int c = 0; c < 4; c++) finite = finite && fabsf(output[m][e][c]) <= FLT_MAX;
-    return finite;
-  }
-};
-
-/* The four lanes that share a row. */
-__device__ __forceinline__ float max_of_four(float x) {
-  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-__device__ __forceinline__ float sum_of_four(float x) {
-  x += __shfl_xor_sync(0xffffffffu, x, 1);
-  return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-template <class shape> class passage {
+template <class shape> class passage : public softmax_rows<shape> {
 public:
   /* Rows [block_row, block_row + shape::rows) of the stack, and of all keys those of `part`. */
   __device__ __forceinline__ passage(const attn_problem &problem, const attn_tensors &tensors,
                                      const row_stack &stack, int block_row, key_span part,
                                      unsigned char *shared)
-      : problem(problem), tensors(tensors), stack(stack), block_row(block_row),
+      : softmax_rows<shape>(problem, tensors, stack, block_row, part),
         queries(reinterpret_cast<uint16_t *>(shared)), key_tiles(queries + shape::query_elements),
         value_tiles(key_tiles + 2 * shape::tile_elements),
         votes(reinterpret_cast<int *>(shared + shape::votes_at)) {
-    const int left = stack.rows - block_row,
-              block_end = block_row + (left < shape::rows ? left : shape::rows);
     const int64_t kv_head = kv_head_of(problem, stack.first_head);
-    any = keys_of_any(problem, stack, block_row, block_end);
-    any = {any.first > part.first ? any.first : part.first, any.end < part.end ? any.end : part.end};
     const int64_t length = problem.key_lengths ? problem.key_lengths[stack.b] : problem.key_length;
     keys = narrow_rows_of(tensors.key, problem.key, stack.b, kv_head, length, problem.head_dim);
     values = narrow_rows_of(tensors.value, problem.value, stack.b, kv_head, length, problem.value_dim);
-    const float scale_log2e = (float)(problem.scale * LOG2E);
-    /* What does no more to a product than to scale it up is left to the exponential. */
-    is_scaled = problem.softcap > 0 || problem.bias.type || !(scale_log2e >= FLT_MIN);
-    factor = is_scaled ? 1 : scale_log2e;
-
-    first_row = block_row + shape::first_row();
-    warp_any = warp_all = {0, 0};
-    if (first_row >= block_end) return;
-    const int warp_end = first_row + shape::warp_rows < block_end ? first_row + shape::warp_rows : block_end;
-    warp_any = keys_of_any(problem, stack, first_row, warp_end);
-    if (!problem.mask.type) warp_all = keys_of_all(problem, stack, first_row, warp_end);
   }
 
   __device__ __forceinline__ void go(row_state<shape> &state) {
@@ -145,24 +62,13 @@ public:
     if (is_to_be_repeated(state)) pass(state, true);
   }
 
-  /* The lane's row, of the warp's m-th 16. The stack may have ended before: then it is not to be written. */
-  __device__ __forceinline__ int row_of(int m, int half) const {
-    return first_row + 16 * m + 8 * half + group_number();
-  }
-
-  /* The largest score, natural. */
-  __device__ __forceinline__ float natural_max(float max) const { return max * factor * (float)LN2; }
-
-  float factor; /* of the scores, so that they are exponents of 2 */
-
 private:
-  const attn_problem &problem;
-  const attn_tensors &tensors;
-  const row_stack &stack;
-  const int block_row;
-  int first_row;
-  bool is_scaled; /* before the exponential */
-  key_span any, warp_any, warp_all;
+  typedef softmax_rows<shape> rows;
+  using rows::is_scaled;
+  using rows::problem, rows::tensors, rows::stack, rows::block_row, rows::any, rows::together_any,
+      rows::warp_all;
+  using typename rows::tile_scores, typename rows::tile_weights;
+
   narrow_rows keys, values;
   uint16_t *const queries, *const key_tiles, *const value_tiles;
   int *const votes;
@@ -195,122 +101,14 @@ private:
     commit_copies();
   }
 
-  /* ---- one key tile ---- */
+  /* ---- key tiles ---- */
 
-  typedef float tile_scores[shape::row_tiles][shape::eights][4];
-  typedef uint32_t tile_weights[shape::row_tiles][shape::eights / 2][4];
-
-  /* Each of them is a step of its own over all scores, so that no two need their registers at once. */
-
-  /* tanh(x) = 1 - 2 / (1 + exp(2x)) is as accurate as its size relative to 1 asks for, and has no branch. */
-  __device__ __forceinline__ void scale(tile_scores &scores) const {
-    const float scale = (float)(problem.scale * LOG2E), cap = (float)(problem.softcap * LOG2E);
-    const float steepness = problem.softcap > 0 ? (float)(2 * LOG2E * problem.scale / problem.softcap) : 0;
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int n = 0; n < shape::eights; n++) ATTN_UNROLL
-    for (int c = 0; c < 4; c++)
-      if (cap > 0)
-        scores[m][n][c] = cap - cap * __fdividef(2, 1 + exp2_approximate(steepness * scores[m][n][c]));
-      else
-        scores[m][n][c] *= scale;
-  }
-
-  __device__ __forceinline__ query_row place_row_of(int m, int half) const {
-    const int r = min(row_of(m, half), stack.rows - 1);
-    return place_row(problem, tensors, stack.b, stack.head(r), stack.query(r));
-  }
-
-  /* The key of a lane's score. */
-  __device__ __forceinline__ static int key_of(int first_key, int n, int c) {
-    return first_key + 8 * n + 2 * member_number() + c;
-  }
-
-  /* Gives each of the lane's scores to a function of its row, its key and itself. */
-  template <class function>
-  __device__ __forceinline__ void for_each_score(tile_scores &scores, int first_key, function of) const {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int half = 0; half < 2; half++) {
-      const query_row row = place_row_of(m, half);
-      ATTN_UNROLL
-      for (int n = 0; n < shape::eights; n++) ATTN_UNROLL
-      for (int c = 0; c < 2; c++) of(row, key_of(first_key, n, c), scores[m][n][2 * half + c]);
-    }
-  }
-
-  __device__ __forceinline__ void add_bias(tile_scores &scores, int first_key) const {
-    for_each_score(scores, first_key, [this](const query_row &row, int j, float &score) {
-      if (j < problem.key_length)
-        score += (float)LOG2E * attn_load(tensors.bias, problem.bias.type, row.bias + j);
-    });
-  }
-
-  __device__ __forceinline__ void hide(tile_scores &scores, int first_key) const {
-    for_each_score(scores, first_key, [](const query_row &row, int j, float &score) {
-      if (!sees(row, j)) score = -INFINITY;
-    });
-  }
-
-  __device__ __forceinline__ bool is_hidden_by_bias(const query_row &row, int64_t j) const {
-    return problem.bias.type && attn_load(tensors.bias, problem.bias.type, row.bias + j) == -INFINITY;
-  }
-
-  /* Values that are not finite reach the rows that see them, and leave the tile. */
   __device__ __forceinline__ void part_values(uint16_t *tile, int first_key, row_state<shape> &state) const {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int half = 0; half < 2; half++) {
-      const query_row row = place_row_of(m, half);
-      ATTN_KEEP_LOOP
-      for (int n = 0; n < shape::warp_keys; n++) {
-        if (!sees(row, first_key + n) || is_hidden_by_bias(row, first_key + n)) continue;
-        ATTN_UNROLL
-        for (int e = 0; e < shape::width / 8; e++) {
-          const int place =
-              place_from<shape::width>(place_of<shape::width>(shape::first_key() + n, e % 2), 0, e & ~1);
-          add_nonfinite<shape::type>(state.output[m][e] + 2 * half, tile + place + 2 * member_number());
-        }
-      }
-    }
+    rows::add_nonfinite_values(state, tile, first_key);
     __syncthreads();
-    remove_nonfinite<shape::type, shape::tile_elements>(tile);
+    remove_nonfinite<shape::type, shape::tile_elements, TILE_THREADS>(tile, (int)threadIdx.x);
     __syncthreads();
   }
-
-  /* Scores become weights, relative to the largest score so far, and what there was is rescaled to that.
-   * Weights are summed before they are rounded. */
-  __device__ __forceinline__ void weigh(tile_scores &scores, tile_weights &weights,
-                                        row_state<shape> &state) const {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int half = 0; half < 2; half++) {
-      const float old_max = state.max[m][half];
-      float max = old_max, sum = 0;
-      ATTN_UNROLL
-      for (int n = 0; n < shape::eights; n++)
-        max = fmaxf(max, fmaxf(scores[m][n][2 * half], scores[m][n][2 * half + 1]));
-      max = max_of_four(max);
-      const float shift = max == -INFINITY ? 0 : max * factor;
-      ATTN_UNROLL
-      for (int n = 0; n < shape::eights; n++) ATTN_UNROLL
-      for (int c = 2 * half; c < 2 * half + 2; c++)
-        sum += scores[m][n][c] = exp2_approximate(__fmaf_rn(scores[m][n][c], factor, -shift));
-      /* Of equal maxima it is 1 and not nearly so. */
-      const float rescale = max == old_max ? 1 : exp2_approximate((old_max - max) * factor);
-      state.max[m][half] = max;
-      state.sum[m][half] = state.sum[m][half] * rescale + sum;
-      ATTN_UNROLL
-      for (int e = 0; e < shape::width / 8; e++) ATTN_UNROLL
-      for (int c = 2 * half; c < 2 * half + 2; c++) state.output[m][e][c] *= rescale;
-    }
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int n = 0; n < shape::eights / 2; n++)
-      pack_weights<shape::type>(weights[m][n], scores[m][2 * n], scores[m][2 * n + 1]);
-  }
-
-  /* ---- all of them ---- */
 
   /* At its first barrier copies have landed of keys that are multiplied before the second, and at that of
    * values that are multiplied before the first. What is loaded before a barrier takes the place of what was
@@ -324,7 +122,7 @@ private:
     load(value_tiles, values, first_tile, end);
     for (int tile = first_tile; tile < end; tile++) {
       const int first_key = tile * shape::keys + shape::first_key(), end_key = first_key + shape::warp_keys;
-      const bool is_seen = first_key < warp_any.end && end_key > warp_any.first;
+      const bool is_seen = first_key < together_any.end && end_key > together_any.first;
       tile_weights weights;
 
       load(key_tiles, keys, tile + 1, end);
@@ -335,10 +133,10 @@ private:
         const bool all_visible = first_key >= warp_all.first && end_key <= warp_all.end;
         multiply_keys<shape::type, shape::width>(scores, queries, shape::first_row(), stage(key_tiles, tile),
                                                  shape::first_key());
-        if (is_scaled) scale(scores);
-        if (problem.bias.type) add_bias(scores, first_key);
-        if (!all_visible) hide(scores, first_key);
-        weigh(scores, weights, state);
+        if (is_scaled) rows::scale(scores);
+        if (problem.bias.type) rows::add_bias(scores, first_key);
+        if (!all_visible) rows::hide(scores, first_key);
+        rows::weigh(scores, weights, state);
       }
 
       load(value_tiles, values, tile + 1, end);

@@ -6,7 +6,7 @@ static const attn_variant *const variants[] = {
 #if !defined(__CUDACC__) || defined(ATTN_HAVE_CUBLAS)
     &cuda_cublas,
 #endif
-    &cuda_tiled,       &cuda_fused,         &cuda_linear, &cuda_sliding_window,
+    &cuda_tiled,       &cuda_fused,         &cuda_fused_hopper, &cuda_linear, &cuda_sliding_window,
     &cuda_multi_query, &cuda_grouped_query, &cuda_decode,
 };
 

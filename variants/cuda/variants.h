@@ -11,7 +11,7 @@ enum {
   CUDA_NARROW_TYPES = 1 << ATTN_BFLOAT16 | 1 << ATTN_FLOAT16
 };
 
-extern const attn_variant cuda_naive, cuda_cublas, cuda_tiled, cuda_fused, cuda_linear;
+extern const attn_variant cuda_naive, cuda_cublas, cuda_tiled, cuda_fused, cuda_fused_hopper, cuda_linear;
 extern const attn_variant cuda_sliding_window, cuda_multi_query, cuda_grouped_query, cuda_decode;
 
 /* NULL, or why kernels of 16 bits cannot take the problem, whose rows have at most 128 or 256 features. */
