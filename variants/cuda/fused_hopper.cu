@@ -328,8 +328,8 @@ bool is_hopper() {
 bool is_mappable(int64_t size, int64_t stride) { return size <= 1 || (stride > 0 && stride % CHUNK == 0); }
 
 bool has_mappable_rows(const attn_layout &layout, int64_t batch, int64_t heads, int64_t length) {
-  return is_mappable(batch, layout.batch) && is_mappable(heads, layout.head) &&
-         is_mappable(length, layout.position);
+  return length == 0 || (is_mappable(batch, layout.batch) && is_mappable(heads, layout.head) &&
+                         is_mappable(length, layout.position));
 }
 
 const char *refuse(const attn_call *call) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 namespace emulation {
 
@@ -64,7 +65,7 @@ void start_block_memory(size_t bytes) {
   dynamic_bytes = bytes;
   for (unsigned char *at = __start_attn_shared; at + 4 <= __stop_attn_shared;) {
     if (at == dynamic_memory) { /* of the largest part, what is used */
-      for (size_t n = 0; n < bytes; n += 4) memcpy(at + n, &nan, 4);
+      wmemset(reinterpret_cast<wchar_t *>(at), (wchar_t)nan, (bytes + 3) / 4);
       at += sizeof dynamic_memory;
     } else {
       memcpy(at, &nan, 4);

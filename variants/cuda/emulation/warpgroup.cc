@@ -101,7 +101,7 @@ static void read_a(const started_product &p, double (*a)[DEPTH]) {
 }
 
 static void perform(started_product &p) {
-  static double a[ROWS][DEPTH], b[DEPTH][MOST_COLUMNS];
+  static double a[ROWS][DEPTH], b[DEPTH][MOST_COLUMNS], sum[ROWS][MOST_COLUMNS];
   const attn_type type = p.of.type;
   if (p.is_done) return;
   p.is_done = true;
@@ -118,13 +118,17 @@ static void perform(started_product &p) {
                        b[8 * chunk + n][column] = (double)attn_load(from, type, n);
                    });
   /* Lane 4 group + member has rows group and group + 8, and of each 8 columns 2 member and the next. */
+  const unsigned columns = p.of.columns;
   for (unsigned lane = 0; lane < WARP; lane++)
-    for (unsigned n = 0; n < p.of.columns / 2; n++) {
-      const unsigned row = lane / 4 + 8 * (n / 2 % 2), column = n / 4 * 8 + 2 * (lane % 4) + n % 2;
-      double sum = p.of.adds ? (double)p.to->values[lane][n] : 0;
-      for (unsigned k = 0; k < DEPTH; k++) sum += a[row][k] * b[k][column];
-      p.to->values[lane][n] = truncated(sum);
-    }
+    for (unsigned n = 0; n < columns / 2; n++)
+      sum[lane / 4 + 8 * (n / 2 % 2)][n / 4 * 8 + 2 * (lane % 4) + n % 2] =
+          p.of.adds ? (double)p.to->values[lane][n] : 0;
+  for (unsigned row = 0; row < ROWS; row++)
+    for (unsigned k = 0; k < DEPTH; k++)
+      for (unsigned column = 0; column < columns; column++) sum[row][column] += a[row][k] * b[k][column];
+  for (unsigned lane = 0; lane < WARP; lane++)
+    for (unsigned n = 0; n < columns / 2; n++)
+      p.to->values[lane][n] = truncated(sum[lane / 4 + 8 * (n / 2 % 2)][n / 4 * 8 + 2 * (lane % 4) + n % 2]);
 }
 
 /* ---- starting and waiting, by a warp whose lanes have met ---- */
