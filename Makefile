@@ -399,9 +399,11 @@ $(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
 	$(SHOW) $(CXX) $(EMULATED_FLAGS) -I. -fsanitize=thread -MMD -MP -x c++ -c -o $(@:.so=.o) $<
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(@:.so=.o) $(EMULATION) -ldl
 
-# For Ampere, Hopper and Blackwell. What each kernel takes of registers is printed into a .ptxas file beside its object, and
-# the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.
-CUDA_TARGETS := $(foreach arch,80 90a 120,-gencode arch=compute_$(arch),code=sm_$(arch))
+# For Ampere, Hopper and Blackwell; what is named for Hopper, for that alone. What each kernel takes of registers is printed
+# into a .ptxas file beside its object, and the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.
+cuda_targets = $(foreach arch,$(1),-gencode arch=compute_$(arch),code=sm_$(arch))
+CUDA_TARGETS = $(call cuda_targets,80 90a 120)
+$(BUILD)/cuda/%_hopper.o: CUDA_TARGETS = $(call cuda_targets,90a)
 CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(CUBLAS),-DATTN_HAVE_CUBLAS) $(if $(WERROR),-Werror all-warnings)
 define compile_for_gpus
 @rm -rf $(@:.o=.kept); mkdir -p $(@:.o=.kept)

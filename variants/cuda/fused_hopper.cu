@@ -49,8 +49,6 @@ struct tensor_maps {
   tensor_map query, key, value;
 };
 
-#ifdef ATTN_SM_90A
-
 /* ---- what is full, and what is empty ---- */
 
 /* Tiles of keys, or of values, on their way through the stages. The n-th since the block began is in stage n % STAGES, whose
@@ -229,15 +227,12 @@ private:
   }
 };
 
-#endif
-
 /* A block for each tile of rows of each head of each batch entry; the last rows first, which see most keys below a causal
  * diagonal. */
 template <class shape>
 __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     solve_rows(attn_problem problem, attn_tensors tensors, const __grid_constant__ tensor_maps maps,
                int tiles) {
-#ifdef ATTN_SM_90A
   ATTN_DYNAMIC_SHARED(shared);
   const int tile = tiles - 1 - (int)(blockIdx.x % tiles), heads = (int)problem.query_heads;
   const int at = (int)(blockIdx.x / tiles);
@@ -246,18 +241,20 @@ __global__ void __launch_bounds__(BLOCK_THREADS, 1)
   keys.prepare();
   if (group_of_warps() == PRODUCER) {
     const bool is_asking = threadIdx.x == PRODUCER * GROUP_THREADS;
-    give_registers_back<40>();
+    give_registers_back<24>();
     if (is_asking) keys.produce(maps, false);
     __syncwarp();
     if (keys.is_to_be_repeated(true) && is_asking) keys.produce(maps, true);
   } else {
     row_state<shape> state;
-    take_registers<232>();
-    keys.consume(state, false);
-    if (keys.is_to_be_repeated(state.is_finite())) keys.consume(state, true);
+    take_registers<240>();
+    bool again = false;
+    do { /* a loop, for twice the text would take more registers than there are */
+      keys.consume(state, again);
+      again = !again && keys.is_to_be_repeated(state.is_finite());
+    } while (again);
     store_rows(problem, tensors, stack, keys, state);
   }
-#endif
 }
 
 /* ---- host ---- */

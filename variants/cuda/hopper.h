@@ -1,6 +1,6 @@
 /* What sm_90a has beyond cuda.h: barriers in shared memory that count bytes, copies of boxes of a tensor (TMA), and products
- * of four warps at once (wgmma), by the PTX manual's names of sections. A kernel that uses them has its body between
- * `#ifdef ATTN_SM_90A` and #endif: for other GPUs it is compiled empty, and its variant refuses them.
+ * of four warps at once (wgmma), by the PTX manual's names of sections. A file that includes this is called
+ * NAME_hopper.cu: it is compiled for sm_90a alone, and its variants refuse other GPUs.
  *
  * Four warps that follow one another from a multiple of four on are a group. */
 #ifndef ATTN_CUDA_HOPPER_H
@@ -13,10 +13,6 @@
 #else
 #include "emulation/hopper.h"
 #define __grid_constant__
-#endif
-
-#if !defined(__CUDACC__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define ATTN_SM_90A
 #endif
 
 /* ---- barriers that count bytes ("mbarrier") ----
@@ -103,10 +99,14 @@ static inline bool make_tensor_map(tensor_map *map, attn_type type, const void *
   cudaDriverEntryPointQueryResult found;
   const uint32_t steps[4] = {1, 1, 1, 1};
   /* As CUDA 12.0 has it: so nothing is linked to the driver. */
-  if (cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found) !=
-          cudaSuccess ||
-      found != cudaDriverEntryPointSuccess)
-    return false;
+#if CUDART_VERSION >= 12050
+  const cudaError_t error =
+      cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t error =
+      cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return false;
   return reinterpret_cast<encode_function>(encode)(
              map, type == ATTN_BFLOAT16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
              4, const_cast<void *>(first), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
