@@ -8,6 +8,7 @@ check_of() { # words
   *crashed*) echo "crash" ;;
   *'fails on its device'*'no barrier between'* | *'fails on its device'*'has not waited for'*) echo "emulated device: race" ;;
   *'fails on its device'*'waits for ever'*) echo "emulated device: never ends" ;;
+  *'fails on its device'*'fence'*) echo "emulated device: fence" ;;
   *'fails on its device'*) echo "emulated device: addresses" ;;
   *"exact probe"*) echo "exact probe" ;;
   lse*'times the '*' bound'*) echo "bound of the log-sum-exp" ;;

@@ -1,12 +1,12 @@
-/* What sm_90a has beyond device_instructions.cu beside plain loops: copies of boxes, products of four warps, and barriers
- * in shared memory. */
+/* What sm_90a has beyond device_instructions.cu beside plain loops: copies of boxes, products of four
+ * warps, and barriers in shared memory. */
 #include "device_plain.h"
 #include "variants/cuda/hopper.h"
 
 namespace {
 
-/* By the definition, for both: bits 7 to 9 of an address are added to bits 4 to 6, of which as many count as the span of a
- * swizzle has. */
+/* By the definition, for both: bits 7 to 9 of an address are added to bits 4 to 6, of which as many count
+ * as the span of a swizzle has. */
 unsigned plainly_swizzled(unsigned address, unsigned span) {
   return span == 128  ? address ^ (address >> 7 & 7) << 4
          : span == 64 ? address ^ (address >> 7 & 3) << 4
@@ -105,8 +105,9 @@ struct matrices {
   float result[ROWS][MOST_COLUMNS], early[GROUP];
 };
 
-/* Where an element lies whose k, or whose columns, adjoin: the canonical layouts without swizzle, and those of boxes with
- * it. The second product's k lie behind the first one's in each row, where a row has room for both. */
+/* Where an element lies whose k, or whose columns, adjoin: the canonical layouts without swizzle, and those
+ * of boxes with it. The second product's k lie behind the first one's in each row, where a row has room for
+ * both. */
 __host__ __device__ unsigned place_of_k_major(swizzle as, unsigned product, unsigned line, unsigned k) {
   const unsigned span = as == SWIZZLE_NONE ? 16 : 16u << as;
   if (as == SWIZZLE_NONE) return product * 8192 + line / 8 * 256 + k / 8 * 128 + line % 8 * 16 + k % 8 * 2;
@@ -213,7 +214,8 @@ bool all_products_differ() {
 
 /* ---- barriers in shared memory ---- */
 
-/* One warp fills two stages in turn, and two others read each: 5 rounds, of which each barrier sees both parities. */
+/* One warp fills two stages in turn, and two others read each: 5 rounds, of which each barrier sees both
+ * parities. */
 __global__ void hand_over(unsigned *to) {
   constexpr unsigned ROUNDS = 5;
   ATTN_DYNAMIC_SHARED(shared);

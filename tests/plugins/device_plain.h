@@ -1,5 +1,5 @@
-/* What the tests of an emulated device's instructions have in common: random elements, and in words what differs
- * from plain loops over them. */
+/* What the tests of an emulated device's instructions have in common: random elements, and in words what
+ * differs from plain loops over them. */
 #ifndef ATTN_TESTS_DEVICE_PLAIN_H
 #define ATTN_TESTS_DEVICE_PLAIN_H
 

@@ -1,4 +1,5 @@
-/* The emulated device (variants/cuda/emulation): its instructions beside plain loops, and mistakes that it has to name. */
+/* The emulated device (variants/cuda/emulation): its instructions beside plain loops, and mistakes that it
+ * has to name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

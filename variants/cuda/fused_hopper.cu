@@ -1,10 +1,12 @@
-/* cuda_fused for Hopper (sm_90a), whose matrix units are only half used by mma: as FlashAttention-3 (Shah et al. 2024), without
- * its overlap of softmax and products within a group. A block has 128 query rows of a head and three groups of four warps.
- * Two multiply, 64 rows each: queries by keys from shared memory, and weights from the registers in which they arise
- * by values (wgmma). Of the third, one thread asks for tiles of keys and values (TMA), so that nobody computes addresses, and its
- * registers go to the others. Tiles come in two stages; of each a barrier says that it is full, and one that it is empty.
+/* cuda_fused for Hopper (sm_90a), whose matrix units mma does not use in full: as FlashAttention-3 (Shah
+ * et al. 2024), without its overlap of softmax and products within a group. A block has 128 query rows of a
+ * head and three groups of four warps. Two multiply, 64 rows each: queries by keys from shared memory, and
+ * weights from the registers in which they arise by values (wgmma). Of the third, one thread asks for tiles
+ * of keys and values (TMA), so that nobody computes addresses, and its registers go to the others. Tiles
+ * come in two stages; of each a barrier says that it is full, and one that it is empty.
  *
- * What becomes of scores, and which rows go past the keys a second time, is cuda_fused's (softmax_rows.h, passage.h). */
+ * What becomes of scores, and which rows go past the keys a second time, is cuda_fused's (softmax_rows.h,
+ * passage.h). */
 #include "hopper.h"
 #include "softmax_rows.h"
 #include "variants.h"
@@ -21,7 +23,8 @@ constexpr unsigned WHOLE_BLOCK = 1, ALL_CONSUMERS = 2;
 
 __device__ __forceinline__ int group_of_warps() { return (int)threadIdx.x / GROUP_THREADS; }
 
-/* A tile's rows are cut into panels of 128 bytes, which is what a swizzle spans. Rows of a panel follow one another. */
+/* A tile's rows are cut into panels of 128 bytes, which is what a swizzle spans. Rows of a panel follow one
+ * another. */
 constexpr int PANEL_WIDTH = 64, PANEL_ROW_BYTES = 2 * PANEL_WIDTH;
 constexpr unsigned EIGHT_ROWS = 8 * PANEL_ROW_BYTES;
 
@@ -51,8 +54,8 @@ struct tensor_maps {
 
 /* ---- what is full, and what is empty ---- */
 
-/* Tiles of keys, or of values, on their way through the stages. The n-th since the block began is in stage n % STAGES, whose
- * barriers it finds in the same phase. */
+/* Tiles of keys, or of values, on their way through the stages. The n-th since the block began is in stage
+ * n % STAGES, whose barriers it finds in the same phase. */
 struct stages {
   unsigned char *tiles;
   unsigned tile_bytes;
@@ -227,8 +230,8 @@ private:
   }
 };
 
-/* A block for each tile of rows of each head of each batch entry; the last rows first, which see most keys below a causal
- * diagonal. */
+/* A block for each tile of rows of each head of each batch entry; the last rows first, which see most keys
+ * below a causal diagonal. */
 template <class shape>
 __global__ void __launch_bounds__(BLOCK_THREADS, 1)
     solve_rows(attn_problem problem, attn_tensors tensors, const __grid_constant__ tensor_maps maps,
@@ -259,7 +262,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS, 1)
 
 /* ---- host ---- */
 
-/* Of a tensor whose rows make_tensor_map takes; one that has no element is not read, and any other will do. */
+/* Of a tensor whose rows make_tensor_map takes. */
 bool map_panels(tensor_map *map, const void *first, const attn_layout &layout, int64_t batch, int64_t heads,
                 int64_t length, int64_t features, uint32_t rows) {
   const uint64_t sizes[4] = {(uint64_t)features, (uint64_t)length, (uint64_t)heads, (uint64_t)batch};
@@ -276,6 +279,7 @@ bool map_tensors(tensor_maps *maps, const attn_call *call, int rows, int keys) {
   if (!map_panels(&maps->query, call->tensors.query, p->query, p->batch, p->query_heads, p->query_length,
                   p->head_dim, (uint32_t)rows))
     return false;
+  /* Of what has no element nothing is read. */
   maps->key = maps->value = maps->query;
   if (p->key_length == 0) return true;
   return map_panels(&maps->key, call->tensors.key, p->key, p->batch, p->kv_heads, p->key_length, p->head_dim,
@@ -284,7 +288,8 @@ bool map_tensors(tensor_maps *maps, const attn_call *call, int rows, int keys) {
                                           p->key_length, p->value_dim, (uint32_t)keys));
 }
 
-/* Nothing is launched where a tensor cannot be mapped, which is one that does not begin at a multiple of 16 bytes. */
+/* Nothing is launched where a tensor cannot be mapped, which is one that does not begin at a multiple of 16
+ * bytes. */
 template <attn_type type, int width> void launch(const attn_call *call) {
   typedef hopper_shape<type, width> shape;
   const attn_problem *p = call->problem;

@@ -1,6 +1,7 @@
-/* What sm_90a has beyond cuda.h: barriers in shared memory that count bytes, copies of boxes of a tensor (TMA), and products
- * of four warps at once (wgmma), by the PTX manual's names of sections. A file that includes this is called
- * NAME_hopper.cu: it is compiled for sm_90a alone, and its variants refuse other GPUs.
+/* What sm_90a has beyond cuda.h: barriers in shared memory that count bytes, copies of boxes of a tensor
+ * (TMA), and products of four warps at once (wgmma), by the PTX manual's names of sections. A file that
+ * includes this is called NAME_hopper.cu: it is compiled for sm_90a alone, and its variants refuse other
+ * GPUs.
  *
  * Four warps that follow one another from a multiple of four on are a group. */
 #ifndef ATTN_CUDA_HOPPER_H
@@ -17,8 +18,8 @@
 
 /* ---- barriers that count bytes ("mbarrier") ----
  *
- * Phases follow one another. One is complete when so many threads have arrived as the barrier was made for, and
- * all bytes have come that they said to expect. */
+ * Phases follow one another. One is complete when so many threads have arrived as the barrier was made for,
+ * and all bytes have come that they said to expect. */
 
 typedef uint64_t mbarrier;
 
@@ -52,7 +53,8 @@ __device__ __forceinline__ void arrive_expecting(mbarrier *at, unsigned bytes) {
 #endif
 }
 
-/* Until the phase of this parity is complete: 0 of the first, 1 of the second, and at once of the one before the first. */
+/* Until the phase of this parity is complete: 0 of the first, 1 of the second, and at once of the one
+ * before the first. */
 __device__ __forceinline__ void wait_at_mbarrier(mbarrier *at, unsigned parity) {
 #ifdef __CUDACC__
   unsigned complete = 0;
@@ -78,8 +80,8 @@ __device__ __forceinline__ void fence_async_proxy() {
 
 /* ---- copies of boxes ("cp.async.bulk.tensor") ---- */
 
-/* Of a box in shared memory, whose rows have as many bytes: 16 of them at address a lie at a ^ (a / 128 % n) * 16, n being
- * 2, 4 or 8. */
+/* Of a box in shared memory, whose rows have as many bytes: 16 of them at address a lie at a ^ (a / 128 %
+ * n) * 16, n being 2, 4 or 8. */
 enum swizzle { SWIZZLE_NONE, SWIZZLE_32, SWIZZLE_64, SWIZZLE_128 };
 
 #ifdef __CUDACC__
@@ -88,8 +90,8 @@ typedef CUtensorMap tensor_map;
 typedef emulation::tensor_map tensor_map;
 #endif
 
-/* By the host: a tensor of 16-bit elements of four axes, the last one first, strides from the second on in bytes. false:
- * the GPU cannot copy from it. */
+/* By the host: a tensor of 16-bit elements of four axes, the last one first, strides from the second on in
+ * bytes. false: the GPU cannot copy from it. */
 static inline bool make_tensor_map(tensor_map *map, attn_type type, const void *first,
                                    const uint64_t (&sizes)[4], const uint64_t (&strides)[3],
                                    const uint32_t (&box)[4], swizzle as) {
@@ -117,8 +119,8 @@ static inline bool make_tensor_map(tensor_map *map, attn_type type, const void *
 #endif
 }
 
-/* By one thread: the box at these coordinates, to a multiple of 128 bytes. What the tensor does not have is 0. All bytes of the
- * box come to the barrier. */
+/* By one thread: the box at these coordinates, to a multiple of 128 bytes. What the tensor does not have is
+ * 0. All bytes of the box come to the barrier. */
 __device__ __forceinline__ void copy_box(void *to, const tensor_map *map, int c0, int c1, int c2, int c3,
                                          mbarrier *at) {
 #ifdef __CUDACC__
@@ -134,8 +136,9 @@ __device__ __forceinline__ void copy_box(void *to, const tensor_map *map, int c0
 
 /* ---- products of a group ("Asynchronous Warpgroup Level Matrix Instructions") ---- */
 
-/* The descriptor of a matrix in shared memory. `stride`: bytes from 8 rows (columns of b) to the next 8, or where these
- * adjoin, from 8 of k to the next 8. `leading` is used where columns adjoin: from as many as the swizzle spans to the next. */
+/* The descriptor of a matrix in shared memory. `stride`: bytes from 8 rows (columns of b) to the next 8, or
+ * where these adjoin, from 8 of k to the next 8. `leading` is used where columns adjoin: from as many as
+ * the swizzle spans to the next. */
 __device__ __forceinline__ uint64_t describe_matrix(const void *start, unsigned leading, unsigned stride,
                                                     swizzle as) {
 #ifndef __CUDACC__
@@ -174,7 +177,8 @@ template <int eights> __device__ __forceinline__ void hold(float (&sum)[eights][
 #endif
 }
 
-/* Until at most so many of the groups are under way. Before, neither their sums may be touched nor what they read. */
+/* Until at most so many of the groups are under way. Before, neither their sums may be touched nor what
+ * they read. */
 template <int groups_left, int eights>
 __device__ __forceinline__ void wait_for_products(float (&sum)[eights][4]) {
 #ifdef __CUDACC__
@@ -208,8 +212,8 @@ __device__ __forceinline__ void wait_for_products(float (&sum)[eights][4]) {
                : __VA_ARGS__)
 #endif
 
-/* sum (64 rows, of which a warp has 16 as in multiply_add, times `columns`) = or += a b, of 16 k. a is in shared memory, its
- * k adjoin; so do b's, or its columns. */
+/* sum (64 rows, of which a warp has 16 as in multiply_add, times `columns`) = or += a b, of 16 k. a is in
+ * shared memory, its k adjoin; so do b's, or its columns. */
 template <attn_type type, bool b_is_n_major, int eights>
 __device__ __forceinline__ void multiply_group(float (&sum)[eights][4], uint64_t a, uint64_t b, bool adds) {
   static_assert(eights == 8 || eights == 16, "64 or 128 columns");
@@ -259,8 +263,8 @@ __device__ __forceinline__ void multiply_group(float (&sum)[eights][4], const ui
 
 /* ---- registers ("setmaxnreg") ----
  *
- * By a whole group: from here on its threads have so many, a multiple of 8 from 24 to 256, of what the block was given; those of
- * a group that needs few come to one that waits for more. */
+ * By a whole group: from here on its threads have so many, a multiple of 8 from 24 to 256, of what the block
+ * was given; those that a group gives back come to one that waits for more. */
 template <int registers> __device__ __forceinline__ void give_registers_back() {
   static_assert(registers >= 24 && registers <= 256 && registers % 8 == 0, "");
 #ifdef __CUDACC__

@@ -1,10 +1,10 @@
-/* Rows on their way past the keys, with what becomes of their scores: what kernels on matrix units have in common, however
- * keys and values come to them and whoever multiplies. Online softmax as in ../fused.c. A lane has of each 16 rows and
- * 8 keys what mma and wgmma leave it, which is the same (multiply_add).
+/* Rows on their way past the keys, with what becomes of their scores: what kernels on matrix units have in
+ * common, however keys and values come to them and whoever multiplies. Online softmax as in ../fused.c. A
+ * lane has of each 16 rows and 8 keys what mma and wgmma leave it, which is the same (multiply_add).
  *
- * A kernel's shape says: type, width (of features, padded), row_tiles (16 rows each of a warp), rows (of a block), keys (of a
- * tile), warp_keys, eights (of those), warp_rows and first_row() (in the block), together_rows and first_together() (those
- * that are multiplied at once), place_of_values(). */
+ * A kernel's shape says: type, width (of features, padded), row_tiles (16 rows each of a warp), rows (of a
+ * block), keys (of a tile), warp_keys, eights (of those), warp_rows and first_row() (in the block),
+ * together_rows and first_together() (those that are multiplied at once), place_of_values(). */
 #ifndef ATTN_CUDA_SOFTMAX_ROWS_H
 #define ATTN_CUDA_SOFTMAX_ROWS_H
 

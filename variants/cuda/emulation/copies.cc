@@ -1,5 +1,5 @@
-/* See emulation.h: copies that take their time. They land as late as the program allows, which is when somebody has waited
- * for them or nobody can run on; or, by the schedule, at once. */
+/* See emulation.h: copies that take their time. They land as late as the program allows, which is when
+ * somebody has waited for them or nobody can run on; or, by the schedule, at once. */
 #include "engine.h"
 #include "hopper.h"
 
@@ -137,8 +137,8 @@ unsigned char *shared_pointer(uint32_t address) {
   return static_cast<unsigned char *>(dynamic_shared()) + address;
 }
 
-/* Of its requirements those of 16 bits without interleaving. A box that is narrower than the swizzle is left out: its rows
- * would not adjoin. */
+/* Of its requirements those of 16 bits without interleaving. A box that is narrower than the swizzle is
+ * left out: its rows would not adjoin. */
 bool encode_tiled(tensor_map *map, attn_type type, unsigned rank, const void *first, const uint64_t *sizes,
                   const uint64_t *strides, const uint32_t *box, unsigned swizzle) {
   const unsigned bytes = 2;

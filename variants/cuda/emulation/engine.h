@@ -12,8 +12,8 @@ constexpr unsigned MOST_WARPS = MOST_THREADS / WARP, DYNAMIC_BYTES = 227 * 1024;
 constexpr unsigned MOST_MBARRIERS = 32, AGENTS = MOST_WARPS + MOST_MBARRIERS;
 
 /* Time counts the meetings of a launch. What happened before a meeting that both took part in is ordered;
- * known[w] says for the warp of who asks until when it knows all that agent w did (vector clocks: Mattern 1989;
- * Flanagan and Freund 2009 for stamps in the place of clocks). */
+ * known[w] says for the warp of who asks until when it knows all that agent w did (vector clocks: Mattern
+ * 1989; Flanagan and Freund 2009 for stamps in the place of clocks). */
 typedef uint32_t stamp;
 extern stamp now;
 
@@ -55,8 +55,8 @@ extern stamp all_known[MOST_WARPS]; /* the least of a row: until when the warp k
 
 void wait_until_changed(const unsigned *generation, const char *what, const void *code);
 
-/* What the running thread did and knows joins that, after which it has to count as something new; and the other way
- * about. */
+/* What the running thread did and knows joins that, after which it has to count as something new; and the
+ * other way about. */
 void release(knowledge *to);
 void acquire(const knowledge *from);
 

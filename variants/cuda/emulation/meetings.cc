@@ -1,4 +1,5 @@
-/* See emulation.h: where threads of an emulated block meet, and what they know of one another from then on. */
+/* See emulation.h: where threads of an emulated block meet, and what they know of one another from then
+ * on. */
 #include "engine.h"
 
 namespace emulation {

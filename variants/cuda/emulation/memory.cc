@@ -1,4 +1,5 @@
-/* See emulation.h: the global memory of an emulated device, and what the harness asks of that (../../device.h). */
+/* See emulation.h: the global memory of an emulated device, and what the harness asks of that
+ * (../../device.h). */
 #include "engine.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* See emulation.h: the shared memory of an emulated device, and who touched what since which meeting. The compiler
- * calls the functions named __tsan_ before each access; they are those that ThreadSanitizer's runtime has. */
+/* See emulation.h: the shared memory of an emulated device, and who touched what since which meeting. The
+ * compiler calls the functions named __tsan_ before each access; they are those that ThreadSanitizer's
+ * runtime has. */
 #include "engine.h"
 
 #include <dlfcn.h>
@@ -205,7 +206,9 @@ void look_at_copy_start(const asynchronous_copy *copy) {
   look_at_shared(static_cast<unsigned char *>(copy->to), copy->bytes, true, true, copy->code);
 }
 
-/* ---- copies in bulk, and products: they touch memory from when they are asked for until they are waited for */
+/* ---- copies in bulk, and products ----
+ *
+ * They touch memory from when they are asked for until they are waited for. */
 
 void look_at_bulk_start(void *to, size_t bytes, unsigned agent, const void *code) {
   look_at_shared(static_cast<unsigned char *>(to), bytes, true, true, code);

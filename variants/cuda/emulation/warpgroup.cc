@@ -1,9 +1,9 @@
-/* Products of four warps (wgmma) on an emulated device, as the PTX manual says ("Asynchronous Warpgroup Level Matrix
- * Instructions"). Each warp has 16 rows of a product to itself, so that each is emulated alone, and what
- * they were asked is compared at the end.
+/* Products of four warps (wgmma) on an emulated device, as the PTX manual says ("Asynchronous Warpgroup
+ * Level Matrix Instructions"). Each warp has 16 rows of a product to itself, so that each is emulated
+ * alone, and what they were asked is compared at the end.
  *
- * A product reads shared memory and registers at some time between its start and the end of a wait for its group: at the
- * latest, or by the schedule at once. Meanwhile its sums hold NaN. */
+ * A product reads shared memory and registers at some time between its start and the end of a wait for its
+ * group: at the latest, or by the schedule at once. Meanwhile its sums hold NaN. */
 #include "../../elements.h"
 #include "engine.h"
 #include "hopper.h"
@@ -47,8 +47,8 @@ struct matrix {
       : start((uint32_t)(descriptor & 0x3fff) << 4), leading((uint32_t)(descriptor >> 16 & 0x3fff) << 4),
         stride((uint32_t)(descriptor >> 32 & 0x3fff) << 4), swizzle((4 - (unsigned)(descriptor >> 62)) % 4) {}
 
-  /* Where 8 elements lie that follow one another along the major axis ("Strides", "Canonical Layouts"): chunk `chunk`
-   * along it of line `line`. 8 lines of as many bytes as the swizzle spans make an atom. */
+  /* Where 8 elements lie that follow one another along the major axis ("Strides", "Canonical Layouts"):
+   * chunk `chunk` along it of line `line`. 8 lines of as many bytes as the swizzle spans make an atom. */
   uint32_t chunk_at(unsigned line, unsigned chunk, bool is_k_major) const {
     const unsigned span = 1u << swizzle; /* in chunks */
     uint32_t at = start + line % 8 * span * 16 + chunk % span * 16;
@@ -62,8 +62,8 @@ struct matrix {
   }
 };
 
-/* Gives each 16 bytes that a product reads of a matrix of so many lines along its minor axis to a function, with the line
- * and the chunk. */
+/* Gives each 16 bytes that a product reads of a matrix of so many lines along its minor axis to a function,
+ * with the line and the chunk. */
 template <class function>
 static void for_each_chunk(uint64_t descriptor, unsigned first_line, unsigned lines, unsigned chunks,
                            bool is_k_major, function of) {
