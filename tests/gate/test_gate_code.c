@@ -69,7 +69,7 @@ static const char before[] =
            "sm_80 cuda_fused/solve<64> registers 255 spilled 0 shared 0 instructions 2000\n";
 
 /* Findings of one line of the head, held to those of the base; their number, and the first one's words. */
-static size_t find(const char *now, const gate_options *with, char words[256], char *why, size_t why_size) {
+static size_t find(const char *now, const gate_options *with, char words[768], char *why, size_t why_size) {
   gate_findings findings = {0};
   gate_options options = *with;
   options.head_code = "head";
@@ -83,7 +83,7 @@ static size_t find(const char *now, const gate_options *with, char words[256], c
   fclose(out);
   size_t count = 0;
   for (size_t n = 0; n < findings.count; n++) count += !findings.items[n].accepted;
-  snprintf(words, 256, "%s", findings.count ? findings.items[0].text : "");
+  snprintf(words, 768, "%s", findings.count ? findings.items[0].text : "");
   if (findings.count) {
     assert_int_equal(findings.items[0].kind, GATE_DEVICE);
     assert_string_equal(findings.items[0].variant, "cuda_fused");
@@ -113,7 +113,7 @@ static void more_of_anything_is_found_and_two_percent_of_instructions_are_not(vo
        "sm_90a: 8 bytes spilled; the base has no such kernel"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
-    char words[256], why[256];
+    char words[768], why[256];
     const size_t count = find(table[n].now, &(gate_options){0}, words, why, sizeof why);
     if (why[0] || count != (table[n].words != NULL) || (table[n].words && strcmp(words, table[n].words) != 0))
       fail_msg("%s: %zu findings, '%s' %s", table[n].now, count, words, why);
@@ -124,7 +124,7 @@ static void a_commit_message_accepts_it(void **state) {
   (void)state;
   const char *accepted[] = {"device cuda_fused one register for the sinks"},
              *of_another[] = {"device cuda_decode x"};
-  char words[256], why[256];
+  char words[768], why[256];
   static const char now[] = KERNEL "registers 169 spilled 0 shared 1024 instructions 1000\n";
   gate_options options = {.accepted = accepted, .accepted_count = 1};
   assert_int_equal(find(now, &options, words, why, sizeof why), 0);
@@ -137,7 +137,7 @@ static void a_list_that_is_none_is_refused(void **state) {
   static const char *const damaged[] = {"nonsense\n", KERNEL "registers 168\n",
                                         KERNEL "registers 1 spilled 0 shared 0 instructions 1 more\n",
                                         "sm_90a fused registers 1 spilled 0 shared 0 instructions 1\n"};
-  char words[256], why[256];
+  char words[768], why[256];
   for (size_t n = 0; n < sizeof damaged / sizeof *damaged; n++) {
     (void)find(damaged[n], &(gate_options){0}, words, why, sizeof why);
     if (!strstr(why, "is no line of scripts/cuda_code.sh")) fail_msg("%s: '%s'", damaged[n], why);

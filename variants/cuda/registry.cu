@@ -6,8 +6,8 @@ static const attn_variant *const variants[] = {
 #if !defined(__CUDACC__) || defined(ATTN_HAVE_CUBLAS)
     &cuda_cublas,
 #endif
-    &cuda_tiled,       &cuda_fused,         &cuda_fused_hopper, &cuda_linear, &cuda_sliding_window,
-    &cuda_multi_query, &cuda_grouped_query, &cuda_decode,
+    &cuda_tiled,          &cuda_fused,       &cuda_fused_hopper,  &cuda_linear,
+    &cuda_sliding_window, &cuda_multi_query, &cuda_grouped_query, &cuda_decode,
 };
 
 /* One binary holds the kernels for all GPUs, and CUDA chooses among them; the emulated device has orders to run in. */
