@@ -8,8 +8,8 @@
 
 /* ---- the manual page, in roff's macros for it ---- */
 
-/* Signs that roff would take for its own, and line breaks of the help, which the page makes itself. */
-static void put_roff(const char *text, FILE *out) {
+/* Signs that roff would take for its own; and what stands for a line's end. */
+static void put_text(const char *text, const char *line_end, FILE *out) {
   for (; *text; text++) {
     if (*text == '\\')
       fputs("\\e", out);
@@ -18,9 +18,12 @@ static void put_roff(const char *text, FILE *out) {
     else if (*text == '\'')
       fputs("\\(aq", out);
     else
-      fputc(*text == '\n' ? ' ' : *text, out);
+      *text == '\n' ? fputs(line_end, out) : fputc(*text, out);
   }
 }
+
+/* In lines that the page makes itself. */
+static void put_roff(const char *text, FILE *out) { put_text(text, " ", out); }
 
 static void put_paragraph(const char *macro, const char *text, FILE *out) {
   fprintf(out, "%s\n\\&", macro);
@@ -53,7 +56,14 @@ static void put_command(const command_row *command, FILE *out) {
   fputs(".TP\n\\fBattnbench ", out);
   put_roff(command->usage, out);
   fputs("\\fR\n\\&", out);
-  put_roff(command->about ? command->about : command->help, out);
+  const char *about = command->about ? command->about : command->help;
+  if (strstr(about, "\n ")) { /* lines that are indented stay as they are */
+    fputs("\n.nf\n\\&", out);
+    put_text(about, "\n\\&", out);
+    fputs("\n.fi", out);
+  } else {
+    put_roff(about, out);
+  }
   if (command->status) {
     fputs(" Status: ", out);
     put_roff(command->status, out);
@@ -63,6 +73,7 @@ static void put_command(const command_row *command, FILE *out) {
 
 void options_manual(FILE *out) {
   fputs(".TH ATTNBENCH 1 \"\" \"attnbench " ATTNBENCH_VERSION "\" \"attnbench\"\n"
+        ".ad l\n" /* long words leave holes in lines that are spread */
         ".SH NAME\nattnbench \\- verify and measure attention kernels\n"
         ".SH SYNOPSIS\n.B attnbench\n[\\fICOMMAND\\fR] [\\fIOPTIONS\\fR]\n",
         out);
