@@ -428,11 +428,11 @@ static int run_list(const variant_list *list) {
 }
 
 static int run_machine(const options *options) {
-  char why[WHY_BYTES];
   machine machine;
-  variant_list list = {0};
   machine_describe(&machine);
   if (options->device) {
+    char why[WHY_BYTES];
+    variant_list list = {0};
     if (!variant_list_add_device(&list, options->device, why, sizeof why)) return complain(why);
     machine_take_device(&machine, device_of(list.own->variants[0]));
     variant_list_destroy(&list);

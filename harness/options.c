@@ -161,6 +161,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
   void *field = (char *)options + row->offset;
   const char *end = "";
   bool sound = false;
+  if (!text && row->kind != KIND_FLAG) return false;
   switch (row->kind) {
     case KIND_FLAG: sound = text_flag(text, field); break;
     case KIND_INTEGER:

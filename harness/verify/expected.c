@@ -324,7 +324,7 @@ typedef struct findings {
   int64_t first_row;
 } findings;
 
-static void mark(const marks *marks, int64_t n, int which, int64_t d) {
+static void mark_wrong(const marks *marks, int64_t n, int which, int64_t d) {
   marks->rows[n] = true;
   if (which == 0) marks->columns[d] = true;
   if (which == 2) marks->keys[d] = true;
@@ -341,7 +341,7 @@ static void hold(findings *found, int64_t n, const output outputs[3], int which,
   found->shares[which].probabilistic = fmax(found->shares[which].probabilistic, probabilistic);
   if (exact) found->exact = fmax(found->exact, fmax(worst, probabilistic));
   if (worst <= 1 && probabilistic <= 1) return;
-  if (found->marks) mark(found->marks, n, which, d);
+  if (found->marks) mark_wrong(found->marks, n, which, d);
   if (found->first_row <= n) return;
   found->first_row = n;
   char share[64] = "no error of this kind is allowed";

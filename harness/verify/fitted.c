@@ -102,7 +102,7 @@ static bool fit_new(posing *at, int64_t n, workload *w) {
   if (w->function != at->fitting->variant->function || fitting_takes(at->fitting->variant, w)) return false;
   if (!fitting_fit(at->fitting, n, w)) return false;
   for (int try = 0; try < TRIES && !add_name(&at->names, w); try++)
-    fitting_vary(at->fitting, n + 1000 * try, w);
+    fitting_vary(at->fitting, n + (int64_t)1000 * try, w);
   return true;
 }
 
@@ -153,7 +153,8 @@ static bool pose_plan(posing *at) {
 static bool pose_all(posing *at) {
   enum { MOST_NAMES = 1000000 };
   const problem_plan *plan = &at->fitted->plan;
-  at->names.room = 4 * (size_t)(plan->count < MOST_NAMES ? plan->count : MOST_NAMES) + 4 * COVERING_ROWS;
+  at->names.room =
+      4 * (size_t)(plan->count < MOST_NAMES ? plan->count : MOST_NAMES) + (size_t)4 * COVERING_ROWS;
   at->names.marks = calloc(at->names.room, sizeof *at->names.marks);
   const bool ran = at->names.marks && pose_pairs(at) && pose_plan(at);
   if (!at->names.marks) snprintf(at->why, at->why_size, "no memory for the names of problems");

@@ -144,7 +144,7 @@ static void add_sizes(fitted_pairs *pairs, int size, int most) {
   int passed = 0, count = 0;
   for (int n = 0; n < values->count; n++) count += is_edge(values->of[n]);
   for (int n = 0; n < values->count && pairs->design.levels[size] < most; n++) {
-    if (!is_edge(values->of[n])) continue;
+    if (count == 0 || !is_edge(values->of[n])) continue;
     /* Of more than there is room for, evenly many. */
     if (count <= most || (passed * most) / count != ((passed + 1) * most) / count)
       add_size(pairs, size, values->of[n]);

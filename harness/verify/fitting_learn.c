@@ -39,8 +39,10 @@ static const int batches[] = {1, 2, 4};
 
 /* Parts that are written in workload's own words. */
 static void say(workload *w, const char *parts) {
-  char why[128];
-  if (*parts) (void)workload_say(w, parts, why, sizeof why);
+  if (*parts) {
+    char why[128];
+    (void)workload_say(w, parts, why, sizeof why);
+  }
 }
 
 static bool needs(const attn_variant *variant, const workload *w) {

@@ -113,7 +113,7 @@ static void more_of_anything_is_found_and_two_percent_of_instructions_are_not(vo
        "sm_90a: 8 bytes spilled; the base has no such kernel"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
-    char words[768], why[256];
+    char words[768] = "", why[256] = "";
     const size_t count = find(table[n].now, &(gate_options){0}, words, why, sizeof why);
     if (why[0] || count != (table[n].words != NULL) || (table[n].words && strcmp(words, table[n].words) != 0))
       fail_msg("%s: %zu findings, '%s' %s", table[n].now, count, words, why);
@@ -124,7 +124,7 @@ static void a_commit_message_accepts_it(void **state) {
   (void)state;
   const char *accepted[] = {"device cuda_fused one register for the sinks"},
              *of_another[] = {"device cuda_decode x"};
-  char words[768], why[256];
+  char words[768] = "", why[256] = "";
   static const char now[] = KERNEL "registers 169 spilled 0 shared 1024 instructions 1000\n";
   gate_options options = {.accepted = accepted, .accepted_count = 1};
   assert_int_equal(find(now, &options, words, why, sizeof why), 0);
@@ -137,7 +137,7 @@ static void a_list_that_is_none_is_refused(void **state) {
   static const char *const damaged[] = {"nonsense\n", KERNEL "registers 168\n",
                                         KERNEL "registers 1 spilled 0 shared 0 instructions 1 more\n",
                                         "sm_90a fused registers 1 spilled 0 shared 0 instructions 1\n"};
-  char words[768], why[256];
+  char words[768] = "", why[256] = "";
   for (size_t n = 0; n < sizeof damaged / sizeof *damaged; n++) {
     (void)find(damaged[n], &(gate_options){0}, words, why, sizeof why);
     if (!strstr(why, "is no line of scripts/cuda_code.sh")) fail_msg("%s: '%s'", damaged[n], why);

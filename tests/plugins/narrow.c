@@ -56,6 +56,11 @@ static int64_t value_of(int64_t j, attn_range keys, fault fault) {
   return j;
 }
 
+/* How often the key in the middle counts. */
+static float times_of(fault fault) {
+  return fault == DROPS_A_KEY ? 0.0f : fault == DOUBLES_A_KEY ? 2.0f : 1.0f;
+}
+
 static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i, fault fault) {
   const attn_problem *p = call->problem;
   const attn_tensors *t = &call->tensors;
@@ -70,8 +75,7 @@ static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i, fa
     max = fmaxf(max, weights[j]);
   }
   for (int64_t j = keys.first; j < keys.end; j++) {
-    const float times = j != middle ? 1 : fault == DROPS_A_KEY ? 0 : fault == DOUBLES_A_KEY ? 2 : 1;
-    const float exact = times * expf(weights[j] - max);
+    const float exact = (j == middle ? times_of(fault) : 1) * expf(weights[j] - max);
     weights[j] = fault == TRUNCATES_WEIGHTS ? truncated(p->value.type, exact) : rounded(p->value.type, exact);
     sum += fault == SUMS_ROUNDED ? weights[j] : exact;
     if (fault == NORMALISES_FIRST) weights[j] = exact;

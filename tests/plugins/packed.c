@@ -73,7 +73,7 @@ static void solve(const attn_call *call, fault fault) {
                                     .features = ATTN_BAND,                                                   \
                                     .types = 1u << ATTN_FLOAT32,                                             \
                                     .time_exponent = 2,                                                      \
-                                    .unsupported = refusal,                                                  \
+                                    .unsupported = (refusal),                                                \
                                     .run = run_##word};
 KERNEL(packed, NONE, unsupported)
 KERNEL(packed_wrong_heads, WRONG_HEADS, unsupported)

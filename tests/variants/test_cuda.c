@@ -153,7 +153,10 @@ static void every_variant_gives_the_answers_of_the_golden_cases(void **state) {
   if (status != 0 || strstr(said, "would take seconds")) fail_msg("status %d: %s", status, said);
   for (size_t v = 0; v < list.count; v++) {
     const bool is_narrow = !(list.variants[v]->types >> ATTN_FLOAT32 & 1);
-    const int64_t least = 4 * (is_narrow ? 4 : list.variants[v]->function == ATTN_LINEAR ? 9 : 38);
+    const int64_t cases = is_narrow                                   ? 4
+                          : list.variants[v]->function == ATTN_LINEAR ? 9
+                                                                      : 38,
+                  least = 4 * cases;
     if (passed_cases(said, list.variants[v]->name) < least)
       fail_msg("%s passed fewer than %d: %s", list.variants[v]->name, (int)least, said);
   }

@@ -61,8 +61,8 @@ static const char *nothing(const attn_call *call) {
 #define FLOAT32 (1u << ATTN_FLOAT32)
 #define KERNEL(word, has, of_types, refusal)                                                                 \
   {                                                                                                          \
-    .name = word, .function = ATTN_SOFTMAX, .features = has, .types = of_types, .unsupported = refusal,      \
-    .run = run_nothing                                                                                       \
+    .name = (word), .function = ATTN_SOFTMAX, .features = (has), .types = (of_types),                        \
+    .unsupported = (refusal), .run = run_nothing                                                             \
   }
 static const struct {
   attn_variant variant;
