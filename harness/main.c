@@ -272,7 +272,7 @@ static int status_of(const report *report) {
 static bool check_context(const options *options, char *why, size_t why_size) {
   for (size_t i = 0; i < options->context.count; i++) {
     char *key = strndup(options->context.items[i], strcspn(options->context.items[i], "="));
-    const bool taken = !key || report_json_has_context(key);
+    const bool taken = !key || report_json_has_context(key) || report_csv_has_column(key);
     if (taken)
       snprintf(why, why_size, "--benchmark_context: '%s' is taken; give another key", key ? key : "");
     free(key);

@@ -179,7 +179,8 @@ typedef struct attn_variant {
   attn_place place;
   uint32_t traits; /* ATTN_BATCH_INVARIANT and so on */
 
-  /* Declared growth in T, all else fixed: the exponent of T. Measured, then held against this. */
+  /* Declared growth in T, all else fixed: the exponent of T, where queries and keys grow together; so 2 also for a kernel that takes
+   * one query, whose time grows as its keys do. Measured, then held against this. */
   int time_exponent;
   int workspace_exponent;
 

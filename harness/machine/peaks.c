@@ -281,10 +281,17 @@ static void keep_higher(machine_rate *rate, const machine_rate *again) {
   rate->fastest = fastest;
 }
 
+/* A peak that could not be measured this time is none of them. */
+static void keep_highest(machine_rate *rates, size_t count, const machine_rate *again, size_t again_count) {
+  for (size_t n = 0; n < count; n++)
+    for (size_t m = 0; m < again_count; m++)
+      if (strcmp(rates[n].name, again[m].name) == 0) keep_higher(&rates[n], &again[m]);
+}
+
 void machine_measure_again(machine *machine, int threads, double seconds) {
   struct machine again = *machine;
   machine_measure(&again, threads, seconds);
-  for (size_t n = 0; n < machine->peak_count; n++) keep_higher(&machine->peaks[n], &again.peaks[n]);
-  for (size_t n = 0; n < machine->read_count; n++) keep_higher(&machine->reads[n], &again.reads[n]);
+  keep_highest(machine->peaks, machine->peak_count, again.peaks, again.peak_count);
+  keep_highest(machine->reads, machine->read_count, again.reads, again.read_count);
   keep_higher(&machine->sgemm, &again.sgemm);
 }

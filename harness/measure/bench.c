@@ -63,11 +63,11 @@ static void sort_points(bench *bench) {
 
 /* ---- the machine ---- */
 
-/* That all points compute on; NULL: some do on the host. */
+/* That all points compute on; NULL: they do not on the same one, or some on the host. */
 static const attn_device *device_of_all(const bench_point *points, size_t count) {
   const attn_device *device = count ? device_of(points[0].variant) : NULL;
   for (size_t n = 1; n < count && device; n++)
-    if (points[n].variant->place == ATTN_HOST) device = NULL;
+    if (device_of(points[n].variant) != device) device = NULL;
   return device;
 }
 

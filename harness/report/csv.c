@@ -83,6 +83,30 @@ static const char *const row_columns[] = {"threads",       "isa",           "agg
                                           "repetition",    "real_time_low", "real_time_high", "bytes",
                                           "read_fraction", "read_level",    "limited_by"};
 
+static const char first_columns[] =
+    "name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,"
+    "error_message";
+static const char *const rate_columns[] = {"error_bound_fraction", "flops_per_second", "peak_fraction"};
+
+static bool is_among(const char *const *names, size_t count, const char *key) {
+  for (size_t n = 0; n < count; n++)
+    if (strcmp(names[n], key) == 0) return true;
+  return false;
+}
+
+bool report_csv_has_column(const char *key) {
+  const size_t length = strlen(key);
+  for (const char *at = first_columns; *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
+    if (strcspn(at, ",") == length && strncmp(at, key, length) == 0) return true;
+  for (int n = 0; n < WORKLOAD_COLUMNS; n++)
+    if (strcmp(workload_columns[n].key, key) == 0) return true;
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++)
+    if (strcmp(format_memory_parts[part].key, key) == 0) return true;
+  return is_among(rate_columns, sizeof rate_columns / sizeof *rate_columns, key) ||
+         is_among(point_columns, sizeof point_columns / sizeof *point_columns, key) ||
+         is_among(row_columns, sizeof row_columns / sizeof *row_columns, key);
+}
+
 static void print_columns(FILE *out) {
   for (size_t n = 0; n < sizeof point_columns / sizeof *point_columns; n++) give_text(point_columns[n], out);
   for (int n = 0; n < WORKLOAD_COLUMNS; n++) give_text(workload_columns[n].key, out);
@@ -199,9 +223,8 @@ static void print_result(const csv_table *table, const result *result, const rep
 
 void report_csv(const report *report, const report_options *options, FILE *out) {
   const csv_table table = {options->time_unit ? options->time_unit : "ns", report_json_context(report), out};
-  fputs("name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,"
-        "error_message,\"error_bound_fraction\",\"flops_per_second\",\"peak_fraction\"",
-        out);
+  fputs(first_columns, out);
+  for (size_t n = 0; n < sizeof rate_columns / sizeof *rate_columns; n++) give_text(rate_columns[n], out);
   for (int part = 0; part < FORMAT_MEMORY_PARTS; part++) give_text(format_memory_parts[part].key, out);
   print_columns(out);
   print_context_keys(&table);

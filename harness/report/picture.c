@@ -227,6 +227,7 @@ static void add_roofs(picture *picture) {
   const machine *machine = &picture->report->machine;
   for (size_t n = 0; n < machine->read_count; n++) {
     if (!(machine->reads[n].median > 0) || !is_roof(picture, &machine->reads[n])) continue;
+    if (picture->machine_count == PLOT_MAX_LABELS - PLOT_MAX_LINES) return; /* more than any machine has */
     plot_line *line = begin_machine_line(picture);
     char median[FORMAT_BYTES];
     format_number(median, machine->reads[n].median * 1e-9, 3);

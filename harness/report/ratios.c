@@ -98,6 +98,11 @@ static interval mean_lag(const pairing *of, double confidence) {
 static void print_ratio(interval lag, FILE *out) {
   const double ratio = exp(lag.estimate), low = exp(lag.low), high = exp(lag.high);
   char texts[3][FORMAT_BYTES];
+  if (!isfinite(high)) { /* of one repetition */
+    format_number(texts[0], ratio, 2);
+    fprintf(out, "%s [unknown]", texts[0]);
+    return;
+  }
   const int digits = format_digits(ratio, (high - low) / 2);
   format_number(texts[0], ratio, digits);
   format_number(texts[1], low, digits);
@@ -119,9 +124,9 @@ static void print_pairing(const pairing *of, FILE *out) {
   }
   fprintf(out, ", mean of %zu): ", of->count);
   print_ratio(paired_lag(first, of->other[0], confidence), out);
-  fprintf(out, " at T = %lld, ", shortest);
+  fprintf(out, " at %s = %lld, ", sweep_axis_name(first->swept), shortest);
   print_ratio(paired_lag(last, of->other[of->count - 1], confidence), out);
-  fprintf(out, " at T = %lld\n", longest);
+  fprintf(out, " at %s = %lld\n", sweep_axis_name(first->swept), longest);
 }
 
 static const result *first_own_of(const report *report, int family) {

@@ -19,6 +19,9 @@ void report_console(const report *report, const report_options *options, FILE *o
 /* Whether the report's context has a key of this name in any case. */
 bool report_json_has_context(const char *key);
 
+/* Whether the table has a column of this name, beside those of the context. */
+bool report_csv_has_column(const char *key);
+
 bool report_json(const report *report, const report_options *options, FILE *out);
 void report_csv(const report *report, const report_options *options, FILE *out);
 

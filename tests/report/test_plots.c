@@ -316,7 +316,6 @@ static void decoding_says_its_queries_and_has_keys_on_the_axis(void **state) {
   assert_shows(svg, "For my talk");
   assert_shows(svg, "Time against key length, Tq = 1");
   assert_shows(svg, "key length Tk (tokens), Tq = 1");
-  assert_shows(svg, "Tk");
   free(svg);
   report_destroy(&report);
 }

@@ -205,7 +205,7 @@ const attn_variant cuda_decode = {
     CUDA_NARROW_TYPES,
     ATTN_CUDA,
     ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
-    1,
+    2,
     1,
     "bf16/Tq:1/Hkv:2",
     refuse,

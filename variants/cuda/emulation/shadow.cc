@@ -235,6 +235,13 @@ static void check_proxy(const cell *c, const void *code) {
 }
 
 void start_product_read(const void *from, size_t bytes, const void *code) {
+  const size_t at = (size_t)(static_cast<const unsigned char *>(from) - dynamic_memory);
+  if (at >= sizeof dynamic_memory) {
+    char line[96];
+    format_line(line, sizeof line, code);
+    complain("a matrix of wgmma at %s reaches %zu, beyond all shared memory: its strides are wrong", line,
+             at);
+  }
   check_dynamic_end(static_cast<const unsigned char *>(from), bytes, code);
   for (cell *c = first_cell(from), *end = c + bytes / CELL_BYTES; c < end; c++) {
     check_writer(c, "multiplies", code);
