@@ -17,6 +17,7 @@
 #include "verify/fuzz.h"
 #include "gate/gate.h"
 #include "run/instructions.h"
+#include "base/folder.h"
 #include "base/interrupt.h"
 #include "base/progress.h"
 #include "base/parts.h"
@@ -93,32 +94,13 @@ static bool find_isa(const options *options, const variant_list *list, const cha
 
 /* ---- files ---- */
 
-/* Makes a folder with its parents, and sees that files can be written into it. */
-static bool make_folder(const char *folder, char *why, size_t why_size) {
-  char *path = strdup(folder);
-  bool made = path != NULL;
-  for (char *slash = path; made && slash;) {
-    slash = strchr(slash + 1, '/');
-    if (slash) *slash = '\0';
-    made = mkdir(path, 0777) == 0 || errno == EEXIST;
-    if (slash) *slash = '/';
-  }
-  struct stat status;
-  if (made && stat(folder, &status) == 0 && !S_ISDIR(status.st_mode)) {
-    made = false;
-    errno = ENOTDIR;
-  }
-  made = made && access(folder, W_OK | X_OK) == 0;
-  if (!made)
-    snprintf(why, why_size, "--out %s: %s; give a folder that can be written", folder, strerror(errno));
-  free(path);
-  return made;
-}
-
 static bool check_file_folder(const char *option, const char *file, char *why, size_t why_size) {
   if (!file) return true;
+  struct stat status;
   char *path = replace_target(file); /* where a link points to: there it is written */
-  bool sound = path && access(dirname(path), W_OK | X_OK) == 0;
+  bool sound = path && !(stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+  if (!sound && path) errno = EISDIR;
+  sound = sound && access(dirname(path), W_OK | X_OK) == 0;
   if (!sound)
     snprintf(why, why_size, "%s %s: %s; give a file in a folder that can be written", option, file,
              strerror(errno));
@@ -148,7 +130,7 @@ static bool write_folder(const report *report, const options *options, const rep
       {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
   char path[4096], found[PARTS_PATH_BYTES];
   /* It was there at the start; what was measured since must not be lost with it. */
-  if (!make_folder(options->out, why, why_size)) return false;
+  if (!folder_make(options->out, why, why_size)) return false;
   report_options aggregates = *rows; /* single repetitions are a table of their own: --raw */
   aggregates.repetitions = false;
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -243,12 +225,13 @@ static bool give_report(const report *report, const options *options, char *why,
     report_console(report, &console_rows, stdout);
   }
   fflush(stdout);
+  /* The folder first: what cannot be written elsewhere is not lost with it. */
+  if (options->out && !write_folder(report, options, &file_rows, why, why_size)) return false;
   if (options->out_file &&
       !report_write(report, &file_rows, options->out_format, options->out_file, why, why_size))
     return false;
   const report_options raw_rows = {.repetitions = true, .time_unit = options->time_unit};
   if (options->raw && !report_write(report, &raw_rows, "csv", options->raw, why, why_size)) return false;
-  if (options->out && !write_folder(report, options, &file_rows, why, why_size)) return false;
   if (strcmp(options->format, "console") == 0) {
     printf("\n");
     report_summary(report, options->out, stdout);
@@ -283,7 +266,7 @@ static bool check_context(const options *options, char *why, size_t why_size) {
 
 static int measure(const sweep *sweep, const options *options, const char *isa) {
   char why[WHY_BYTES];
-  if (options->out && !make_folder(options->out, why, sizeof why)) return complain(why);
+  if (options->out && !folder_make(options->out, why, sizeof why)) return complain(why);
   if (!check_file_folder("--benchmark_out", options->out_file, why, sizeof why) ||
       !check_file_folder("--raw", options->raw, why, sizeof why))
     return complain(why);
@@ -451,7 +434,7 @@ static int run_plots(const options *options) {
   const char *folder = options->out ? options->out : dirname(path);
   const plot_style style = style_from(options, found);
   bool drawn = report_read(&report, file, why, sizeof why) &&
-               (!options->out || make_folder(options->out, why, sizeof why)) &&
+               (!options->out || folder_make(options->out, why, sizeof why)) &&
                report_plot(&report, &style, folder, why, sizeof why);
   if (drawn) printf("The pictures lie in %s\n", folder);
   report_destroy(&report);
@@ -468,6 +451,11 @@ static int run_gate(const options *options) {
   for (size_t n = 0; n < options->problems.count; n++) {
     workload unused;
     if (!workload_parse_sound(options->problems.items[n], &unused, why, sizeof why)) return complain(why);
+  }
+  if (options->problems.count > GATE_MAX_PROBLEMS) {
+    snprintf(why, sizeof why, "gate takes --problem at most %d times, not %zu", GATE_MAX_PROBLEMS,
+             options->problems.count);
+    return complain(why);
   }
   const gate_options how = {
       .heads = texts(&options->gate.heads),

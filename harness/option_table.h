@@ -58,7 +58,7 @@ typedef struct options {
   const char *title; /* of the pictures, or NULL */
   int64_t font_size; /* points; 0: the usual one */
   text_list formats; /* of the pictures; empty: the usual ones */
-  /* The folder of the gnuplot files, or NULL: the one this was built from; in the gate: no pictures. */
+  /* The folder of the gnuplot files, or NULL: the program's own. */
   const char *scripts;
   bool quiet;
 

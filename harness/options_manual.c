@@ -89,11 +89,14 @@ void options_manual(FILE *out) {
 
 /* ---- bash ---- */
 
+/* Of a part of a problem line `choices` is what stands in front of it. */
+static bool has_choices(const option_row *row) { return row->choices && row->kind != KIND_PART; }
+
 static void put_choices(FILE *out) {
   size_t count;
   const option_row *rows = option_rows(&count);
   for (size_t i = 0; i < count; i++) {
-    if (!rows[i].choices) continue;
+    if (!has_choices(&rows[i])) continue;
     fprintf(out, "  %s) words='", rows[i].name);
     for (const char *at = rows[i].choices; *at; at++) fputc(*at == '|' ? ' ' : *at, out);
     fputs("' ;;\n", out);
@@ -106,8 +109,7 @@ static void put_names_with_values(FILE *out) {
   size_t count;
   const option_row *rows = option_rows(&count);
   for (size_t i = 0; i < count; i++) {
-    if (rows[i].kind == KIND_FLAG || rows[i].choices || !(rows[i].commands & option_public_commands()))
-      continue;
+    if (!rows[i].value || has_choices(&rows[i]) || !(rows[i].commands & option_public_commands())) continue;
     fprintf(out, "%s%s", before, rows[i].name);
     before = " | ";
   }

@@ -7,7 +7,7 @@ find_base() { # reference or ''
     git rev-parse -q --verify "$1^{commit}"
     return
   fi
-  for main in origin/main main origin/master master; do
+  for main in origin/HEAD origin/main main origin/master master; do
     git merge-base "$main" HEAD 2>/dev/null && return
   done
 }

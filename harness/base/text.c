@@ -83,3 +83,14 @@ bool text_seed(const char *text, uint64_t *result) {
   *result = strtoull(text, &after, 10);
   return errno == 0 && *after == '\0';
 }
+
+void text_put_quoted(const char *word, FILE *out) {
+  fputc('\'', out);
+  for (; *word; word++) {
+    if (*word == '\'')
+      fputs("'\\''", out);
+    else
+      fputc(*word, out);
+  }
+  fputc('\'', out);
+}

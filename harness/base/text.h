@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct text_list {
   char **items;
@@ -27,5 +28,8 @@ bool text_percent(const char *text, double *result);
 
 /* true, yes or 1 and their opposites; NULL, a flag that stands alone, is true. */
 bool text_flag(const char *text, bool *result);
+
+/* One word of a shell's line, in single quotes. */
+void text_put_quoted(const char *word, FILE *out);
 
 #endif

@@ -1,23 +1,16 @@
 /* The command that runs a part of the gate again. */
 #include <string.h>
 
+#include "base/text.h"
 #include "gate.h"
 
 /* One word of a shell's line. */
 static void put_word(const char *word, FILE *out) {
   static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+=%@-";
-  if (*word && strspn(word, plain) == strlen(word)) {
+  if (*word && strspn(word, plain) == strlen(word))
     fputs(word, out);
-    return;
-  }
-  fputc('\'', out);
-  for (; *word; word++) {
-    if (*word == '\'')
-      fputs("'\\''", out);
-    else
-      fputc(*word, out);
-  }
-  fputc('\'', out);
+  else
+    text_put_quoted(word, out);
 }
 
 static void put_all(const char *option, const char *const *words, size_t count, FILE *out) {

@@ -165,7 +165,7 @@ void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *
         continue;
       }
       set->common++;
-      const bool itself = controls < CONTROLS && (n % 3 == 1 || head->count <= CONTROLS);
+      const bool itself = controls < CONTROLS && (set->common % 3 == 1 || head->count <= CONTROLS);
       const gate_pair pair = {variant, before};
       controls += add_variant(set, &pair, itself, options);
     }

@@ -2,15 +2,16 @@
  * how to use it. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/folder.h"
 #include "base/parts.h"
 #include "base/replace.h"
 #include "gate.h"
@@ -57,13 +58,6 @@ static bool compare_facts(const gate_options *options, gate_findings *findings, 
 }
 
 /* ---- all of it ---- */
-
-/* Before anything is measured, so that minutes are not lost to a folder that cannot be made. */
-static bool make_folder(const char *path, char *why, size_t why_size) {
-  if (!path || mkdir(path, 0777) == 0 || errno == EEXIST) return true;
-  snprintf(why, why_size, "the folder %s cannot be made: %s", path, strerror(errno));
-  return false;
-}
 
 static bool write_comment(const gate_findings *findings, const gate_times *times, const gate_options *options,
                           gate_status status, char *why, size_t why_size) {
@@ -163,7 +157,8 @@ static int run(const gate_options *asked, gate_prepared *prepared, gate_findings
   char why[WHY_BYTES], no_base[WHY_BYTES];
   gate_options found = *asked;
   const gate_options *options = &found;
-  if (!make_folder(options->out, why, sizeof why)) return complain(why);
+  /* Before anything is measured, so that minutes are not lost to a folder that cannot be made. */
+  if (options->out && !folder_make(options->out, why, sizeof why)) return complain(why);
   if (!compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why)) return complain(why);
   found.why_no_base = no_base[0] ? no_base : NULL;
   bool good = measure(&found, prepared, findings, times, why, sizeof why);
@@ -203,14 +198,18 @@ static int write_facts(const gate_options *options) {
   return written ? GATE_PASS : complain(why);
 }
 
+typedef struct job {
+  const gate_options *options;
+  gate_prepared prepared;
+} job;
+
 static int run_all(void *context) {
-  const gate_options *options = context;
-  if (options->write_facts) return write_facts(options);
+  job *job = context;
+  if (job->options->write_facts) return write_facts(job->options);
   gate_findings findings = {0};
-  gate_prepared prepared = {.folder = ""};
   gate_times *times = calloc(1, sizeof *times);
-  const int status = times ? run(options, &prepared, &findings, times) : complain("out of memory");
-  gate_clean_up(&prepared);
+  const int status = times ? run(job->options, &job->prepared, &findings, times) : complain("out of memory");
+  free(job->prepared.identical);
   gate_findings_destroy(&findings);
   free(times);
   return status;
@@ -230,11 +229,15 @@ static int run_apart(int (*command)(void *context), void *context) {
     *said = verdict;
     _exit(verdict);
   }
+  /* Ctrl-C ends the child; what it leaves is taken away here. */
+  void (*const before)(int) = signal(SIGINT, SIG_IGN);
   for (pid_t ended = 0; child > 0 && ended != child;) {
     ended = waitpid(child, &status, 0);
     if (ended < 0 && errno != EINTR) break;
   }
+  signal(SIGINT, before);
   if (child > 0 && *said >= 0) return *said;
+  if (child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return 128 + SIGINT;
   if (child < 0) return complain("a process cannot be started");
   return complain(WIFSIGNALED(status)
                       ? "a kernel crashed as it was loaded, or asked what it takes"
@@ -248,5 +251,9 @@ int gate_run(const gate_options *asked) {
   options.program = program;
   /* Threads that wait must not spin while others want the processor; read when a process starts. */
   setenv("OMP_WAIT_POLICY", "passive", 1);
-  return run_apart(run_all, &options);
+  job job = {.options = &options};
+  if (!options.write_facts) gate_make_folder(&job.prepared);
+  const int status = run_apart(run_all, &job);
+  gate_clean_up(&job.prepared);
+  return status;
 }

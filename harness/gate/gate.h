@@ -6,8 +6,8 @@
  * where it is wrong.
  *
  * Two parts. Facts are exact and need no repetition: bytes of workspace, instructions, growth, error
- * (gate_facts.c measures, gate_compare.c decides). Times are compared in pairs within one process and
- * judged over many processes (gate_measure.c measures, gate_timing.c starts it, gate_judge.c decides). */
+ * (facts.c measures, compare.c decides). Times are compared in pairs within one process and
+ * judged over many processes (measure.c measures, timing.c starts it, judge.c decides). */
 #ifndef ATTN_HARNESS_GATE_H
 #define ATTN_HARNESS_GATE_H
 
@@ -132,13 +132,15 @@ bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out
 /* ---- what nobody has prepared ---- */
 
 typedef struct gate_prepared {
-  char folder[64];                                 /* of its own; "": none was needed */
+  char folder[64];                                 /* of its own; "": it cannot be made */
   char head_facts[96], base_facts[96], itself[96]; /* files in it */
   char *identical;
 } gate_prepared;
 
 /* Fills in what the options lack: whose code is the same, the facts of both, another self of the base. A base that
- * cannot be counted is told on stderr. False, with the reason in words; gate_clean_up is due in any case. */
+ * cannot be counted is told on stderr. False, with the reason in words. The folder is of the process that outlives what
+ * kernels do to this one: it makes it before, and cleans up afterwards. */
+void gate_make_folder(gate_prepared *made);
 bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t why_size);
 void gate_clean_up(const gate_prepared *made);
 

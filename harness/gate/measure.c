@@ -4,7 +4,7 @@
  * difference belongs to the code. Benchmarks take turns, in random order, a quad at a time.
  *
  * Two copies of the same code differ by 1.2 % from process to process when each has buffers of its own,
- * by 0.4 % when they share them: hence one set of buffers. The rest belongs to the process: gate_timing.c
+ * by 0.4 % when they share them: hence one set of buffers. The rest belongs to the process: timing.c
  * starts many. */
 #define _GNU_SOURCE
 #include <limits.h>

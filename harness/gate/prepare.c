@@ -10,13 +10,9 @@
 #include "base/child.h"
 #include "gate.h"
 
-static bool make_own_folder(gate_prepared *made, char *why, size_t why_size) {
-  if (made->folder[0]) return true;
+void gate_make_folder(gate_prepared *made) {
   snprintf(made->folder, sizeof made->folder, "/tmp/attnbench-gate-XXXXXX");
-  if (mkdtemp(made->folder)) return true;
-  made->folder[0] = '\0';
-  snprintf(why, why_size, "cannot make a folder in /tmp for what both sides need");
-  return false;
+  if (!mkdtemp(made->folder)) made->folder[0] = '\0';
 }
 
 static void name_file(const gate_prepared *made, char path[96], const char *name) {
@@ -136,7 +132,10 @@ bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t 
   const bool copies = options->times && options->base_count == 1 && !options->why_no_base;
   if (!options->identical && all_links_are_same(options))
     options->identical = made->identical = name_all(options);
-  if ((counts || copies) && !make_own_folder(made, why, why_size)) return false;
+  if ((counts || copies) && !made->folder[0]) {
+    snprintf(why, why_size, "cannot make a folder in /tmp for what both sides need");
+    return false;
+  }
   if (copies) {
     name_file(made, made->itself, "base.so");
     if (!copy_file(options->bases[0], made->itself, why, why_size)) return false;
@@ -146,9 +145,12 @@ bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t 
 }
 
 void gate_clean_up(const gate_prepared *made) {
-  const char *const files[] = {made->head_facts, made->base_facts, made->itself};
-  for (size_t n = 0; n < sizeof files / sizeof *files; n++)
-    if (files[n][0]) unlink(files[n]);
-  if (made->folder[0]) rmdir(made->folder);
-  free(made->identical);
+  static const char *const files[] = {"head.json", "base.json", "base.so"};
+  char path[96];
+  if (!made->folder[0]) return;
+  for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
+    name_file(made, path, files[n]);
+    unlink(path);
+  }
+  rmdir(made->folder);
 }

@@ -6,6 +6,7 @@
 #include "gate.h"
 #include "measure/sweep.h"
 #include "run/runner.h"
+#include "verify/fitting.h"
 
 bool gate_takes(const gate_pair *pair, const workload *w) {
   char why[8];
@@ -75,6 +76,24 @@ static bool find_nearest(const gate_pair *pair, workload *found) {
   return false;
 }
 
+/* Of what the verification learns that it takes, the longest problem up to 512 keys. */
+static bool find_fitted(const gate_pair *pair, workload *found) {
+  fitting *of = fitting_create(pair->variant);
+  bool is_found = false;
+  for (int n = 0; of && n < of->count && !is_found; n++) {
+    const fitting_anchor *anchor = &of->anchors[n];
+    const fitting_size size = anchor->values[SIZE_LENGTHS].count ? SIZE_LENGTHS : SIZE_KEYS;
+    const fitting_values *keys = &anchor->values[size];
+    for (int k = keys->count - 1; k >= 0 && !is_found; k--) {
+      *found = anchor->workload;
+      fitting_set_size(found, size, keys->of[k], anchor->bottom_right);
+      is_found = keys->of[k] <= 512 && gate_takes(pair, found);
+    }
+  }
+  fitting_destroy(of);
+  return is_found;
+}
+
 /* ---- what is posed ---- */
 
 /* Queries beside other numbers of keys, and lists for each batch entry, have no other length that would be the same. */
@@ -91,7 +110,7 @@ bool gate_halve(const gate_pair *pair, workload *w) {
 size_t gate_posed(const gate_pair *pair, const gate_options *options, workload posed[GATE_MAX_PROBLEMS]) {
   size_t count = 0;
   char why[512];
-  if (options->problem_count == 0) return find_nearest(pair, &posed[0]);
+  if (options->problem_count == 0) return find_nearest(pair, &posed[0]) || find_fitted(pair, &posed[0]);
   for (size_t n = 0; n < options->problem_count && count < GATE_MAX_PROBLEMS; n++)
     if (workload_parse_sound(options->problems[n], &posed[count], why, sizeof why) &&
         gate_takes(pair, &posed[count]))

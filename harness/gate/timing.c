@@ -3,7 +3,7 @@
  * The process is the sampling unit: within one, medians of identical code differ with an error far below
  * their real spread. So every benchmark is screened in a few fresh processes, and what looks slower is
  * confirmed in 16 others, over several links of both sides: where the linker puts a kernel changes its time
- * too, and says nothing about the source. gate_judge.c says what follows from the numbers. */
+ * too, and says nothing about the source. judge.c says what follows from the numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -103,16 +103,53 @@ static int verify_narrow(question *question) {
   return count ? verify_on(question, problems, count) : 2;
 }
 
+/* Of the variants that are asked for, those that the head has and that take the problem; NULL: any. */
+static size_t choose(const gate_options *options, const variant_list *head, const workload *w,
+                     const char **names) {
+  size_t count = 0;
+  for (size_t n = 0; n < options->variant_count; n++) {
+    const attn_variant *variant = variant_list_find(head, options->variants[n]);
+    if (variant && (!w || gate_takes(&(gate_pair){.variant = variant}, w)))
+      names[count++] = options->variants[n];
+  }
+  return count;
+}
+
+/* verify refuses names and problems that do not go together; the gate has said of them what there is to say. */
+static int verify_asked(question *question, const variant_list *head, const char **names) {
+  const gate_options *all = question->options;
+  gate_options some = *all;
+  int status = 0;
+  some.variants = names;
+  question->options = &some;
+  for (size_t n = 0; status == 0 && n < all->problem_count; n++) {
+    workload w;
+    if (!workload_parse_sound(all->problems[n], &w, question->why, question->why_size)) continue;
+    some.variant_count = choose(all, head, &w, names);
+    if (some.variant_count || !all->variant_count) status = verify_on(question, &all->problems[n], 1);
+  }
+  some.variant_count = choose(all, head, NULL, names);
+  if (status == 0 && (some.variant_count || !all->variant_count)) {
+    status = verify_on(question, NULL, 0);
+    if (status == 2) status = all->problem_count ? 0 : verify_narrow(question);
+  }
+  question->options = all;
+  return status;
+}
+
 bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                  size_t why_size) {
   question question = {options, out, why, why_size, ""};
   fprintf(stderr, "gate: verifying\n");
-  int status = 0;
-  if (options->problem_count) status = verify_on(&question, options->problems, options->problem_count);
-  if (status == 0) {
-    status = verify_on(&question, NULL, 0);
-    if (status == 2) status = options->problem_count ? 0 : verify_narrow(&question);
-  }
+  int status = -1;
+  variant_list head = {0};
+  const char **names = calloc(options->variant_count + 1, sizeof *names);
+  if (!names)
+    snprintf(why, why_size, "out of memory");
+  else if (gate_load(&head, options->heads[0], options, why, why_size))
+    status = verify_asked(&question, &head, names);
+  variant_list_destroy(&head);
+  free(names);
   if (status != 0 && status != 1) return false;
   return status == 0 || gate_find(findings, options, GATE_WRONG, "all", "attnbench verify",
                                   question.shown_by[0] ? "gives wrong results, as this shows: %s"

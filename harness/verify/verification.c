@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/timer.h"
 #include "problem/check.h"
 #include "problem/types.h"
@@ -300,16 +301,20 @@ static void print_skipped(const variant_verdicts *of, FILE *out) {
 
 void failure_print_command(const failure *entry, const char *variant, const verify_options *options,
                            FILE *out) {
-  if (options->cases)
-    fprintf(out, "attnbench verify --variant %s --cases '%s'", variant, options->cases);
-  else
-    fprintf(out, "attnbench verify --variant %s", variant);
+  fprintf(out, "attnbench verify --variant %s", variant);
+  if (options->cases) {
+    fputs(" --cases ", out);
+    text_put_quoted(options->cases, out);
+  }
   if (!options->cases && entry->workload[0]) fprintf(out, " --problem '%s'", entry->workload);
   if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
   if (entry->threads > 0) fprintf(out, " --threads %d", entry->threads);
   if (options->device) fprintf(out, " --device %s", options->device);
   if (options->own_left_out) fputs(" --own=false", out);
-  for (size_t n = 0; n < options->plugin_count; n++) fprintf(out, " --plugin '%s'", options->plugins[n]);
+  for (size_t n = 0; n < options->plugin_count; n++) {
+    fputs(" --plugin ", out);
+    text_put_quoted(options->plugins[n], out);
+  }
 }
 
 /* One line for a variant, more only where it failed. */

@@ -422,7 +422,8 @@ static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state)
   expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
                  "/attnbench_variants.so --times --benchmark fused/isa:avx9",
          2, "no benchmark has such a name");
-  expect(PROGRAM " gate" HEAD " --no-base why --times --out no/folder", 2, "no/folder cannot be made");
+  expect(PROGRAM " gate" HEAD " --no-base why --times --out /dev/null/folder", 2,
+         "--out /dev/null/folder: Not a directory; give a folder that can be written");
 }
 
 static void nothing_is_timed_where_all_code_is_the_bases(void **state) {

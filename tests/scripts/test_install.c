@@ -127,7 +127,9 @@ static void bash_completes_commands_options_and_words(void **state) {
                                          {"attnbench bench --benchmark_format c", "console csv"},
                                          {"attnbench --kv", "--kv-heads"},
                                          {"attnbench verify --plugin ver", ""},
-                                         {"attnbench help ga", "gate"}};
+                                         {"attnbench help ga", "gate"},
+                                         {"attnbench bench --layout l", ""},
+                                         {"attnbench bench --sink --lay", "--layout"}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     char command[512], words[64];
     snprintf(command, sizeof command,

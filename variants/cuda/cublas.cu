@@ -95,7 +95,7 @@ template <class Combine> __device__ __forceinline__ float of_lanes(float mine, C
 }
 
 /* A warp for each row. */
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 1)
     weigh_rows(attn_problem problem, attn_tensors tensors, workspace_parts work) {
   const int lane = (int)threadIdx.x % 32;
   const int64_t number = ((int64_t)blockIdx.x * THREADS + threadIdx.x) / 32,
