@@ -124,7 +124,7 @@ static bool parse_text(const option_row *row, const char *text, const char **pla
 /* Whether the problem makes sense with it is for the sweep to see. */
 static bool parse_part(const option_row *row, const char *text, text_list *list) {
   char part[1024];
-  if (row->value ? !text || !*text : text != NULL) return false;
+  if (row->value ? !text || !*text || strchr(text, '/') : text != NULL) return false;
   const int length = snprintf(part, sizeof part, "%s%s", row->choices, text ? text : "");
   return length > 0 && (size_t)length < sizeof part && list_append(list, part, (size_t)length);
 }
@@ -161,7 +161,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
   void *field = (char *)options + row->offset;
   const char *end = "";
   bool sound = false;
-  if (!text && row->kind != KIND_FLAG) return false;
+  if (!text && row->kind != KIND_FLAG && row->kind != KIND_PART) return false;
   switch (row->kind) {
     case KIND_FLAG: sound = text_flag(text, field); break;
     case KIND_INTEGER:

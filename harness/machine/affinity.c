@@ -25,9 +25,20 @@ static size_t read_list(const char *text, int processors[AFFINITY_MOST]) {
   return count;
 }
 
-size_t affinity_processors(int processors[AFFINITY_MOST]) {
+/* Those that the program keeps to; 0: it does not. Somebody else's variable of this name pins nothing. */
+static size_t pinned_processors(int processors[AFFINITY_MOST]) {
   const char *pinned = getenv(variable);
-  if (pinned) return read_list(pinned, processors);
+  return pinned && getenv("OMP_PLACES") && getenv("OMP_PROC_BIND") ? read_list(pinned, processors) : 0;
+}
+
+bool affinity_is_pinned(void) {
+  int processors[AFFINITY_MOST];
+  return pinned_processors(processors) > 0;
+}
+
+size_t affinity_processors(int processors[AFFINITY_MOST]) {
+  const size_t pinned = pinned_processors(processors);
+  if (pinned) return pinned;
   cpu_set_t allowed;
   size_t count = 0;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 0;
@@ -51,8 +62,6 @@ void affinity_name(char *text, size_t size) {
   const size_t count = affinity_processors(processors);
   write_list(processors, count, text, size);
 }
-
-bool affinity_is_pinned(void) { return getenv(variable) != NULL; }
 
 void affinity_pin(char **argv, size_t threads) {
   enum { PLACE_BYTES = sizeof "{1023}," };

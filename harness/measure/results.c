@@ -9,6 +9,15 @@ const char *sweep_axis_name(sweep_axis axis) {
   return axis == SWEPT_KEYS ? "Tk" : axis == SWEPT_QUERIES ? "Tq" : "T";
 }
 
+bool result_is_measured(const result *result) {
+  return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
+}
+
+const char *result_problem(const char *name) {
+  const char *slash = strchr(name, '/');
+  return slash ? slash + 1 : name;
+}
+
 int64_t result_length(const result *result) {
   return result->swept == SWEPT_QUERIES ? result->workload.query_length : result->workload.key_length;
 }

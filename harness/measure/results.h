@@ -106,6 +106,12 @@ void report_destroy(report *report);
 /* The length of a result along which its family grows. */
 int64_t result_length(const result *result);
 
+/* Whether it has a time. */
+bool result_is_measured(const result *result);
+
+/* The problem in the name of a point or family, without the variant: two with the same text solve the same one. */
+const char *result_problem(const char *name);
+
 /* What limits it, as far as is known: the larger of the two shares. */
 typedef enum result_limit { LIMIT_UNKNOWN, LIMIT_MULTIPLY_ADDS, LIMIT_READS } result_limit;
 result_limit result_limit_of(const result *result);

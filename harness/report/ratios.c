@@ -9,16 +9,6 @@
 #include "base/format.h"
 #include "measure/paired.h"
 
-/* The problem of a point or family, without the variant. */
-static const char *problem_of(const char *name) {
-  const char *slash = strchr(name, '/');
-  return slash ? slash + 1 : name;
-}
-
-static bool is_measured(const result *result) {
-  return result->state == RESULT_MEASURED && result->repetitions > 0 && result->seconds_median.estimate > 0;
-}
-
 /* Points of a kernel, and beside each the same point of another variant. */
 typedef struct pairing {
   const result **own, **other; /* [count] */
@@ -29,15 +19,15 @@ typedef struct pairing {
 static const result *find(const report *report, const char *variant, const char *problem) {
   for (size_t n = 0; n < report->result_count; n++) {
     const result *result = &report->results[n];
-    if (is_measured(result) && strcmp(result->variant, variant) == 0 &&
-        strcmp(problem_of(result->name), problem) == 0)
+    if (result_is_measured(result) && strcmp(result->variant, variant) == 0 &&
+        strcmp(result_problem(result->name), problem) == 0)
       return result;
   }
   return NULL;
 }
 
 static bool is_of_family(const result *result, int family) {
-  return result->family_index == family && is_measured(result);
+  return result->family_index == family && result_is_measured(result);
 }
 
 /* Pairs the points of a family with those of a variant that was measured on the same. */
@@ -47,7 +37,7 @@ static void pair_with(const report *report, int family, const char *variant, pai
   for (size_t n = 0; n < report->result_count; n++) {
     const result *own = &report->results[n];
     if (!is_of_family(own, family)) continue;
-    const result *other = find(report, variant, problem_of(own->name));
+    const result *other = find(report, variant, result_problem(own->name));
     if (!other) continue;
     found->own[found->count] = own;
     found->other[found->count++] = other;
@@ -72,7 +62,7 @@ static void find_fastest(const report *report, const result *first, pairing *bes
   best->count = 0;
   for (size_t n = 0; n < report->result_count; n++) {
     const result *other = &report->results[n];
-    if (!is_measured(other) || strcmp(other->variant, first->variant) == 0) continue;
+    if (!result_is_measured(other) || strcmp(other->variant, first->variant) == 0) continue;
     pair_with(report, first->family_index, other->variant, tried);
     if (tried->count < best->count || tried->count == 0) continue;
     if (tried->count == best->count && tried->mean >= best->mean) continue;
@@ -117,7 +107,7 @@ static void print_pairing(const pairing *of, FILE *out) {
   fprintf(out, "%s takes ", first->variant);
   print_ratio(mean_lag(of, confidence), out);
   fprintf(out, " times as long as %s, the fastest other variant on the same %s (%s", of->other[0]->variant,
-          of->count > 1 ? "points" : "point", problem_of(of->count > 1 ? first->family : first->name));
+          of->count > 1 ? "points" : "point", result_problem(of->count > 1 ? first->family : first->name));
   if (of->count == 1) {
     fputs(")\n", out);
     return;
@@ -149,7 +139,7 @@ void report_ratios(const report *report, FILE *out) {
       fprintf(
           out,
           "%s has no ratio: no other variant was measured on %s; name one beside it: --variant %s,fused\n",
-          first->variant, problem_of(first->family), first->variant);
+          first->variant, result_problem(first->family), first->variant);
   }
   destroy(&best);
   destroy(&tried);

@@ -10,16 +10,6 @@
 #include "format.h"
 #include "ratios.h"
 
-static bool is_measured(const result *result) {
-  return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
-}
-
-/* The workload of a family, without the variant: two families with the same text solve the same problem. */
-static const char *problem_of(const char *family) {
-  const char *slash = strchr(family, '/');
-  return slash ? slash + 1 : family;
-}
-
 /* ---- the fastest exact variant ---- */
 
 static bool asks_full_softmax(const result *result) {
@@ -28,7 +18,9 @@ static bool asks_full_softmax(const result *result) {
          workload->right == ATTN_UNLIMITED;
 }
 
-static bool is_full_softmax(const result *result) { return is_measured(result) && asks_full_softmax(result); }
+static bool is_full_softmax(const result *result) {
+  return result_is_measured(result) && asks_full_softmax(result);
+}
 
 /* How many variants were measured on this very problem, full softmax attention of this length. */
 static size_t competitors(const report *report, const result *point) {
@@ -36,7 +28,7 @@ static size_t competitors(const report *report, const result *point) {
   for (size_t i = 0; i < report->result_count; i++) {
     const result *other = &report->results[i];
     count += is_full_softmax(other) && result_length(other) == result_length(point) &&
-             strcmp(problem_of(other->name), problem_of(point->name)) == 0;
+             strcmp(result_problem(other->name), result_problem(point->name)) == 0;
   }
   return count;
 }
@@ -68,7 +60,7 @@ static void print_rate(const result *result, FILE *out) {
 /* The fastest in front, and those that cannot be told from it; first: of all, in the table's order. */
 static void print_rivals(const result **rivals, size_t tied, const result *first, FILE *out) {
   const result *fastest = rivals[0];
-  fprintf(out, "Fastest exact variant%s on %s: ", tied > 1 ? "s" : "", problem_of(fastest->name));
+  fprintf(out, "Fastest exact variant%s on %s: ", tied > 1 ? "s" : "", result_problem(fastest->name));
   print_rate(fastest, out);
   if (isfinite(fastest->peak_fraction) && fastest->peak_fraction > 0)
     fprintf(out, ", %.0f%% of the peak", 100 * fastest->peak_fraction);
@@ -94,7 +86,7 @@ static void print_fastest(const report *report, FILE *out) {
   size_t count = 0;
   for (size_t i = 0; rivals && problem && i < report->result_count; i++) {
     const result *result = &report->results[i];
-    if (!is_full_softmax(result) || strcmp(problem_of(result->name), problem_of(problem->name)) != 0)
+    if (!is_full_softmax(result) || strcmp(result_problem(result->name), result_problem(problem->name)) != 0)
       continue;
     rivals[count++] = result;
     if (!first || result->family_index < first->family_index) first = result;
@@ -172,7 +164,7 @@ static double longest_seconds(const report *report, int family) {
   const result *longest = NULL;
   for (size_t i = 0; i < report->result_count; i++) {
     const result *point = &report->results[i];
-    if (point->family_index != family || !is_measured(point)) continue;
+    if (point->family_index != family || !result_is_measured(point)) continue;
     if (!longest || result_length(point) > result_length(longest)) longest = point;
   }
   return longest ? longest->seconds_median.estimate : INFINITY;
@@ -251,8 +243,8 @@ static void print_verification(const report *report, FILE *out) {
   for (size_t i = 0; i < report->result_count; i++) {
     const result *result = &report->results[i];
     failed += result->state == RESULT_FAILED;
-    timed += is_measured(result);
-    if (!is_measured(result) || isnan(result->error_bound_fraction)) continue;
+    timed += result_is_measured(result);
+    if (!result_is_measured(result) || isnan(result->error_bound_fraction)) continue;
     held++;
     if (!worst || result->error_bound_fraction > worst->error_bound_fraction) worst = result;
   }

@@ -8,7 +8,13 @@
 #include "problem/features.h"
 #include "problem/workload.h"
 
-enum { POSED_SIZES = 7, POSED_VALUES = 6, POSED_LAYOUTS = 5, POSED_TYPES = 5, POSED_FILLS = 17 };
+enum {
+  POSED_SIZES = 7,
+  POSED_VALUES = 6,
+  POSED_LAYOUTS = LAYOUT_MIXED + 1,
+  POSED_TYPES = 5,
+  POSED_FILLS = FILL_NONFINITE + 1
+};
 
 typedef struct posed_size {
   int64_t least, most;

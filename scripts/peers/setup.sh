@@ -34,7 +34,7 @@ stop() {
 needed=$(missing) || stop "The Python of $folder does not run. To start afresh: rm -r $folder"
 [ -z "$needed" ] && exit 0
 [ "${SETUP:-yes}" != no ] ||
-  stop "Missing in $folder: $needed. To install: $0 $folder${*:+ $*}"
+  stop "Missing in $folder: $needed. To install: $0 '$folder'${*:+ $*}"
 "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
   stop "The peers need Python 3.11 or newer with venv, and $python is not that. To install: apt-get install python3-venv, or name another with PYTHON=..."
 
@@ -47,6 +47,6 @@ case " $needed " in
   echo "$torch_index cannot be had; taking PyPI's PyTorch, which may bring CUDA's libraries, some 5 GB" >&2 ;;
 esac
 install $wanted ||
-  stop "Could not install: $(missing). Without a network there is no make peers; to try again: $0 $folder${*:+ $*}"
+  stop "Could not install: $(missing). Without a network there is no make peers; to try again: $0 '$folder'${*:+ $*}"
 needed=$(missing)
 [ -z "$needed" ] || stop "Installed, yet missing in $folder: $needed"

@@ -36,7 +36,7 @@ static void missing_packages_are_said_and_not_installed(void **state) {
   int status = status_of("SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers 2>&1", said, sizeof said);
   assert_int_equal(status, 2);
   assert_non_null(strstr(said, "torch=="));
-  assert_non_null(strstr(said, "setup.sh /tmp/attnbench-no-peers\n"));
+  assert_non_null(strstr(said, "setup.sh '/tmp/attnbench-no-peers'\n"));
   assert_int_equal(strchr(said, '\n') - said, strlen(said) - 1);
   assert_int_not_equal(stat("/tmp/attnbench-no-peers", &found), 0);
 }
