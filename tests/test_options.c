@@ -117,6 +117,17 @@ static void a_problem_is_not_split_at_its_commas(void **state) {
   options_destroy(&options);
 }
 
+static void parts_of_a_problem_are_options(void **state) {
+  (void)state;
+  options options;
+  parse_line_well(&options, "--sink --layout bthd --mask=bq");
+  assert_int_equal(options.parts.count, 3);
+  assert_string_equal(options.parts.items[0], "sink");
+  assert_string_equal(options.parts.items[1], "layout:bthd");
+  assert_string_equal(options.parts.items[2], "mask:bq");
+  options_destroy(&options);
+}
+
 static void lengths_are_numbers_and_ranges_sorted_each_once(void **state) {
   (void)state;
   static const struct {
@@ -154,6 +165,7 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"--variant", "--variant NAME"},
       {"--variant fused,,naive", "commas"},
       {"--variant=", "commas"},
+      {"--band full/D:3", "--band takes BAND, not 'full/D:3'"},
       {"--batch 0", "from 1"},
       {"--batch -3", "from 1"},
       {"--batch 3x", "from 1"},
@@ -321,6 +333,7 @@ int main(void) {
       cmocka_unit_test(a_least_time_is_seconds_or_iterations),
       cmocka_unit_test(context_is_pairs),
       cmocka_unit_test(a_problem_is_not_split_at_its_commas),
+      cmocka_unit_test(parts_of_a_problem_are_options),
       cmocka_unit_test(lengths_are_numbers_and_ranges_sorted_each_once),
       cmocka_unit_test(what_is_wrong_is_refused_with_a_reason),
       cmocka_unit_test(a_repeatable_option_has_no_limit),
