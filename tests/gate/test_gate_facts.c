@@ -324,6 +324,26 @@ static void a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short(voi
   gate_findings_destroy(&findings);
 }
 
+static void a_comment_in_shadow_mode_does_not_say_that_nothing_got_worse(void **state) {
+  (void)state;
+  const gate_options options = {.base_name = "v1", .again = "run %", .shadow = true};
+  gate_times *none = calloc(1, sizeof *none);
+  gate_findings findings = {0};
+  char *said;
+  size_t size;
+  FILE *out = open_memstream(&said, &size);
+  assert_true(none && out);
+  assert_true(gate_find(&findings, &options, GATE_TIME, "fused", "fused/T:8", "4 times as long"));
+  gate_comment(&findings, none, &options, GATE_PASS, out);
+  fclose(out);
+  assert_non_null(
+      strstr(said, "### attnbench gate: something got slower, which fails nothing in shadow mode\n"));
+  assert_null(strstr(said, "nothing got worse"));
+  free(said);
+  free(none);
+  gate_findings_destroy(&findings);
+}
+
 /* ---- files and calls ---- */
 
 static int set_up(void **state) {
@@ -495,6 +515,7 @@ int main(void) {
       cmocka_unit_test(benchmarks_without_room_are_counted),
       cmocka_unit_test(a_pass_without_the_base_says_so),
       cmocka_unit_test(a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short),
+      cmocka_unit_test(a_comment_in_shadow_mode_does_not_say_that_nothing_got_worse),
       cmocka_unit_test_setup_teardown(variants_that_only_one_side_has_are_told, set_up, tear_down),
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
