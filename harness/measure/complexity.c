@@ -1,6 +1,6 @@
-/* The exponent of the length T that is swept. Cost is c0 + c T^p: at short lengths what does not grow (starting threads, dispatch) hides the
- * work, and where the data outgrow a cache the curve bends. power_law.h fits that to the longest lengths. The speed of a
- * machine wanders, so that each pass over all lengths gives an exponent of its own. */
+/* The exponent of the length T that is swept. Cost is c0 + c T^p: at short lengths what does not grow (starting threads,
+ * dispatch) hides the work, and where the data outgrow a cache the curve bends. power_law.h fits that to the longest
+ * lengths. The speed of a machine wanders, so that each pass over all lengths gives an exponent of its own. */
 #include "complexity.h"
 
 #include <math.h>

@@ -24,9 +24,8 @@ typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } res
 
 /* One point: a variant on a workload. */
 typedef struct result {
-  char name[WORKLOAD_NAME_BYTES]; /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
-  char
-      family[WORKLOAD_NAME_BYTES]; /* the same without the length that is swept: points of one growth curve */
+  char name[WORKLOAD_NAME_BYTES];   /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
+  char family[WORKLOAD_NAME_BYTES]; /* without the length that is swept: points of one growth curve */
   sweep_axis swept;
   char variant[VARIANT_NAME_BYTES];
   bool from_plugin; /* and so somebody's own; not known of a report that was read */

@@ -15,8 +15,8 @@ typedef struct sweep_request {
   const text_list *variants; /* empty: all */
   const text_list *problems, *presets;
   int64_t batch, heads, kv_heads, head_dim, value_dim, window;
-  int64_t
-      query_length; /* the same for all lengths, which are then those of the keys; 0 or SWEEP_UNSAID: as many as keys */
+  /* The same for all lengths, which are then those of the keys; 0 or SWEEP_UNSAID: as many as keys. */
+  int64_t query_length;
   const text_list *parts; /* of a problem line, that hold at every length; NULL: none */
   bool causal;
   const int64_t *lengths; /* ascending, each once */

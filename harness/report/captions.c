@@ -24,8 +24,7 @@ static const struct caption_text {
     {"Worst error", "As a share of the bound computed from the input. Above 1, a result is wrong."},
     {"Roofline",
      "Each variant at its longest length, with its 95% interval. Labels: the share that limits. Bytes: each "
-     "input and output "
-     "moved once."}};
+     "input and output moved once."}};
 
 void caption_string(FILE *out, const char *name, const char *text) {
   fprintf(out, "%s = '", name);

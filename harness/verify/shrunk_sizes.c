@@ -1,4 +1,5 @@
-/* See shrunk_sizes.h. A few sizes are asked for around each edge that a kernel may have; what is said holds for all of these. */
+/* See shrunk_sizes.h. A few sizes are asked for around each edge that a kernel may have. What is said of tiles holds for nearly
+ * all of these, for a wrong kernel may be right by chance at one; those that failed and passed are named. */
 #include "shrunk_sizes.h"
 
 #include <stdarg.h>
