@@ -20,7 +20,8 @@ for said in "$@"; do
       for (n = 1; n < NF; n++) if ($n == "Used") registers[gpu " " kernel] = $(n + 1)
       if (match($0, /[0-9]+ bytes smem/)) shared[gpu " " kernel] = substr($0, RSTART, RLENGTH) + 0
     }
-    /^cubin / { gpu = $2; sub(/.*compute_/, "sm_", gpu); sub(/[.]cubin$/, "", gpu) }
+    # A binary that is the only one does not name its GPU: it is the one that ptxas named.
+    /^cubin / && sub(/.*compute_/, "sm_", $2) { gpu = $2; sub(/[.]cubin$/, "", gpu) }
     / [.]text[.]/ {
       for (n = 1; n < NF; n++)
         if ($n ~ /^[.]text[.]/) { kernel = substr($n, 7); bytes[gpu " " kernel] = $(n + 4) }
