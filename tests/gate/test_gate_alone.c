@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gate/gate.h"
+#include "tests/shell.h"
 
 #define GATE ATTN_BUILD_DIR "/attnbench gate "
 #define SMALL "causal/H:2/D:80/T:32/layout:bthd"
@@ -21,29 +22,12 @@
 /* Of what takes longest, little; what all of it says, others test. */
 #define QUICK " --every 400 --cases 0 "
 
-static char output[1 << 16];
 static char folder[] = "/tmp/attnbench-test-alone-XXXXXX";
-
-static int run(const char *command) {
-  char line[4096];
-  snprintf(line, sizeof line, "{ %s; } 2>&1", command);
-  FILE *from = popen(line, "r");
-  assert_non_null(from);
-  output[fread(output, 1, sizeof output - 1, from)] = '\0';
-  const int status = pclose(from);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-static void expect(const char *command, int status, const char *words) {
-  const int ended = run(command);
-  if (ended != status || !strstr(output, words))
-    fail_msg("%s: status %d, expected %d and '%s'; there was:\n%s", command, ended, status, words, output);
-}
 
 static int set_up(void **state) {
   (void)state;
   if (!mkdtemp(folder) || chdir(folder) != 0) return -1;
-  return run(
+  return shell(
       "build() { " ATTN_CC " -std=gnu17 -O2 -shared -fPIC -I" ATTN_SOURCE_DIR "/variants $1 -o $2 -lm; } && "
       "source=" ATTN_SOURCE_DIR "/tests/plugins/particular.c && mkdir one other && cp $source one/ && "
       "cp $source other/ && build '-g one/particular.c' base.so && build '-g other/particular.c' same.so && "
@@ -62,9 +46,9 @@ static int tear_down(void **state) {
 
 static void the_same_kernel_built_elsewhere_passes_untimed(void **state) {
   (void)state;
-  expect("cmp base.so same.so", 1, "differ"); /* in what debuggers read */
-  expect(GATE "--base base.so --head same.so --problem " SMALL QUICK, 0,
-         "every kernel's object code is the base's\n\ngate: pass (no times)");
+  shell_expect("cmp base.so same.so", 1, "differ"); /* in what debuggers read */
+  shell_expect(GATE "--base base.so --head same.so --problem " SMALL QUICK, 0,
+               "every kernel's object code is the base's\n\ngate: pass (no times)");
 }
 
 static void code_that_differs_is_not_taken_for_the_same(void **state) {
@@ -73,53 +57,55 @@ static void code_that_differs_is_not_taken_for_the_same(void **state) {
   assert_false(gate_same_code("base.so", "slow.so"));
   assert_false(gate_same_code("base.so", "letter_more.so")); /* of the same size */
   assert_false(gate_same_code("base.so", "nowhere.so"));
-  assert_int_equal(run("head -c 3000 base.so >short.so; printf x >letter.so"), 0);
+  assert_int_equal(shell("head -c 3000 base.so >short.so; printf x >letter.so"), 0);
   assert_false(gate_same_code("short.so", "short.so"));
   assert_false(gate_same_code("letter.so", "letter.so"));
 }
 
 static void a_wrong_head_fails_with_what_repeats_it(void **state) {
   (void)state;
-  expect(GATE "--base base.so --head wrong.so" QUICK, 1, "gate: REGRESSION: 1 finding\n");
-  assert_null(strstr(output, "NOT HELD"));
-  assert_null(strstr(output, "timing part"));
-  char *again = strstr(output, "reproduce: attnbench verify ");
+  shell_expect(GATE "--base base.so --head wrong.so" QUICK, 1, "gate: REGRESSION: 1 finding\n");
+  assert_null(strstr(shell_output, "NOT HELD"));
+  assert_null(strstr(shell_output, "timing part"));
+  char *again = strstr(shell_output, "reproduce: attnbench verify ");
   assert_non_null(again);
   again[strcspn(again, "\n")] = '\0';
   char command[1024];
   snprintf(command, sizeof command, ATTN_BUILD_DIR "/%s", again + strlen("reproduce: "));
-  expect(command, 1, "FAILED");
+  shell_expect(command, 1, "FAILED");
 }
 
 /* The head's is verified, not ours. */
 static void a_wrong_head_with_the_name_of_a_variant_of_ours_fails(void **state) {
   (void)state;
-  expect(GATE "--base taken.so --head taken.so" QUICK, 1, "attnbench verify --variant fused --problem ");
-  assert_non_null(strstr(output, " --own=false --plugin 'taken.so'"));
+  shell_expect(GATE "--base taken.so --head taken.so" QUICK, 1,
+               "attnbench verify --variant fused --problem ");
+  assert_non_null(strstr(shell_output, " --own=false --plugin 'taken.so'"));
 }
 
 static void a_slow_head_fails_by_its_instructions_and_says_how_to_see_it_again(void **state) {
   (void)state;
-  if (run("command -v valgrind") != 0) skip();
-  expect(GATE "--facts --base base.so --head slow.so --problem causal/H:2/D:80/T:64/layout:bthd" QUICK, 1,
-         "  instructions particular/causal/B:1/H:2/Hkv:2/D:80/T:64/layout:bthd\n");
-  assert_non_null(strstr(output, "(+300.0%)"));
-  char *again = strstr(output, "again: attnbench gate ");
+  if (shell("command -v valgrind") != 0) skip();
+  shell_expect(GATE "--facts --base base.so --head slow.so --problem causal/H:2/D:80/T:64/layout:bthd" QUICK,
+               1, "  instructions particular/causal/B:1/H:2/Hkv:2/D:80/T:64/layout:bthd\n");
+  assert_non_null(strstr(shell_output, "(+300.0%)"));
+  char *again = strstr(shell_output, "again: attnbench gate ");
   assert_non_null(again);
   again[strcspn(again, "\n")] = '\0';
   char command[1024];
   snprintf(command, sizeof command, ATTN_BUILD_DIR "/%s" QUICK, again + strlen("again: "));
-  expect(command, 1, "(+300.0%)");
+  shell_expect(command, 1, "(+300.0%)");
 }
 
 static void a_slow_head_fails_by_its_time_and_says_how_to_see_it_again(void **state) {
   (void)state;
-  expect(GATE "--times --budget 1 --base base.so --head slow.so --problem " SMALL " --benchmark threads:1", 1,
-         "\n  time         particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n");
-  assert_non_null(strstr(output, "again: attnbench gate --base base.so --head slow.so --problem "
-                                 "causal/H:2/D:80/T:32/layout:bthd --times --benchmark "
-                                 "particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n"));
-  assert_non_null(strstr(output, "control:particular/causal/"));
+  shell_expect(GATE "--times --budget 1 --base base.so --head slow.so --problem " SMALL
+                    " --benchmark threads:1",
+               1, "\n  time         particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n");
+  assert_non_null(strstr(shell_output, "again: attnbench gate --base base.so --head slow.so --problem "
+                                       "causal/H:2/D:80/T:32/layout:bthd --times --benchmark "
+                                       "particular/causal/B:1/H:2/Hkv:2/D:80/T:32/layout:bthd/threads:1\n"));
+  assert_non_null(strstr(shell_output, "control:particular/causal/"));
 }
 
 static variant_list load(const char *path, const gate_options *options) {
@@ -184,14 +170,14 @@ static void nothing_in_common_is_said_only_where_it_is_so(void **state) {
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     char command[512];
     snprintf(command, sizeof command, GATE "--times %s", cases[n].arguments);
-    expect(command, 2, cases[n].words);
+    shell_expect(command, 2, cases[n].words);
   }
 }
 
 /* It never gets as far as a verdict of 0, whatever status it ends with. */
 static void a_head_that_ends_when_it_is_asked_fails(void **state) {
   (void)state;
-  expect(GATE "--base base.so --head crashes.so" QUICK, 1, "ended the process with status 0");
+  shell_expect(GATE "--base base.so --head crashes.so" QUICK, 1, "ended the process with status 0");
 }
 
 int main(void) {

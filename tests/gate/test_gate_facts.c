@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "gate/gate.h"
+#include "tests/shell.h"
 
 #define PROGRAM ATTN_BUILD_DIR "/attnbench"
 #define HEAD " --head " ATTN_BUILD_DIR "/attnbench_variants.so"
@@ -296,22 +297,31 @@ static void a_pass_without_the_base_says_so(void **state) {
   free(none);
 }
 
+/* What a comment says; the caller frees it. */
+static char *comment_of(gate_findings *findings, const gate_options *options, gate_status status,
+                        size_t *size) {
+  gate_times *none = calloc(1, sizeof *none);
+  char *said;
+  FILE *out = open_memstream(&said, size);
+  assert_true(none && out);
+  gate_comment(findings, none, options, status, out);
+  fclose(out);
+  free(none);
+  gate_findings_destroy(findings);
+  return said;
+}
+
 static void a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short(void **state) {
   (void)state;
   const char *const accepted[] = {"workspace fused so be it"};
   const gate_options options = {
       .base_name = "v1", .again = "run it with 100% '%'", .accepted = accepted, .accepted_count = 1};
-  gate_times *none = calloc(1, sizeof *none);
   gate_findings findings = {0};
-  char *said;
   size_t size;
-  FILE *out = open_memstream(&said, &size);
-  assert_true(none && out);
   assert_true(gate_find(&findings, &options, GATE_WORKSPACE, "fused", "fused/T:8", "more"));
   for (int n = 0; n < 200; n++)
     assert_true(gate_find(&findings, &options, GATE_INSTRUCTIONS, "naive", "naive/T:8", "a|b"));
-  gate_comment(&findings, none, &options, GATE_REGRESSION, out);
-  fclose(out);
+  char *said = comment_of(&findings, &options, GATE_REGRESSION, &size);
   static const char *const words[] = {
       "### attnbench gate: something got worse\n\nAgainst `v1`; nothing was timed.\n",
       "\n| workspace (accepted) | `fused/T:8` | more |\n", "\n| instructions | `naive/T:8` | a\\|b |\n",
@@ -320,28 +330,19 @@ static void a_comment_has_what_got_worse_and_what_repeats_it_and_stays_short(voi
     if (!strstr(said, words[n])) fail_msg("'%s' is not in:\n%s", words[n], said);
   assert_true(size < 3000);
   free(said);
-  free(none);
-  gate_findings_destroy(&findings);
 }
 
 static void a_comment_in_shadow_mode_does_not_say_that_nothing_got_worse(void **state) {
   (void)state;
   const gate_options options = {.base_name = "v1", .again = "run %", .shadow = true};
-  gate_times *none = calloc(1, sizeof *none);
   gate_findings findings = {0};
-  char *said;
   size_t size;
-  FILE *out = open_memstream(&said, &size);
-  assert_true(none && out);
   assert_true(gate_find(&findings, &options, GATE_TIME, "fused", "fused/T:8", "4 times as long"));
-  gate_comment(&findings, none, &options, GATE_PASS, out);
-  fclose(out);
+  char *said = comment_of(&findings, &options, GATE_PASS, &size);
   assert_non_null(
       strstr(said, "### attnbench gate: something got slower, which fails nothing in shadow mode\n"));
   assert_null(strstr(said, "nothing got worse"));
   free(said);
-  free(none);
-  gate_findings_destroy(&findings);
 }
 
 /* ---- files and calls ---- */
@@ -366,18 +367,6 @@ static void write_text(const char *path, const char *text) {
   fclose(file);
 }
 
-/* The command must end with the status and say the words on its outputs. */
-static void expect(const char *command, int status, const char *words) {
-  char line[2048], said[8192];
-  snprintf(line, sizeof line, "(%s) 2>&1", command);
-  FILE *pipe = popen(line, "r");
-  assert_non_null(pipe);
-  said[fread(said, 1, sizeof said - 1, pipe)] = '\0';
-  const int ended = pclose(pipe);
-  if (!WIFEXITED(ended) || WEXITSTATUS(ended) != status || !strstr(said, words))
-    fail_msg("%s: status %d, not %d and '%s':\n%s", command, WEXITSTATUS(ended), status, words, said);
-}
-
 static void facts_survive_their_file(void **state) {
   (void)state;
   char why[512];
@@ -390,7 +379,7 @@ static void facts_survive_their_file(void **state) {
   assert_int_equal(rename("facts.json", "elsewhere"), 0);
   assert_int_equal(symlink("elsewhere", "facts.json"), 0);
   assert_true(gate_facts_write(facts, "facts.json", why, sizeof why));
-  expect("test -L facts.json && test -f elsewhere && ls", 0, "elsewhere\nfacts.json\n");
+  shell_expect("test -L facts.json && test -f elsewhere && ls", 0, "elsewhere\nfacts.json\n");
   json_decref(facts);
 }
 
@@ -416,41 +405,43 @@ static void a_full_disk_leaves_the_old_file(void **state) {
   (void)state;
   write_text("facts.json", "old");
   /* LLVM's OpenMP keeps a note of 1024 bytes in shared memory, ThreadSanitizer a file that cannot be had there. */
-  expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD " --write-facts facts.json", 2,
-         "facts.json cannot be written");
-  expect("cat facts.json", 0, "old");
+  shell_expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD " --write-facts facts.json", 2,
+               "facts.json cannot be written");
+  shell_expect("cat facts.json", 0, "old");
   assert_int_equal(access("facts.json.new", F_OK), -1);
 }
 
 static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state) {
   (void)state;
-  expect(PROGRAM " gate", 2, "needs a head");
-  expect(PROGRAM " gate" HEAD, 2, "needs a base");
-  expect(PROGRAM " gate --hed x", 2, "the nearest is --head");
-  expect(PROGRAM " gate" HEAD " --no-base why --budget soon", 2,
-         "--budget takes seconds, 1 or more, not 'soon'");
-  expect(PROGRAM " gate" HEAD " --no-base why --smallest", 2, "--smallest needs a value");
-  expect(PROGRAM " gate" HEAD HEAD " --base base.so --times", 2, "there are 1 --base and 2 --head");
-  expect(PROGRAM " gate" HEAD " --no-base why --identical '' --accept --help --budget 0.5", 2,
-         "--budget takes seconds, 1 or more");
-  expect(PROGRAM " gate" HEAD HEAD " --write-facts facts.json", 2, "one --head; there are 2");
-  expect(PROGRAM " gate" HEAD " --no-base 'it does not build' --times", 2, "it does not build");
-  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/tests/plugins/other_version.so --times", 2,
-         "version");
-  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/attnbench_variants.so --times --benchmark no/such",
-         2, "no benchmark has such a name");
-  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
-                 "/attnbench_variants.so --times --benchmark fused/isa:avx9",
-         2, "no benchmark has such a name");
-  expect(PROGRAM " gate" HEAD " --no-base why --times --out /dev/null/folder", 2,
-         "--out /dev/null/folder: Not a directory; give a folder that can be written");
+  shell_expect(PROGRAM " gate", 2, "needs a head");
+  shell_expect(PROGRAM " gate" HEAD, 2, "needs a base");
+  shell_expect(PROGRAM " gate --hed x", 2, "the nearest is --head");
+  shell_expect(PROGRAM " gate" HEAD " --no-base why --budget soon", 2,
+               "--budget takes seconds, 1 or more, not 'soon'");
+  shell_expect(PROGRAM " gate" HEAD " --no-base why --smallest", 2, "--smallest needs a value");
+  shell_expect(PROGRAM " gate" HEAD HEAD " --base base.so --times", 2, "there are 1 --base and 2 --head");
+  shell_expect(PROGRAM " gate" HEAD " --no-base why --identical '' --accept --help --budget 0.5", 2,
+               "--budget takes seconds, 1 or more");
+  shell_expect(PROGRAM " gate" HEAD HEAD " --write-facts facts.json", 2, "one --head; there are 2");
+  shell_expect(PROGRAM " gate" HEAD " --no-base 'it does not build' --times", 2, "it does not build");
+  shell_expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/tests/plugins/other_version.so --times", 2,
+               "version");
+  shell_expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
+                       "/attnbench_variants.so --times --benchmark no/such",
+               2, "no benchmark has such a name");
+  shell_expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
+                       "/attnbench_variants.so --times --benchmark fused/isa:avx9",
+               2, "no benchmark has such a name");
+  shell_expect(PROGRAM " gate" HEAD " --no-base why --times --out /dev/null/folder", 2,
+               "--out /dev/null/folder: Not a directory; give a folder that can be written");
 }
 
 static void nothing_is_timed_where_all_code_is_the_bases(void **state) {
   (void)state;
-  expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR "/attnbench_variants.so --times --benchmark fused/"
-                 " --identical 'naive fused'",
-         0, "every kernel's object code is the base's\n\ngate: pass (no times)");
+  shell_expect(PROGRAM " gate" HEAD " --base " ATTN_BUILD_DIR
+                       "/attnbench_variants.so --times --benchmark fused/"
+                       " --identical 'naive fused'",
+               0, "every kernel's object code is the base's\n\ngate: pass (no times)");
 }
 
 /* taken_name.so has naive alone. */
@@ -460,14 +451,15 @@ static void variants_that_only_one_side_has_are_told(void **state) {
   static const char calls[] = PROGRAM " gate --times --identical naive --head " OTHER
                                       " --base " ATTN_BUILD_DIR "/attnbench_variants.so";
   char command[1024];
-  expect(calls, 1, "the object code of each kernel that both have is the base's; ");
-  expect(calls, 1,
-         "  variants     fused\n               the base has it, the head does not: nothing of it can be "
-         "compared");
+  shell_expect(calls, 1, "the object code of each kernel that both have is the base's; ");
+  shell_expect(
+      calls, 1,
+      "  variants     fused\n               the base has it, the head does not: nothing of it can be "
+      "compared");
   snprintf(command, sizeof command, "%s --accept 'variants all moved elsewhere'", calls);
-  expect(command, 0, "gate: pass (no times)");
-  expect(PROGRAM " gate --times --identical naive --base " OTHER HEAD, 0,
-         "are only in the base, 7 only in the head");
+  shell_expect(command, 0, "gate: pass (no times)");
+  shell_expect(PROGRAM " gate --times --identical naive --base " OTHER HEAD, 0,
+               "are only in the base, 7 only in the head");
 }
 
 static void a_measuring_process_says_what_it_cannot_take(void **state) {
@@ -486,7 +478,7 @@ static void a_measuring_process_says_what_it_cannot_take(void **state) {
   for (size_t n = 0; n < sizeof calls / sizeof *calls; n++) {
     char command[1024];
     snprintf(command, sizeof command, PROGRAM " gate-measure %s", calls[n][0]);
-    expect(command, 2, calls[n][1]);
+    shell_expect(command, 2, calls[n][1]);
   }
 }
 
@@ -494,13 +486,13 @@ static void a_measuring_process_says_what_it_cannot_take(void **state) {
 static void the_script_says_what_it_lacks(void **state) {
   (void)state;
   char command[1024];
-  expect("cd " ATTN_SOURCE_DIR " && GATE_FOLDER=$OLDPWD/gate scripts/gate.sh no-such-commit", 2,
-         "git knows no commit 'no-such-commit'");
+  shell_expect("cd " ATTN_SOURCE_DIR " && GATE_FOLDER=$OLDPWD/gate scripts/gate.sh no-such-commit", 2,
+               "git knows no commit 'no-such-commit'");
   snprintf(command, sizeof command,
            "mkdir bin && for tool in bash dirname nproc mkdir; do ln -s $(command -v $tool) bin/; done && "
            "cd " ATTN_SOURCE_DIR " && GATE_FOLDER=%s/gate PATH=%s/bin scripts/gate.sh",
            (char *)*state, (char *)*state);
-  expect(command, 2, "git is not installed");
+  shell_expect(command, 2, "git is not installed");
 }
 
 int main(void) {

@@ -35,14 +35,14 @@ __device__ void leave(float *to, float x) {
   const block in(shared)
 #define ELEMENT(stage) (float)reinterpret_cast<const uint16_t *>(in.stages[stage])[threadIdx.x]
 #define COPY(stage, barrier) copy_box(in.stages[stage], &map, 0, 0, 0, 0, barrier)
+/* As it is right: one thread says how many bytes come, and asks for the first box. */
+#define FETCH(bytes)                                                                                         \
+  if (threadIdx.x == 0) arrive_expecting(in.full, bytes), COPY(0, in.full)
 
 KERNEL(right) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   wait_at_mbarrier(in.full, 0);
   leave(to, ELEMENT(0));
 }
@@ -51,10 +51,7 @@ KERNEL(right) {
 KERNEL(bulk_read_too_early) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   __syncthreads();
   leave(to, ELEMENT(0) * 2);
   wait_at_mbarrier(in.full, 0);
@@ -64,10 +61,7 @@ KERNEL(bulk_read_too_early) {
 KERNEL(wrong_parity) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, 2 * BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(2 * BOX_BYTES);
   __syncthreads();
   wait_at_mbarrier(in.full, 1);
   leave(to, ELEMENT(0) * 3);
@@ -76,10 +70,7 @@ KERNEL(wrong_parity) {
 KERNEL(a_phase_too_many) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   wait_at_mbarrier(in.full, 0);
   wait_at_mbarrier(in.full, 1);
   leave(to, ELEMENT(0));
@@ -101,10 +92,7 @@ KERNEL(expects_one_of_two) {
 KERNEL(expects_too_many_bytes) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, 2 * BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(2 * BOX_BYTES);
   wait_at_mbarrier(in.full, 0);
   leave(to, ELEMENT(0));
 }
@@ -179,10 +167,7 @@ KERNEL(stage_refilled_too_early) {
 KERNEL(bulk_never_waited_for) {
   BEGIN;
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   leave(to, 1);
 }
 
@@ -218,10 +203,7 @@ __device__ __forceinline__ void multiply_stage(const block &in, float (&sum)[8][
 
 __device__ __forceinline__ void copy_and_wait(const block &in, const tensor_map &map) {
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   wait_at_mbarrier(in.full, 0);
 }
 
@@ -240,10 +222,7 @@ KERNEL(product_too_early) {
   BEGIN;
   float sum[8][4];
   in.prepare();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   __syncthreads();
   fence_products();
   multiply_stage(in, sum);
@@ -262,10 +241,7 @@ KERNEL(refilled_while_multiplied) {
   multiply_stage(in, sum);
   commit_products();
   __syncthreads();
-  if (threadIdx.x == 0) {
-    arrive_expecting(in.full, BOX_BYTES);
-    COPY(0, in.full);
-  }
+  FETCH(BOX_BYTES);
   __syncthreads();
   wait_for_products<0>(sum);
   wait_at_mbarrier(in.full, 1);

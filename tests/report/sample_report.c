@@ -1,6 +1,13 @@
 /* See sample_report.h. */
 #include "tests/report/sample_report.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,4 +164,34 @@ void sample_unmeasured(report *report, const char *name, int family_index, resul
   result->state = state;
   result->error_bound_fraction = NAN;
   snprintf(result->reason, sizeof result->reason, "%s", reason);
+}
+
+void sample_whole_report(report *report) {
+  sample_report(report, sample_variants, SAMPLE_VARIANTS, 128);
+  sample_unmeasured(report, "naive/full/B:1/H:8/Hkv:8/D:64/T:8192", 0, RESULT_SKIPPED,
+                    "needs \"6 GiB\", has\n\t5, caf\xc3\xa9");
+}
+
+const report_options sample_all_rows = {.repetitions = true, .aggregates = true};
+
+char *sample_text(const report *report, const report_options *options, const char *format) {
+  char *text = NULL;
+  size_t size = 0;
+  FILE *file = open_memstream(&text, &size);
+  assert_non_null(file);
+  if (strcmp(format, "json") == 0)
+    assert_true(report_json(report, options, file));
+  else if (strcmp(format, "csv") == 0)
+    report_csv(report, options, file);
+  else
+    report_console(report, options, file);
+  fclose(file);
+  return text;
+}
+
+const result *sample_result(const report *report, const char *name) {
+  for (size_t i = 0; i < report->result_count; i++)
+    if (strcmp(report->results[i].name, name) == 0) return &report->results[i];
+  fail_msg("%s is missing", name);
+  return NULL;
 }

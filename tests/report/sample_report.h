@@ -26,4 +26,16 @@ void sample_report(report *report, const sample_variant *variants, size_t count,
 void sample_unmeasured(report *report, const char *name, int family_index, result_state state,
                        const char *reason);
 
+/* All eight, from T = 128 on, and one that was not measured, for a reason with quotes and a newline. */
+void sample_whole_report(report *report);
+
+/* Repetitions and aggregates. */
+extern const report_options sample_all_rows;
+
+/* As "json", "csv" or "console"; the caller frees it. */
+char *sample_text(const report *report, const report_options *options, const char *format);
+
+/* Fails the test where there is none of this name. */
+const result *sample_result(const report *report, const char *name);
+
 #endif

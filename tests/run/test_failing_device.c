@@ -11,27 +11,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/shell.h"
+
 #define PROGRAM ATTN_BUILD_DIR "/attnbench "
 #define FAILING " --plugin " ATTN_BUILD_DIR "/tests/plugins/failing_device.so"
 #define ONE_HEAD " --problem full/B:1/H:1/D:8/T:16"
 #define ITS_VARIANTS " --variant breaks_it,is_refused,hungry,endless,right"
 
-static char said[65536];
-
-/* What the program says on both outputs goes to `said`; its status. */
+/* What the program says on both outputs goes to shell_output; its status. */
 static int run(const char *before, const char *arguments) {
   char command[4096];
-  snprintf(command, sizeof command, "%s " PROGRAM "%s 2>&1", before, arguments);
-  FILE *output = popen(command, "r");
-  assert_non_null(output);
-  said[fread(said, 1, sizeof said - 1, output)] = '\0';
-  const int status = pclose(output);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  snprintf(command, sizeof command, "%s " PROGRAM "%s", before, arguments);
+  return shell(command);
 }
 
 static void expect_words(const char *const *words) {
   for (; *words; words++)
-    if (!strstr(said, *words)) fail_msg("'%s' is not in:\n%s", *words, said);
+    if (!strstr(shell_output, *words)) fail_msg("'%s' is not in:\n%s", *words, shell_output);
 }
 
 static void a_kernel_that_breaks_its_device_is_named_and_the_others_go_on(void **state) {
@@ -69,7 +65,9 @@ static void shares_are_of_the_peaks_of_the_device(void **state) {
       "multiply-add f32 1.00 GFLOP/s", "read memory 2.00 GB/s", "0.00819 0.819%",
       "\nfailing: peak 1.00 GFLOP/s (f32 multiply-adds)\n",
       "failing was slowed down by its temperature: 900 of 1800 MHz at the least, 88 degrees.", NULL});
-  if (strstr(said, "bf16") || strstr(said, "sgemm") || strstr(said, "multiply-add avx")) fail_msg("%s", said);
+  if (strstr(shell_output, "bf16") || strstr(shell_output, "sgemm") ||
+      strstr(shell_output, "multiply-add avx"))
+    fail_msg("%s", shell_output);
 }
 
 static void zeros_that_are_written_are_touched_too(void **state) {
@@ -88,7 +86,7 @@ static void the_emulated_device_says_what_it_is_and_that_it_has_no_peak(void **s
   expect_words(
       (const char *const[]){"device      emulated, 1 multiprocessor\n", "shared by a block 227 KiB\n",
                             "No peak is measured: how fast this is says nothing of a device.\n", NULL});
-  if (strstr(said, "GFLOP")) fail_msg("%s", said);
+  if (strstr(shell_output, "GFLOP")) fail_msg("%s", shell_output);
   assert_int_equal(run("", "machine --device cpu"), 2);
   expect_words((const char *const[]){"--device takes emu, or cuda:0 and so on, not 'cpu'\n", NULL});
 }
@@ -114,8 +112,8 @@ static void a_device_that_does_not_exist_is_a_sentence(void **state) {
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
     assert_int_equal(run("", table[n][0]), 2);
     expect_words((const char *const[]){table[n][1], NULL});
-    const char *end = strchr(said, '\n');
-    if (!end || end[1] != '\0') fail_msg("not a line: %s", said);
+    const char *end = strchr(shell_output, '\n');
+    if (!end || end[1] != '\0') fail_msg("not a line: %s", shell_output);
   }
 }
 

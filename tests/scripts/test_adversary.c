@@ -9,31 +9,26 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static char output[1 << 16];
+#include "tests/shell.h"
 
-/* The status of the script with these arguments; what it says is in `output`. */
+/* The status of the script with these arguments; what it says is in shell_output. */
 static int run(const char *arguments) {
   char command[4096];
-  snprintf(command, sizeof command, "%s/scripts/adversary.sh %s %s 2>&1", ATTN_SOURCE_DIR, ATTN_BUILD_DIR,
+  snprintf(command, sizeof command, "%s/scripts/adversary.sh %s %s", ATTN_SOURCE_DIR, ATTN_BUILD_DIR,
            arguments);
-  FILE *from = popen(command, "r");
-  assert_non_null(from);
-  output[fread(output, 1, sizeof output - 1, from)] = '\0';
-  const int status = pclose(from);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
+  return shell(command);
 }
 
 static void each_kernel_gets_the_verdict_that_it_deserves(void **state) {
   (void)state;
-  if (run("--quick") != 0) fail_msg("%s", output);
-  assert_null(strstr(output, "<-- not as expected"));
+  if (run("--quick") != 0) fail_msg("%s", shell_output);
+  assert_null(strstr(shell_output, "<-- not as expected"));
 }
 
 static void a_name_that_no_kernel_has_is_an_error(void **state) {
   (void)state;
   assert_int_equal(run("nobody"), 2);
-  assert_non_null(strstr(output, "there is no kernel nobody"));
+  assert_non_null(strstr(shell_output, "there is no kernel nobody"));
 }
 
 int main(void) {

@@ -13,37 +13,17 @@
 #include <unistd.h>
 
 #include "option_table.h"
+#include "tests/shell.h"
 
 #define INSTALL ATTN_SOURCE_DIR "/scripts/install.sh "
 #define INTO " " ATTN_BUILD_DIR " /usr \"$PWD/a package\""
-
-static char output[1 << 16];
-
-/* In a shell, in the test's folder. */
-static int run(const char *command) {
-  char line[4096];
-  snprintf(line, sizeof line, "{ %s; } 2>&1", command);
-  FILE *from = popen(line, "r");
-  assert_non_null(from);
-  output[fread(output, 1, sizeof output - 1, from)] = '\0';
-  const int status = pclose(from);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
-}
-
-static void expect(const char *command, int status, const char *words) {
-  const int ended = run(command);
-  if (ended != status || (words && !strstr(output, words)))
-    fail_msg("%s: status %d, expected %d and '%s'; there was:\n%s", command, ended, status,
-             words ? words : "", output);
-}
 
 /* Installed, then moved. */
 static int set_up(void **state) {
   char *folder = strdup("/tmp/attnbench-test-install-XXXXXX");
   *state = folder;
   if (!folder || !mkdtemp(folder) || chdir(folder) != 0) return -1;
-  return run(INSTALL "install" INTO " && cp -r 'a package' kept && mv 'a package/usr' moved");
+  return shell(INSTALL "install" INTO " && cp -r 'a package' kept && mv 'a package/usr' moved");
 }
 
 static int tear_down(void **state) {
@@ -55,49 +35,51 @@ static int tear_down(void **state) {
 
 static void a_moved_tree_finds_its_variants(void **state) {
   (void)state;
-  expect("moved/bin/attnbench list", 0, "sliding_window");
-  expect("ln -s moved/bin/attnbench linked && ./linked list", 0, "sliding_window");
+  shell_expect("moved/bin/attnbench list", 0, "sliding_window");
+  shell_expect("ln -s moved/bin/attnbench linked && ./linked list", 0, "sliding_window");
   if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) == 0)
-    expect("moved/bin/attnbench list --device emu", 0, "cuda_naive");
-  expect("rm moved/lib/attnbench/attnbench_variants.so && moved/bin/attnbench list", 2,
-         "attnbench: cannot find attnbench_variants.so: it lies beside the program or in ../lib/attnbench\n");
+    shell_expect("moved/bin/attnbench list --device emu", 0, "cuda_naive");
+  shell_expect(
+      "rm moved/lib/attnbench/attnbench_variants.so && moved/bin/attnbench list", 2,
+      "attnbench: cannot find attnbench_variants.so: it lies beside the program or in ../lib/attnbench\n");
 }
 
 static void a_moved_tree_finds_its_plots(void **state) {
   (void)state;
-  if (run("command -v gnuplot") != 0) skip();
-  expect("moved/bin/attnbench plots " ATTN_SOURCE_DIR
-         "/results/gallery/results.json --out drawn && test -s drawn/time.png",
-         0, NULL);
-  expect("rm moved/share/attnbench/plots/time.gp && moved/bin/attnbench plots " ATTN_SOURCE_DIR
-         "/results/gallery/results.json --out drawn",
-         2, "time.gp");
+  if (shell("command -v gnuplot") != 0) skip();
+  shell_expect("moved/bin/attnbench plots " ATTN_SOURCE_DIR
+               "/results/gallery/results.json --out drawn && test -s drawn/time.png",
+               0, NULL);
+  shell_expect("rm moved/share/attnbench/plots/time.gp && moved/bin/attnbench plots " ATTN_SOURCE_DIR
+               "/results/gallery/results.json --out drawn",
+               2, "time.gp");
 }
 
 /* A copy of a tree that was built, too: the program and its scripts. */
 static void a_copied_source_tree_finds_its_own_plots(void **state) {
   (void)state;
-  if (run("command -v gnuplot") != 0) skip();
-  expect("mkdir -p copy/scripts && cp -r " ATTN_SOURCE_DIR
-         "/scripts/plots copy/scripts/ && rm copy/scripts/plots/time.gp && "
-         "mkdir copy/build && cp " ATTN_BUILD_DIR
-         "/attnbench copy/build/ && copy/build/attnbench plots " ATTN_SOURCE_DIR
-         "/results/gallery/results.json --out drawn",
-         2, "copy/build/../scripts/plots/time.gp");
+  if (shell("command -v gnuplot") != 0) skip();
+  shell_expect("mkdir -p copy/scripts && cp -r " ATTN_SOURCE_DIR
+               "/scripts/plots copy/scripts/ && rm copy/scripts/plots/time.gp && "
+               "mkdir copy/build && cp " ATTN_BUILD_DIR
+               "/attnbench copy/build/ && copy/build/attnbench plots " ATTN_SOURCE_DIR
+               "/results/gallery/results.json --out drawn",
+               2, "copy/build/../scripts/plots/time.gp");
 }
 
 static void a_kernel_is_built_with_pkg_config(void **state) {
   (void)state;
-  if (run("command -v pkg-config") != 0) skip();
-  expect("export PKG_CONFIG_PATH=$PWD/moved/lib/pkgconfig && cp " ATTN_SOURCE_DIR
-         "/tests/plugins/narrow.c . && " ATTN_CC
-         " -std=gnu17 -O1 -shared -fPIC $(pkg-config --cflags attnbench) narrow.c -o narrow.so -lm && "
-         "moved/bin/attnbench verify --plugin narrow.so --variant right --problem full/D:8/T:9",
-         0, "1 variant, ");
+  if (shell("command -v pkg-config") != 0) skip();
+  shell_expect("export PKG_CONFIG_PATH=$PWD/moved/lib/pkgconfig && cp " ATTN_SOURCE_DIR
+               "/tests/plugins/narrow.c . && " ATTN_CC
+               " -std=gnu17 -O1 -shared -fPIC $(pkg-config --cflags attnbench) narrow.c -o narrow.so -lm && "
+               "moved/bin/attnbench verify --plugin narrow.so --variant right --problem full/D:8/T:9",
+               0, "1 variant, ");
   if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) == 0)
-    expect("test -f $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --variable=emulated_device attnbench)",
-           0, NULL);
-  expect("PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --modversion attnbench", 0, "0.");
+    shell_expect(
+        "test -f $(PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --variable=emulated_device attnbench)", 0,
+        NULL);
+  shell_expect("PKG_CONFIG_PATH=moved/lib/pkgconfig pkg-config --modversion attnbench", 0, "0.");
 }
 
 /* Each where the help lists its command. */
@@ -105,19 +87,19 @@ static void the_manual_page_has_every_option_once_for_each_meaning(void **state)
   (void)state;
   size_t count;
   const option_row *rows = option_rows(&count);
-  expect("sed 's/\\\\-/-/g' moved/share/man/man1/attnbench.1", 0, "\n.SH OPTIONS\n");
+  shell_expect("sed 's/\\\\-/-/g' moved/share/man/man1/attnbench.1", 0, "\n.SH OPTIONS\n");
   for (size_t i = 0; i < count; i++) {
     char name[96];
     snprintf(name, sizeof name, ".TP\n\\fB%s\\fR", rows[i].name);
     size_t found = 0, wanted = 0;
-    for (const char *at = output; (at = strstr(at, name)); at++) found++;
+    for (const char *at = shell_output; (at = strstr(at, name)); at++) found++;
     for (size_t n = 0; n < count; n++)
       wanted += strcmp(rows[n].name, rows[i].name) == 0 && rows[n].commands & option_public_commands();
     if (found != wanted)
-      fail_msg("%s stands %zu times, not %zu, in:\n%s", rows[i].name, found, wanted, output);
+      fail_msg("%s stands %zu times, not %zu, in:\n%s", rows[i].name, found, wanted, shell_output);
   }
-  if (run("command -v groff") == 0)
-    expect("groff -man -ww -Tutf8 moved/share/man/man1/attnbench.1 2>&1 >/dev/null | grep .", 1, NULL);
+  if (shell("command -v groff") == 0)
+    shell_expect("groff -man -ww -Tutf8 moved/share/man/man1/attnbench.1 2>&1 >/dev/null | grep .", 1, NULL);
 }
 
 static void bash_completes_commands_options_and_words(void **state) {
@@ -137,31 +119,32 @@ static void bash_completes_commands_options_and_words(void **state) {
              "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _attnbench; echo \"<${COMPREPLY[*]}>\"'",
              cases[n][0]);
     snprintf(words, sizeof words, "<%s>", cases[n][1]);
-    expect(command, 0, words);
+    shell_expect(command, 0, words);
   }
 }
 
 static void the_version_names_a_commit_where_there_is_one(void **state) {
   (void)state;
-  expect("moved/bin/attnbench -V", 0, "attnbench 0.");
-  expect("test \"$(moved/bin/attnbench -V)\" = \"$(moved/bin/attnbench --version)\"", 0, NULL);
+  shell_expect("moved/bin/attnbench -V", 0, "attnbench 0.");
+  shell_expect("test \"$(moved/bin/attnbench -V)\" = \"$(moved/bin/attnbench --version)\"", 0, NULL);
   /* Twelve digits or more, or that sources without git are of none that is known. */
-  expect("moved/bin/attnbench version | grep -E "
-         "'^attnbench [0-9.]+ \\(commit ([0-9a-f]{12,}(-dirty)?|unknown)\\), interface [0-9]+$'",
-         0, NULL);
+  shell_expect("moved/bin/attnbench version | grep -E "
+               "'^attnbench [0-9.]+ \\(commit ([0-9a-f]{12,}(-dirty)?|unknown)\\), interface [0-9]+$'",
+               0, NULL);
 }
 
 static void uninstalling_leaves_nothing(void **state) {
   (void)state;
-  expect("mv kept/usr 'a package/' && touch 'a package/usr/bin/other' && " INSTALL "uninstall" INTO, 0, NULL);
-  expect("find 'a package' -type f", 0, "a package/usr/bin/other\n");
-  expect("find 'a package' -type f | wc -l", 0, "1\n");
+  shell_expect("mv kept/usr 'a package/' && touch 'a package/usr/bin/other' && " INSTALL "uninstall" INTO, 0,
+               NULL);
+  shell_expect("find 'a package' -type f", 0, "a package/usr/bin/other\n");
+  shell_expect("find 'a package' -type f | wc -l", 0, "1\n");
 }
 
 static void a_prefix_that_is_no_path_from_the_root_is_refused(void **state) {
   (void)state;
-  expect(INSTALL "install " ATTN_BUILD_DIR " usr/local ''", 2,
-         "install: PREFIX is a path from the root, such as /usr/local, not 'usr/local'\n");
+  shell_expect(INSTALL "install " ATTN_BUILD_DIR " usr/local ''", 2,
+               "install: PREFIX is a path from the root, such as /usr/local, not 'usr/local'\n");
 }
 
 int main(void) {

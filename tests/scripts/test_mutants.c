@@ -16,28 +16,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/shell.h"
+
 enum { LEAST_FAULTS = 40 };
 
-static char output[1 << 16];
-
-/* Reads a table with these arguments; returns the status, with what was said in `output`. */
+/* Reads a table with these arguments; returns the status, with what was said in shell_output. */
 static int run(const char *table, const char *arguments) {
   char command[4096];
-  snprintf(command, sizeof command, "ATTN_FAULTS='%s' %s/scripts/mutants.sh %s %s 2>&1", table,
-           ATTN_SOURCE_DIR, ATTN_BUILD_DIR, arguments);
-  FILE *from = popen(command, "r");
-  assert_non_null(from);
-  output[fread(output, 1, sizeof output - 1, from)] = '\0';
-  const int status = pclose(from);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
+  snprintf(command, sizeof command, "ATTN_FAULTS='%s' %s/scripts/mutants.sh %s %s", table, ATTN_SOURCE_DIR,
+           ATTN_BUILD_DIR, arguments);
+  return shell(command);
 }
 
 static void every_fault_fits_the_sources(void **state) {
   (void)state;
-  if (run(ATTN_SOURCE_DIR "/tests/mutants/faults.txt", "--check") != 0) fail_msg("%s", output);
+  if (run(ATTN_SOURCE_DIR "/tests/mutants/faults.txt", "--check") != 0) fail_msg("%s", shell_output);
   char *said;
-  assert_true(strtol(output, &said, 10) >= LEAST_FAULTS);
+  assert_true(strtol(shell_output, &said, 10) >= LEAST_FAULTS);
   assert_memory_equal(said, " faults fit", 11);
 }
 
@@ -73,8 +68,8 @@ static void a_fault_that_does_not_fit_is_an_error(void **state) {
       {"old: tanhf(\n\nname: one\n", "two faults have the same name", 1},
   };
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
-    if (run_fault(cases[n].edits, "--check") != cases[n].status || !strstr(output, cases[n].words))
-      fail_msg("'%s' is not in the answer to\n%s:\n%s", cases[n].words, cases[n].edits, output);
+    if (run_fault(cases[n].edits, "--check") != cases[n].status || !strstr(shell_output, cases[n].words))
+      fail_msg("'%s' is not in the answer to\n%s:\n%s", cases[n].words, cases[n].edits, shell_output);
 }
 
 /* Threads that never run at the same time do not race. */
@@ -88,9 +83,9 @@ static void a_race_is_not_testable_on_one_processor(void **state) {
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
   const int status = run_fault("needs: two processors\nold: tanhf(\nnew: sinf(\n", "");
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
-  if (status != 0 || !strstr(output, "not testable here: one processor") ||
-      !strstr(output, "0 caught, 0 survived"))
-    fail_msg("%s", output);
+  if (status != 0 || !strstr(shell_output, "not testable here: one processor") ||
+      !strstr(shell_output, "0 caught, 0 survived"))
+    fail_msg("%s", shell_output);
 }
 
 int main(void) {

@@ -16,28 +16,18 @@
 #include <unistd.h>
 
 #include "problem/workload.h"
+#include "tests/shell.h"
 
 #define PEERS ATTN_SOURCE_DIR "/scripts/peers/"
 
-/* Runs a command of the shell; its status, and the start of all that it says. */
-static int status_of(const char *command, char *said, size_t size) {
-  FILE *pipe = popen(command, "r");
-  assert_non_null(pipe);
-  size_t used = fread(said, 1, size - 1, pipe);
-  said[used] = 0;
-  int status = pclose(pipe);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 static void missing_packages_are_said_and_not_installed(void **state) {
   (void)state;
-  char said[4096];
   struct stat found;
-  int status = status_of("SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers 2>&1", said, sizeof said);
+  int status = shell("SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers");
   assert_int_equal(status, 2);
-  assert_non_null(strstr(said, "torch=="));
-  assert_non_null(strstr(said, "setup.sh '/tmp/attnbench-no-peers'\n"));
-  assert_int_equal(strchr(said, '\n') - said, strlen(said) - 1);
+  assert_non_null(strstr(shell_output, "torch=="));
+  assert_non_null(strstr(shell_output, "setup.sh '/tmp/attnbench-no-peers'\n"));
+  assert_int_equal(strchr(shell_output, '\n') - shell_output, strlen(shell_output) - 1);
   assert_int_not_equal(stat("/tmp/attnbench-no-peers", &found), 0);
 }
 
@@ -48,19 +38,18 @@ static void a_peer_is_installed_with_what_it_needs_alone(void **state) {
   } cases[] = {{"torch", "numpy==", "onnx"},          {"torch", "torch==", "openvino=="},
                {"onednn", "torch==", "openvino=="},   {"onnxruntime", "onnx==", "torch=="},
                {"openvino", "openvino==", "torch=="}, {"torch openvino", "openvino==", "onnx"}};
-  char said[4096], command[512];
+  char command[512];
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
-    snprintf(command, sizeof command, "SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers %s 2>&1",
+    snprintf(command, sizeof command, "SETUP=no " PEERS "setup.sh /tmp/attnbench-no-peers %s",
              cases[n].peers);
-    assert_int_equal(status_of(command, said, sizeof said), 2);
-    if (!strstr(said, cases[n].needs) || strstr(said, cases[n].not ) || !strstr(said, cases[n].peers))
-      fail_msg("%s: %s", cases[n].peers, said);
+    assert_int_equal(shell(command), 2);
+    if (!strstr(shell_output, cases[n].needs) || strstr(shell_output, cases[n].not ) ||
+        !strstr(shell_output, cases[n].peers))
+      fail_msg("%s: %s", cases[n].peers, shell_output);
   }
-  if (status_of("python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>&1", said, sizeof said))
-    skip();
-  assert_int_equal(
-      status_of("python3 -B " PEERS "options.py --names --peers torch,openvino 2>&1", said, sizeof said), 0);
-  assert_string_equal(said, "torch openvino\n");
+  if (shell("python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'")) skip();
+  assert_int_equal(shell("python3 -B " PEERS "options.py --names --peers torch,openvino"), 0);
+  assert_string_equal(shell_output, "torch openvino\n");
 }
 
 static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
@@ -77,20 +66,18 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
       {"--query-length 0", "'0' is not a whole number from 1"},
       {"--faster", "--faster"},
   };
-  char said[4096], command[512];
-  if (status_of("python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>&1", said, sizeof said))
-    skip();
+  char command[512];
+  if (shell("python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'")) skip();
   for (size_t n = 0; n < sizeof wrong / sizeof wrong[0]; n++) {
-    snprintf(command, sizeof command, "python3 -B " PEERS "options.py %s 2>&1", wrong[n][0]);
-    assert_int_equal(status_of(command, said, sizeof said), 2);
-    assert_int_equal(strncmp(said, "make peers: ", 12), 0);
-    if (!strstr(said, wrong[n][1])) fail_msg("%s: %s", wrong[n][0], said);
-    assert_int_equal(strchr(said, '\n') - said, strlen(said) - 1);
+    snprintf(command, sizeof command, "python3 -B " PEERS "options.py %s", wrong[n][0]);
+    assert_int_equal(shell(command), 2);
+    assert_int_equal(strncmp(shell_output, "make peers: ", 12), 0);
+    if (!strstr(shell_output, wrong[n][1])) fail_msg("%s: %s", wrong[n][0], shell_output);
+    assert_int_equal(strchr(shell_output, '\n') - shell_output, strlen(shell_output) - 1);
   }
-  assert_int_equal(status_of("python3 -B " PEERS
-                             "options.py --lengths 512,1024 --peers torch --types bf16,f16 --query-length 1 "
-                             "--heads 8 --kv-heads 2",
-                             said, sizeof said),
+  assert_int_equal(shell("python3 -B " PEERS
+                         "options.py --lengths 512,1024 --peers torch --types bf16,f16 --query-length 1 "
+                         "--heads 8 --kv-heads 2"),
                    0);
 }
 

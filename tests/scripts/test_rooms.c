@@ -9,21 +9,12 @@
 #include <string.h>
 #include <sys/wait.h>
 
-static char output[1 << 14];
-
-static int run(const char *command) {
-  FILE *from = popen(command, "r");
-  assert_non_null(from);
-  output[fread(output, 1, sizeof output - 1, from)] = '\0';
-  const int status = pclose(from);
-  assert_true(WIFEXITED(status));
-  return WEXITSTATUS(status);
-}
+#include "tests/shell.h"
 
 static void the_sources_keep_to_the_map(void **state) {
   (void)state;
-  if (run(ATTN_SOURCE_DIR "/scripts/rooms.sh " ATTN_SOURCE_DIR " " ATTN_BUILD_DIR " 2>&1") != 0)
-    fail_msg("%s", output);
+  if (shell(ATTN_SOURCE_DIR "/scripts/rooms.sh " ATTN_SOURCE_DIR " " ATTN_BUILD_DIR " 2>&1") != 0)
+    fail_msg("%s", shell_output);
 }
 
 static void a_breach_is_named(void **state) {
@@ -47,8 +38,8 @@ static void a_breach_is_named(void **state) {
              "f=$(mktemp -d) && cd $f && mkdir -p harness/base harness/run variants reference && { %s; } && "
              "%s/scripts/rooms.sh . 2>&1; s=$?; rm -rf $f; exit $s",
              cases[n].files, ATTN_SOURCE_DIR);
-    assert_int_equal(run(command), 1);
-    if (!strstr(output, cases[n].words)) fail_msg("'%s' is not said: %s", cases[n].words, output);
+    assert_int_equal(shell(command), 1);
+    if (!strstr(shell_output, cases[n].words)) fail_msg("'%s' is not said: %s", cases[n].words, shell_output);
   }
 }
 

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/shell.h"
+
 #define PROGRAM ATTN_BUILD_DIR "/attnbench"
 #define WALKS ATTN_SOURCE_DIR "/tests/walks/"
 
@@ -18,19 +20,16 @@ enum { STATUS_SKIPPED = 77 };
 /* Runs a walk in a folder of its own; on failure all that it and the program said. */
 static void walk(const char *arguments) {
   char folder[] = "/tmp/attnbench-walk-XXXXXX", command[2048];
-  static char said[262144];
   assert_non_null(mkdtemp(folder));
   snprintf(command, sizeof command,
-           "%s%s %s 2>&1; status=$?; [ $status -eq 0 ] || tail -n 20 %s/notes; exit $status", WALKS,
-           arguments, folder, folder);
-  FILE *pipe = popen(command, "r");
-  assert_non_null(pipe);
-  said[fread(said, 1, sizeof said - 1, pipe)] = '\0';
-  const int status = pclose(pipe);
+           "%s%s %s; status=$?; [ $status -eq 0 ] || tail -n 20 %s/notes; exit $status", WALKS, arguments,
+           folder, folder);
+  const int status = shell(command);
   snprintf(command, sizeof command, "rm -rf %s", folder);
+  /* What the walk said is to be kept. */
   assert_int_equal(system(command), 0);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SKIPPED) skip();
-  if (status != 0) fail_msg("%s: status %d: %s", arguments, status, said);
+  if (status == STATUS_SKIPPED) skip();
+  if (status != 0) fail_msg("%s: status %d: %s", arguments, status, shell_output);
 }
 
 static void a_teacher_gets_a_slide(void **state) {
