@@ -150,7 +150,7 @@ SUITE := $(BUILD)/peers/suite.so
 # Its rooms up to run/, and expected rows with what judges them.
 SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
   $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c \
-  harness/verify/mean_square.c harness/verify/pattern.c,$(HARNESS_SOURCES))
+  harness/verify/compare.c harness/verify/mean_square.c harness/verify/pattern.c,$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
 

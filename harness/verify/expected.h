@@ -33,6 +33,9 @@ typedef struct expected {
  * others drawn by the workload's seed. False, with the reason in words, when memory is short. */
 bool expected_solve(expected *expected, const inputs *inputs, int64_t max_rows, char *why, size_t why_size);
 
+/* How many rows the reference can solve in a few seconds, all of a small problem; 0: all. */
+int64_t expected_affordable_rows(const workload *workload);
+
 /* Solves the rows at these positions. */
 bool expected_solve_rows(expected *expected, const inputs *inputs, const int64_t *positions, int64_t count,
                          char *why, size_t why_size);

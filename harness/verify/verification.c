@@ -185,14 +185,6 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
   return run_case(to, at, at->properties != NULL, why, why_size);
 }
 
-/* How many rows the reference can solve in a few seconds, all of a small problem; 0: all. */
-static int64_t affordable_rows(const workload *w) {
-  const double row = (double)w->key_length * (double)(w->head_dim + w->value_dim) + 1;
-  const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
-  const double affordable = 4e9 / row;
-  return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
-}
-
 bool verification_has_turn(const verification *all, size_t n) {
   return !all->of[n].ended && (all->only == 0 || all->only == n + 1) &&
          (all->together || all->of[n].group == all->progress->group);
@@ -269,7 +261,7 @@ bool verification_run(verification *all, const workload *w, int threads, int tur
   case_run at = {.inputs = &inputs, .expected = &known, .threads = threads, .turn = turn, .wanted = wanted};
   workload_name(w, at.name);
   if (!inputs_create(&inputs, w, false, why, why_size)) return false;
-  bool ran = expected_solve(&known, &inputs, affordable_rows(w), why, why_size);
+  bool ran = expected_solve(&known, &inputs, expected_affordable_rows(w), why, why_size);
   if (ran) {
     ran = run_solved(all, &at, why, why_size);
     expected_destroy(&known);
