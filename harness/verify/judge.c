@@ -1,0 +1,159 @@
+/* See judge.h. Arrays are copied to where a variant would have written them, and what judges variants judges them. */
+#include "judge.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/complaint.h"
+#include "problem/features.h"
+#include "compare.h"
+
+static double load_float64(const void *element) {
+  double number;
+  memcpy(&number, element, sizeof number);
+  return number;
+}
+
+/* Of an array, whose type may be one that no problem has. */
+static const element_type *type_of(int type) {
+  static const element_type float64 = {.name = "f64", .words = "float64", .bytes = 8, .load = load_float64};
+  return type == JUDGE_FLOAT64 ? &float64 : element_type_of((attn_type)type);
+}
+
+/* ---- what may be given ---- */
+
+static bool check_output(tensor_id id, attn_type wanted, int given, complaint to) {
+  const element_type *type = type_of(given), *own = element_type_of(wanted);
+  if (given == (int)wanted || given == JUDGE_FLOAT64 || (given == ATTN_FLOAT32 && own->bytes == 2))
+    return true;
+  return wrong(to, "%s is of %s: it must be %s%s, or a wider type that is rounded to it",
+               tensor_table[id].words, type ? type->words : "an unknown type", own->words,
+               own->bytes == 2 ? ", as the problem says" : "");
+}
+
+static bool check_input(tensor_id id, attn_type wanted, int given, complaint to) {
+  const element_type *type = type_of(given);
+  if (!wanted) return wrong(to, "%s: the problem has no such tensor", tensor_table[id].words);
+  return given == (int)wanted ||
+         wrong(to, "%s is of %s: the problem says %s", tensor_table[id].words,
+               type ? type->words : "an unknown type", element_type_of(wanted)->words);
+}
+
+static bool check_arrays(const judge_question *question, const attn_problem *p, complaint to) {
+  if (!question->arrays[TENSOR_OUTPUT].data && tensor_elements(p, TENSOR_OUTPUT) > 0)
+    return wrong(to, "the output is not given: there is nothing to judge");
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const judge_array *array = &question->arrays[id];
+    const attn_type wanted = tensor_layout(p, id)->type;
+    if (!array->data) continue;
+    if (!(tensor_table[id].written ? check_output : check_input)(id, wanted, array->type, to)) return false;
+  }
+  return true;
+}
+
+/* The problem with the outputs that are given. */
+static bool pose(const judge_question *question, workload *posed, complaint to) {
+  *posed = *question->workload;
+  posed->layout = LAYOUT_BHTD;
+  posed->wants_lse = question->arrays[TENSOR_LSE].data != NULL;
+  posed->wants_weights = question->arrays[TENSOR_WEIGHTS].data != NULL;
+  if (!reference_function_of(posed->function)->has_scores && (posed->wants_lse || posed->wants_weights))
+    return wrong(to, "linear attention has no %s: leave it out",
+                 posed->wants_lse ? "log-sum-exp" : "weights");
+  return workload_check(posed, to.text, to.size);
+}
+
+/* ---- copies ---- */
+
+/* Element by element, as numbers: so a NaN never is the one that marks what nobody wrote. */
+static void take(inputs *in, tensor_id id, const judge_array *array) {
+  const tensor_shape shape = tensor_stored_shape(&in->problem, id);
+  const element_type *type = type_of(array->type);
+  const bool same_bits =
+      array->type == (int)tensor_layout(&in->problem, id)->type && !tensor_table[id].written;
+  const char *data = array->data;
+  for (int64_t b = 0; b < shape.batch; b++)
+    for (int64_t h = 0; h < shape.heads; h++)
+      for (int64_t i = 0; i < shape.length; i++) {
+        const number_row row = row_at(in, id, (row_place){b, h, i});
+        const char *from = data + b * array->strides[0] + h * array->strides[1] + i * array->strides[2];
+        for (int64_t e = 0; e < shape.width; e++) {
+          const char *element = from + e * array->strides[3];
+          if (same_bits)
+            memcpy(row_element(row, e), element, type->bytes);
+          else
+            row_set(row, e, type->load(element));
+        }
+      }
+}
+
+static void take_arrays(inputs *in, const judge_question *question) {
+  inputs_poison_outputs(in);
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (question->arrays[id].data && tensor_elements(&in->problem, id) > 0)
+      take(in, id, &question->arrays[id]);
+}
+
+/* ---- the verdict ---- */
+
+static judge_element element_of(const element_error *error) {
+  return (judge_element){.tensor = error->tensor,
+                         .b = error->at.b,
+                         .h = error->at.h,
+                         .i = error->at.i,
+                         .e = error->e,
+                         .computed = error->computed,
+                         .expected = error->expected,
+                         .bound = error->bound,
+                         .share = error->share};
+}
+
+static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen) {
+  to->ok = result->passed;
+  if (seen->has_worst) to->worst = element_of(&seen->worst);
+  to->wrong_elements = seen->wrong_elements;
+  to->wrong_rows = seen->wrong_rows;
+  to->rows_checked = result->rows_checked;
+  to->rows_total = result->rows_total;
+  to->mean_square_share = result->mean_square_share;
+  if (to->ok) return;
+  examination_describe(seen, known, to->pattern, sizeof to->pattern);
+  /* What is wrong is said apart from where. */
+  const char *where = *to->pattern ? strstr(result->problem, to->pattern) : NULL;
+  const size_t length =
+      where && where - result->problem >= 2 ? (size_t)(where - result->problem) - 2 : strlen(result->problem);
+  snprintf(to->sentence, sizeof to->sentence, "%.*s", (int)length, result->problem);
+}
+
+static bool judge_inputs(inputs *in, const judge_question *question, judge_verdict *to, complaint why) {
+  expected known;
+  verdict result;
+  examination seen;
+  if (!expected_solve(&known, in, expected_affordable_rows(&in->workload), why.text, why.size)) return false;
+  const bool had_memory = examine(&known, question->traits, &seen);
+  if (had_memory) {
+    expected_compare(&known, question->traits, &result);
+    fill(to, &known, &result, &seen);
+    examination_destroy(&seen);
+  }
+  expected_destroy(&known);
+  return had_memory || wrong(why, "no memory for the verdict");
+}
+
+bool judge(const judge_question *question, judge_verdict *to, char *why, size_t why_size) {
+  const complaint complaint = {why, why_size};
+  workload posed;
+  inputs in;
+  *to = (judge_verdict){.worst.tensor = TENSOR_OUTPUT};
+  workload_name(question->workload, to->problem);
+  for (tensor_id id = 0; id < TENSORS; id++)
+    to->given[id] = tensor_table[id].written && question->arrays[id].data;
+  if (!pose(question, &posed, complaint)) return false;
+  const attn_problem problem = workload_problem(&posed);
+  if (!check_arrays(question, &problem, complaint) || !inputs_create(&in, &posed, false, why, why_size))
+    return false;
+  take_arrays(&in, question);
+  const bool judged = judge_inputs(&in, question, to, complaint);
+  inputs_destroy(&in);
+  return judged;
+}
