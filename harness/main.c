@@ -33,6 +33,8 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "verify/verify.h"
+#include "verify/judge_folder.h"
+#include "problem/dump.h"
 
 enum { STATUS_GOOD = 0, STATUS_WRONG = 1, STATUS_UNUSABLE = 2, STATUS_INTERRUPTED = 130, WHY_BYTES = 2048 };
 
@@ -442,6 +444,33 @@ static int run_plots(const options *options) {
   return drawn ? STATUS_GOOD : complain(why);
 }
 
+/* ---- kernels elsewhere ---- */
+
+static int run_dump(const options *options) {
+  char why[WHY_BYTES], reason[512];
+  workload workload;
+  const char *line = options->words.items[0];
+  if (!workload_parse(line, &workload, reason, sizeof reason) ||
+      !workload_check(&workload, reason, sizeof reason)) {
+    snprintf(why, sizeof why, "dump %s: %s", line, reason);
+    return complain(why);
+  }
+  workload_seed_unnamed(&workload, options->seed);
+  if (!dump_write(&workload, options->out, why, sizeof why)) return complain(why);
+  printf("The inputs lie in %s, with problem.json\n", options->out);
+  return STATUS_GOOD;
+}
+
+static int run_judge(const options *options) {
+  char why[WHY_BYTES];
+  const judge_files files = {.folder = options->words.items[0],
+                             .output = options->output,
+                             .lse = options->lse,
+                             .weights = options->weights};
+  const int status = judge_folder(&files, options->json, stdout, why, sizeof why);
+  return status == STATUS_UNUSABLE ? complain(why) : status;
+}
+
 /* ---- the gate ---- */
 
 static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
@@ -554,6 +583,8 @@ static int run(const options *options) {
     return STATUS_GOOD;
   if (options->command == COMMAND_MACHINE) return run_machine(options);
   if (options->command == COMMAND_PLOTS) return run_plots(options);
+  if (options->command == COMMAND_DUMP) return run_dump(options);
+  if (options->command == COMMAND_JUDGE) return run_judge(options);
   if (options->command == COMMAND_GATE) return run_gate(options);
   if (options->command == COMMAND_COUNT_INSTRUCTIONS)
     return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,

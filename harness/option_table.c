@@ -15,6 +15,20 @@ static const command_row commands[COMMAND_COUNT] = {
                         "hold variants to the reference over a grid and random problems", NULL, NULL},
     [COMMAND_FUZZ] = {"fuzz", SHOWN, 0, "fuzz [options]", "random problems without end; shrink what fails",
                       NULL, NULL},
+    [COMMAND_DUMP] = {"dump", SHOWN, 1, "dump PROBLEM --out FOLDER",
+                      "write the inputs of a problem as .npy files, for a kernel in any language", NULL,
+                      NULL},
+    [COMMAND_JUDGE] =
+        {"judge", SHOWN, 1, "judge FOLDER --output o.npy",
+         "hold what such a kernel gave for them to the reference",
+         "attnbench judge FOLDER --output o.npy [--lse l.npy] [--weights w.npy] [--json]: holds arrays from "
+         "anywhere to the\n"
+         "reference. FOLDER is what attnbench dump wrote; its inputs may have been replaced by others of the "
+         "same shapes and\n"
+         "types. Elements have the type that the problem gives the output (bfloat16: its 16 bits as <u2), or "
+         "are <f4 or <f8,\n"
+         "which are rounded to that first.",
+         "0 the arrays are right, 1 they are wrong, 2 nothing could be judged, and one line says why."},
     [COMMAND_LIST] = {"list", SHOWN, 0, "list", "variants, instruction sets and presets", NULL, NULL},
     [COMMAND_MACHINE] = {"machine", SHOWN, 0, "machine", "what this machine is and what it can do at best",
                          NULL, NULL},
@@ -48,6 +62,8 @@ enum {
   IN_BENCH = 1 << COMMAND_BENCH,
   IN_VERIFY = 1 << COMMAND_VERIFY,
   IN_FUZZ = 1 << COMMAND_FUZZ,
+  IN_DUMP = 1 << COMMAND_DUMP,
+  IN_JUDGE = 1 << COMMAND_JUDGE,
   IN_LIST = 1 << COMMAND_LIST,
   IN_MACHINE = 1 << COMMAND_MACHINE,
   IN_PLOTS = 1 << COMMAND_PLOTS,
@@ -126,7 +142,7 @@ static const option_row rows[] = {
      "keep each thread to one of these processors (false)"},
     {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
      "hold our variants to this instruction set (bench: the fastest; verify, fuzz: each in turn)"},
-    {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_SEED, AT(seed), NO_LIMITS,
+    {"--seed", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_DUMP, KIND_SEED, AT(seed), NO_LIMITS,
      "of all random input, but where a problem names its own (1)"},
     {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), PATH,
      "write results.json, results.csv, console.txt, summary.txt and the plots there"},
@@ -203,6 +219,15 @@ static const option_row rows[] = {
      "more context for the record; repeatable"},
     {"--benchmark_counters_tabular", NULL, IN_BENCH, KIND_FLAG, AT(counters_tabular), NO_LIMITS,
      "accepted: counters always stand in columns"},
+    {"--out", "FOLDER", IN_DUMP, KIND_TEXT, AT(out), PATH,
+     "a new folder, or an empty one: q.npy, k.npy, v.npy and the others go there, with problem.json"},
+    {"--output", "FILE.npy", IN_JUDGE, KIND_TEXT, AT(output), PATH, "the output, [B, H, Tq, Dv]"},
+    {"--lse", "FILE.npy", IN_JUDGE, KIND_TEXT, AT(lse), PATH,
+     "the log-sum-exp of each row, [B, H, Tq]: natural, sinks included (not judged)"},
+    {"--weights", "FILE.npy", IN_JUDGE, KIND_TEXT, AT(weights), PATH,
+     "the attention weights, [B, H, Tq, Tk] (not judged)"},
+    {"--json", NULL, IN_JUDGE, KIND_FLAG, AT(json), NO_LIMITS,
+     "print the verdict as an object of JSON (false)"},
     {"--as", "FORM", IN_HELP, KIND_TEXT, AT(as), 0, 0, "text|man|bash",
      "a manual page, or what completes command lines in bash, of all commands (text)"},
 

@@ -15,6 +15,8 @@ typedef enum command {
   COMMAND_BENCH,
   COMMAND_VERIFY,
   COMMAND_FUZZ,
+  COMMAND_DUMP,
+  COMMAND_JUDGE,
   COMMAND_LIST,
   COMMAND_MACHINE,
   COMMAND_PLOTS,
@@ -34,7 +36,7 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 typedef struct options {
   command command;
   command about;   /* whose options help prints; COMMAND_HELP: everyone's */
-  text_list words; /* what stands beside options: the file of plots, benchmarks of gate-measure */
+  text_list words; /* what stands beside options: the file of plots, the problem of dump */
 
   text_list variants; /* empty: all */
   const char *device;
@@ -86,6 +88,10 @@ typedef struct options {
   const char *color;     /* auto, true, false */
 
   const char *as; /* text, man, bash: help only */
+
+  /* judge: files, or NULL; how the verdict is printed. */
+  const char *output, *lse, *weights;
+  bool json;
 
   /* gate and gate-measure; gate.h says what they mean. Texts are NULL where nothing is said. */
   struct {

@@ -406,6 +406,15 @@ static bool check_together(const options *options, char *why, size_t why_size) {
     snprintf(why, why_size, "plots needs a file: attnbench plots results/latest/results.json");
     return false;
   }
+  if (options->command == COMMAND_DUMP && (!options->words.count || !options->out)) {
+    snprintf(why, why_size,
+             "dump needs a problem and a folder: attnbench dump causal/B:1/H:8/D:64/T:512 --out FOLDER");
+    return false;
+  }
+  if (options->command == COMMAND_JUDGE && (!options->words.count || !options->output)) {
+    snprintf(why, why_size, "judge needs a folder and an output: attnbench judge FOLDER --output o.npy");
+    return false;
+  }
   if (options->command == COMMAND_GATE_MEASURE &&
       (options->gate.bases.count != 1 || options->gate.heads.count != 1 || !options->gate.itself)) {
     snprintf(why, why_size, "gate-measure needs one --base, one --head and --itself");
