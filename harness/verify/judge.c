@@ -7,6 +7,7 @@
 #include "base/complaint.h"
 #include "problem/features.h"
 #include "compare.h"
+#include "hint.h"
 
 static double load_float64(const void *element) {
   double number;
@@ -108,7 +109,9 @@ static judge_element element_of(const element_error *error) {
                          .share = error->share};
 }
 
-static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen) {
+static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen,
+                 bool with_hint) {
+  hint hint = {0};
   to->ok = result->passed;
   if (seen->has_worst) to->worst = element_of(&seen->worst);
   to->wrong_elements = seen->wrong_elements;
@@ -123,6 +126,9 @@ static void fill(judge_verdict *to, const expected *known, const verdict *result
   const size_t length =
       where && where - result->problem >= 2 ? (size_t)(where - result->problem) - 2 : strlen(result->problem);
   snprintf(to->sentence, sizeof to->sentence, "%.*s", (int)length, result->problem);
+  if (with_hint) hint_find(known, seen, &hint);
+  snprintf(to->kind, sizeof to->kind, "%s", hint.kind);
+  snprintf(to->hint, sizeof to->hint, "%s", hint.words);
 }
 
 static bool judge_inputs(inputs *in, const judge_question *question, judge_verdict *to, complaint why) {
@@ -133,7 +139,7 @@ static bool judge_inputs(inputs *in, const judge_question *question, judge_verdi
   const bool had_memory = examine(&known, question->traits, &seen);
   if (had_memory) {
     expected_compare(&known, question->traits, &result);
-    fill(to, &known, &result, &seen);
+    fill(to, &known, &result, &seen, !question->no_hint);
     examination_destroy(&seen);
   }
   expected_destroy(&known);

@@ -59,6 +59,16 @@ static void count_failure(variant_verdicts *to, const case_run *at, int threads,
   entry->threads = threads;
 }
 
+/* Of outputs that are wrong, as the last run left them, and only where the failure will be shown. */
+static void note_hint(variant_verdicts *to, const case_run *at, const verdict *result) {
+  examination wrong;
+  const bool is_shown = to->failed > 0 && to->failed <= VERDICT_FAILURES;
+  if (result->passed || !is_shown || !examine(at->expected, to->variant->traits, &wrong)) return;
+  if (wrong.wrong_elements > 0 || result->mean_square_share > 1)
+    hint_find(at->expected, &wrong, &to->failures[to->failed - 1].hint);
+  examination_destroy(&wrong);
+}
+
 static run_setup setup_of(const variant_verdicts *to, const case_run *at, int threads) {
   return (run_setup){
       .variant = to->variant, .origin = to->origin, .isa = at->isa, .threads = threads, .problem = at->name};
@@ -111,6 +121,7 @@ static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, c
   count_worst(&to->bound, result.bound_share, at->isa, at->name);
   count_worst(&to->probabilistic, result.probabilistic_share, at->isa, at->name);
   if (!result.passed) count_failure(to, at, at->threads, result.problem);
+  note_hint(to, at, &result);
   if (!tightness_add(&to->tightness, at->inputs->workload.fill, &result)) {
     snprintf(why, why_size, "no memory for the results");
     return false;
@@ -325,6 +336,8 @@ static void print_verdicts(const variant_verdicts *of, const verify_options *opt
   for (int64_t n = 0; n < of->failed && n < VERDICT_FAILURES; n++) {
     fprintf(out, "    FAILED: %s%s%s\n", options->cases ? of->failures[n].workload : "",
             options->cases ? ": " : "", of->failures[n].problem);
+    if (of->failures[n].hint.kind[0])
+      fprintf(out, "      hint: %s: %s\n", of->failures[n].hint.kind, of->failures[n].hint.words);
     fprintf(out, "      reproduce: ");
     failure_print_command(&of->failures[n], of->name, options, out);
     fputc('\n', out);

@@ -3,6 +3,7 @@
 #ifndef ATTN_HARNESS_VERIFICATION_H
 #define ATTN_HARNESS_VERIFICATION_H
 
+#include "hint.h"
 #include "posed.h"
 #include "properties.h"
 #include "tightness.h"
@@ -13,6 +14,7 @@ enum { VERDICT_REASONS = 12, VERDICT_FAILURES = 5, VERDICT_REASON_BYTES = 128 };
 typedef struct failure {
   char problem[512], isa[ISA_NAME_BYTES], workload[WORKLOAD_NAME_BYTES];
   int threads;
+  hint hint;
 } failure;
 
 /* The case that came nearest to a bound. */

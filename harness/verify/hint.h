@@ -1,0 +1,21 @@
+/* The likely mistake of a kernel whose outputs are wrong: a few of the wrong rows are computed again with each mistake of a table, and
+ * the one whose answers are the kernel's is named. Where none is, what of the pattern tells something is. */
+#ifndef ATTN_HARNESS_HINT_H
+#define ATTN_HARNESS_HINT_H
+
+#include "compare.h"
+
+enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };
+
+typedef struct hint {
+  char kind[HINT_KIND_BYTES];   /* a word: scale, heads, keys ...; empty: nothing suggests itself */
+  char words[HINT_WORDS_BYTES]; /* a sentence without its full stop */
+} hint;
+
+/* Of outputs that were examined, with something wrong among them or the root mean square of their errors too large. */
+void hint_find(const expected *known, const examination *wrong, hint *found);
+
+/* All kinds that there are, in a sentence: "scale, softcap, ...". */
+extern const char hint_kinds[];
+
+#endif
