@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plants faults into the variants, one at a time, and sees that each is caught:
 #
-#   scripts/mutants.sh BUILD [--check | --readme] [NAME...]
+#   scripts/mutants.sh BUILD [--check | --hints | --readme] [NAME...]
 #
 # The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
 # written into the copy, the object is built from it with this repository's Makefile and QUICK=1 (what the fault does
@@ -14,20 +14,22 @@
 #   NAME...     only these faults
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
 #   --check     only see that every fault still fits the sources; builds nothing
+#   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
 #   --readme    of all faults: also write the table to tests/mutants/README.md
 #
-# Status: 0 every fault is caught, 1 one survived or could not be planted.
+# Status: 0 every fault is caught, 1 one survived or could not be planted. With --hints: 0 where two thirds of the kinds are named.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
-build= check= readme= each= wanted=
+build= check= hints= readme= each= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
+  --hints) hints=yes ;;
   --readme) readme=yes ;;
   --each) each=yes ;;
-  -*) echo "mutants: there is no option $argument; there are --each, --check and --readme" >&2; exit 2 ;;
+  -*) echo "mutants: there is no option $argument; there are --each, --check, --hints and --readme" >&2; exit 2 ;;
   *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
   esac
 done
@@ -41,7 +43,7 @@ complain() { echo "mutants: $*" >&2; }
 # ---- the table: names, and of each fault its fields and its edits in order ------------------------------
 
 names=()
-declare -A what file variant isa needs old new edits
+declare -A what file variant kind isa needs old new edits
 
 read_table() {
   local line name= key= value
@@ -62,6 +64,7 @@ read_table() {
     what:*) what[$name]=$value ;;
     file:*) file[$name]=$value ;;
     variant:*) variant[$name]=$value ;;
+    kind:*) kind[$name]=$value ;;
     isa:*) isa[$name]=$value ;;
     needs:*) needs[$name]=$value ;;
     old:*) edits[$name]=$((edits[$name] + 1)); old[$name.${edits[$name]}]=$value ;;
@@ -71,6 +74,9 @@ read_table() {
   done <"$table"
 }
 
+# What hints name: harness/verify/hint*.c.
+all_kinds="alignment band bias columns empty features function heads hidden keys lengths lse mask maximum precision rows scale sink \
+softcap sum"
 all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
 # The source file, without .c, that has the kernels of an instruction set.
@@ -122,6 +128,12 @@ check_table() {
       case " $all_sets " in
       *" $set "*) ;;
       *) complain "$name is for no instruction set: $set"; bad=1 ;;
+      esac
+    done
+    for word in ${kind[$name]-}; do
+      case " $all_kinds " in
+      *" $word "*) ;;
+      *) complain "$name is of no kind that a hint names: $word"; bad=1 ;;
       esac
     done
     edited "$name" >"$work/check" || bad=1
@@ -233,12 +245,27 @@ try() { # name
   fi
   printf '%s\t%d\t%s\t%s\n' $outcome $(((${EPOCHREALTIME/[.,]/} - started) / 100000)) "$check" "${problem% }" \
     >"$work/$name.result.new"
+  sed -n 's/^ *hint: //p' "$tree/verify.log" 2>/dev/null | head -n 1 >"$work/$name.hint"
   mv "$work/$name.result.new" "$work/$name.result"
 }
 
 # ---- all of them -----------------------------------------------------------------------------------------
 
+# What the hint says of a fault, and whether that is its kind.
+print_hint() { # name
+  local said answer=no
+  said=$(cat "$work/$1.hint")
+  case " ${kind[$1]} " in *" ${said%%:*} "*) answer=yes named=$((named + 1)) ;; esac
+  hinted=$((hinted + 1))
+  printf '%-40s %-14s %-3s  %s\n' "$1" "${kind[$1]}" $answer "${said:-no hint}"
+}
+
 print_row() { # name
+  if [ -n "$hints" ] && [ "$1" != none ]; then
+    print_hint "$1"
+    rm -rf "${work:?}/$1"
+    return
+  fi
   local outcome tenths check problem
   IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$1.result")
   printf '%-32s %-9s %3d.%d s  %-28s %-58s %s\n' "$1" "$outcome" $((tenths / 10)) $((tenths % 10)) "$check" \
@@ -295,7 +322,9 @@ for name in $wanted; do
 done
 what[none]="the variants as they are" variant[none]= file[none]=variants
 list=(none) untestable=0
+if [ -n "$hints" ]; then list=(); fi
 for name in ${wanted:-"${names[@]}"}; do
+  if [ -n "$hints" ] && [ -z "${kind[$name]-}" ]; then continue; fi
   if ! "$build/attnbench" list $(! is_for_device "$name" || echo --device emu) 2>&1 | grep -q "^${variant[$name]} "; then
     complain "$name is left out: this build has no variant ${variant[$name]}"
   elif ! sets_here "$name"; then
@@ -307,7 +336,7 @@ for name in ${wanted:-"${names[@]}"}; do
     list+=("$name")
   fi
 done
-if [ ${#list[@]} -eq 1 ] && [ $untestable -gt 0 ]; then
+if [ ${#list[@]} -le 1 ] && [ $untestable -gt 0 ]; then
   echo "0 caught, 0 survived, $SECONDS s"
   exit 0
 fi
@@ -315,7 +344,7 @@ fi
 rm -f "$work"/*.result
 build_sound || exit 1
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
-caught=0 survived=0 printed=0
+caught=0 survived=0 printed=0 hinted=0 named=0
 for name in "${list[@]}"; do
   while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
   while [ -f "$work/${list[printed]}.result" ]; do print_row "${list[printed++]}"; done
@@ -324,5 +353,10 @@ done
 wait
 while [ $printed -lt ${#list[@]} ]; do print_row "${list[printed++]}"; done
 if [ -n "$readme" ]; then write_readme >"$root/tests/mutants/README.md"; fi
+if [ -n "$hints" ]; then
+  echo "the hint names the kind of $named of $hinted faults, $SECONDS s"
+  [ $((3 * named)) -ge $((2 * hinted)) ]
+  exit
+fi
 echo "$caught caught, $survived survived, $SECONDS s"
 [ $survived -eq 0 ] && [ $caught -gt 0 ]

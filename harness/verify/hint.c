@@ -14,6 +14,9 @@ const char hint_kinds[] = "alignment, band, bias, columns, empty, features, func
 /* What may be left of the error of a row, in the mean over rows and in any of them. */
 static const double most_left = 0.1, most_left_of_one = 0.35;
 
+/* Less is rounding. */
+static const double nothing_left = 0.005;
+
 /* What this mistake leaves of the errors; infinite where it is not made in one of these rows, or says what is not so. */
 static double try(const hint_rows *rows, const mistake *mistake, int64_t parameter) {
   double sum = 0;
@@ -25,7 +28,7 @@ static double try(const hint_rows *rows, const mistake *mistake, int64_t paramet
     if (!(left <= most_left_of_one)) return INFINITY;
     sum += left;
   }
-  return sum / rows->count;
+  return fmax(sum / rows->count, nothing_left);
 }
 
 /* The mistake that explains most. Of those that explain alike much the first. */

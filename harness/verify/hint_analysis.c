@@ -35,11 +35,11 @@ typedef struct one_key {
 static position position_of(const asked *a, int64_t j) {
   const int64_t length = a->problem->key_lengths ? a->problem->key_lengths[a->at.b] : a->problem->key_length;
   if (j >= length) return BEHIND_LENGTH;
-  if (j >= a->keys.first && j < a->keys.end && !hint_sees(a, j)) return MASKED;
-  if (j == a->keys.end - 1) return LAST;
-  if (j == a->keys.first) return FIRST;
+  if (j < a->keys.first) return BEFORE_FIRST;
   if (j >= a->keys.end) return BEHIND_LAST;
-  return j < a->keys.first ? BEFORE_FIRST : ELSEWHERE;
+  if (!hint_sees(a, j)) return MASKED;
+  if (j == a->keys.end - 1) return LAST;
+  return j == a->keys.first ? FIRST : ELSEWHERE;
 }
 
 /* Dropping key j of weight w moves the output by -w / (1 - w) (v_j - o), counting it twice by w / (1 + w) (v_j - o). */
@@ -224,8 +224,7 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
     if (rows->wrong->columns[e]) first = e;
   }
   if (wrong == Dv || wrong == 0) return false;
-  if (2 * wrong > Dv) return false;
-  if (wrong == Dv - first)
+  if (wrong == Dv - first && first > 1)
     return hint_say(found, "columns",
                     "only the features from %lld on of %lld are wrong: what is behind whole vectors of Dv",
                     (long long)first, (long long)Dv);

@@ -274,6 +274,7 @@ static bool sum_not_rescaled(asked *a, int64_t n) { return a->tile = n, a->sum_n
 static bool nothing_rescaled(asked *a, int64_t n) {
   return a->tile = n, a->output_not_rescaled = a->sum_not_rescaled = true;
 }
+static bool maximum_from(asked *a, int64_t n) { return set(&a->lowest_maximum, -pow(10, (double)n)); }
 static bool epsilon_in_sum(asked *a, int64_t n) { return set(&a->more_in_sum, pow(10, (double)-n)); }
 static bool no_epsilon(asked *a, int64_t n) { return (void)n, set(&a->epsilon, 0); }
 static bool lse_base_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, log2_e); }
@@ -388,6 +389,8 @@ const mistake hint_mistakes[] = {
     {"function", "phi is relu", LINEAR, WITH(PHI_RELU), phi_is},
     {"function", "phi is the identity", LINEAR, WITH(PHI_IDENTITY), phi_is},
 
+    {"maximum", "the row's maximum begins at some -1e30 in place of -inf", SOFTMAX,
+     WITH(30, 10, 9, 6, 5, 4, 3, 2, 1), maximum_from},
     {"keys", "the last visible key is left out", BOTH, WITH(1), last_left_out},
     {"keys", "the last visible key counts twice", BOTH, WITH(1), last_twice},
     {"keys", "the first visible key is left out", BOTH, WITH(1), first_left_out},

@@ -25,6 +25,7 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
                  .score_factor = 1,
                  .epsilon = p->epsilon,
                  .lowest_bias = -INFINITY,
+                 .lowest_maximum = -INFINITY,
                  .normalised = true,
                  .weights_normalised = true,
                  .sink_in_sum = true,
@@ -143,6 +144,7 @@ static void answer_softmax(const asked *a, const answer *to) {
   const bool joins = a->sink_in_sum && sink != -INFINITY;
   double largest = fmax(a->tile > 0 ? -INFINITY : largest_of(a, to, 0), sink),
          sum = joins ? exp(sink - largest) : 0;
+  largest = fmax(largest, a->lowest_maximum);
   if (a->more_zero_keys > 0) largest = fmax(largest, 0), sum = joins ? exp(sink - largest) : 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (a->tile > 0 && j % a->tile == 0) {
@@ -165,7 +167,7 @@ static void answer_softmax(const asked *a, const answer *to) {
   if (!joins && a->sink_in_lse && sink != -INFINITY) in_lse += exp(sink - largest);
   *to->lse = (largest + log(in_lse)) * a->lse_factor;
   if (a->lse_without_maximum) *to->lse = log(in_lse);
-  for (int64_t e = 0; e < p->value_dim && a->normalised; e++) to->output[e] /= sum;
+  for (int64_t e = 0; e < p->value_dim && a->normalised && sum != 0; e++) to->output[e] /= sum;
   for (int64_t j = 0; j < p->key_length && a->weights_normalised; j++) to->weights[j] /= sum;
 }
 

@@ -29,6 +29,7 @@ typedef struct asked {
   double more_zero_keys; /* of score 0 and value 0 */
   double more_in_sum;
 
+  double lowest_maximum;
   int64_t tile; /* of keys, by which the maximum rises; 0: it is known beforehand */
   bool output_not_rescaled, sum_not_rescaled;
 

@@ -110,7 +110,7 @@ static double unexplained(const difference *of) {
   if (of->contradicts || (!of->is_wrong && !of->is_within)) return INFINITY;
   if (!of->is_wrong) return 0;
   const double ratio = sqrt(of->left / of->whole);
-  return of->is_within && ratio < some_rounding ? fmin(ratio, 0.02) : ratio;
+  return of->is_within && ratio < some_rounding ? some_rounding * ratio : ratio;
 }
 
 double hint_unexplained(const hint_rows *rows, int n) {
@@ -123,13 +123,13 @@ double hint_unexplained(const hint_rows *rows, int n) {
         truth->output_bound[e]);
   if (p->lse.type) {
     const double computed = hint_computed(rows, TENSOR_LSE, n, 0);
-    const bool both_empty = computed == *answer->lse;
     add(&lse, computed, truth->lse, *answer->lse, truth->lse_bound);
-    /* An empty row's is -inf. */
+    /* An empty row's is -inf, and any other number wrong. */
     if (!isfinite(truth->lse) && computed != truth->lse) {
+      const double answered = *answer->lse, rounding = 1e-4;
       lse.is_wrong = true;
       lse.whole = 1;
-      lse.contradicts = !both_empty && !(isnan(computed) && isnan(*answer->lse));
+      lse.contradicts = isfinite(computed) && !(fabs(computed - answered) <= rounding * (1 + fabs(answered)));
     }
   }
   for (int64_t j = 0; j < p->key_length && p->weights.type; j++)

@@ -27,7 +27,7 @@ static bool check_output(tensor_id id, attn_type wanted, int given, complaint to
   const element_type *type = type_of(given), *own = element_type_of(wanted);
   if (given == (int)wanted || given == JUDGE_FLOAT64 || (given == ATTN_FLOAT32 && own->bytes == 2))
     return true;
-  return wrong(to, "%s is of %s: it must be %s%s, or a wider type that is rounded to it",
+  return wrong(to, "%s: the array is of %s and must be %s%s, or of a wider type that is rounded to it",
                tensor_table[id].words, type ? type->words : "an unknown type", own->words,
                own->bytes == 2 ? ", as the problem says" : "");
 }
@@ -36,7 +36,7 @@ static bool check_input(tensor_id id, attn_type wanted, int given, complaint to)
   const element_type *type = type_of(given);
   if (!wanted) return wrong(to, "%s: the problem has no such tensor", tensor_table[id].words);
   return given == (int)wanted ||
-         wrong(to, "%s is of %s: the problem says %s", tensor_table[id].words,
+         wrong(to, "%s: the array is of %s, and the problem says %s", tensor_table[id].words,
                type ? type->words : "an unknown type", element_type_of(wanted)->words);
 }
 

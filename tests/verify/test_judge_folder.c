@@ -1,0 +1,216 @@
+/* attnbench dump and judge as people type them: the folder is made whole or not at all, and each way in which folder or arrays are unsound
+ * gets one sentence. One key alone: the output is its value, so that v.npy is the right answer. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/shell.h"
+
+static char folder[] = "/tmp/attnbench-test-judge-XXXXXX";
+
+static int make_folder(void **state) {
+  (void)state;
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return shell(command);
+}
+
+/* Runs commands in the folder; `attnbench` there is the program. */
+__attribute__((format(printf, 3, 4))) static void expect(int status, const char *words, const char *format,
+                                                         ...) {
+  char command[4096], line[2048];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  snprintf(command, sizeof command, "cd %s && export PATH=%s:$PATH && %s", folder, ATTN_BUILD_DIR, line);
+  shell_expect(command, status, words);
+  if (status == 2 && (strncmp(shell_output, "attnbench: ", 11) != 0 ||
+                      strchr(shell_output, '\n') != strrchr(shell_output, '\n')))
+    fail_msg("%s: no single sentence: %s", line, shell_output);
+}
+
+#define ONE_KEY "full/B:2/H:3/Hkv:3/D:4/T:1"
+
+static void one_key_gives_its_value_and_nothing_else(void **state) {
+  (void)state;
+  expect(0, "The inputs lie in one", "attnbench dump " ONE_KEY " --out one");
+  expect(0, "right: " ONE_KEY, "attnbench judge one --output one/v.npy");
+  expect(1, "WRONG: ", "attnbench judge one --output one/k.npy");
+  expect(1, "of the bound", "attnbench judge one --output one/q.npy");
+  expect(0, "right: ", "cp one/v.npy o.npy && attnbench judge one/ --output=o.npy");
+}
+
+static void the_verdict_is_json_too(void **state) {
+  (void)state;
+  expect(0, NULL, "attnbench dump " ONE_KEY " --out json");
+  expect(1, NULL, "attnbench judge json --output json/k.npy --json");
+  json_error_t error;
+  json_t *verdict = json_loads(shell_output, 0, &error);
+  if (!verdict) fail_msg("%s: %s", error.text, shell_output);
+  assert_true(json_is_false(json_object_get(verdict, "ok")));
+  assert_true(json_number_value(json_object_get(json_object_get(verdict, "worst"), "share")) > 1);
+  assert_string_equal(json_string_value(json_object_get(json_object_get(verdict, "worst"), "tensor")),
+                      "output");
+  assert_true(json_integer_value(json_object_get(verdict, "wrong_elements")) > 0);
+  json_decref(verdict);
+}
+
+static void every_type_of_input_goes_out_and_comes_back(void **state) {
+  (void)state;
+  static const char *const types[] = {"f32", "bf16", "f16"};
+  for (int n = 0; n < 3; n++) {
+    expect(0, NULL, "attnbench dump " ONE_KEY "/%s/seed:7 --out t%s", types[n], types[n]);
+    expect(0, "right: ", "attnbench judge t%s --output t%s/v.npy", types[n], types[n]);
+  }
+  /* What is wider is rounded to the type of the problem; what is of another type of 16 bits is not. */
+  expect(2, "must be bfloat16, as the problem says", "attnbench judge tbf16 --output tf16/v.npy");
+  expect(2, "has elements '<u2': the problem says float16", "attnbench judge tf16 --output tbf16/v.npy");
+}
+
+static void a_folder_says_all_that_its_problem_does(void **state) {
+  (void)state;
+  expect(0, NULL,
+         "attnbench dump "
+         "band:3,1,-2/B:2/H:4/Hkv:2/D:8/Dv:6/Tq:5/Tk:9/lengths:7,9/mask:q/bias:bh/sink/lse/softcap:2/"
+         "scale:0.5/bf16 --out all --seed 9");
+  expect(0, "bias.npy k.npy lengths.npy mask.npy problem.json q.npy sink.npy v.npy", "echo $(ls all)");
+  expect(0, NULL, "cat all/problem.json");
+  json_t *said = json_loads(shell_output, 0, NULL);
+  assert_non_null(said);
+  static const struct {
+    const char *key;
+    double number;
+  } numbers[] = {{"batch", 2},    {"query_heads", 4}, {"kv_heads", 2}, {"query_length", 5}, {"key_length", 9},
+                 {"head_dim", 8}, {"value_dim", 6},   {"scale", 0.5},  {"softcap", 2},      {"left", 3},
+                 {"right", 1},    {"offset", -2},     {"seed", 9}};
+  for (size_t n = 0; n < sizeof numbers / sizeof *numbers; n++)
+    assert_true(json_number_value(json_object_get(said, numbers[n].key)) == numbers[n].number);
+  json_t *key = json_object_get(json_object_get(said, "inputs"), "key");
+  assert_string_equal(json_string_value(json_object_get(key, "file")), "k.npy");
+  assert_string_equal(json_string_value(json_object_get(key, "type")), "bfloat16");
+  assert_string_equal(json_string_value(json_object_get(key, "numpy")), "<u2");
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(key, "shape"), 1)), 2);
+  assert_non_null(json_object_get(json_object_get(said, "outputs"), "lse"));
+  json_decref(said);
+}
+
+static void nothing_that_is_there_is_touched(void **state) {
+  (void)state;
+  expect(0, NULL, "mkdir taken empty && echo mine >taken/notes && echo mine >file");
+  expect(2, "--out taken is not empty; give a new folder", "attnbench dump full --out taken");
+  expect(2, "--out file is no folder", "attnbench dump full --out file");
+  expect(2, "the folder that you are in", "cd empty && attnbench dump full --out .");
+  expect(2, "unknown part 'fulll'", "attnbench dump fulll --out new");
+  expect(2, "head_dim is 0", "attnbench dump full/D:0 --out new");
+  expect(2, "of memory are available", "attnbench dump full/B:4096/H:4096/T:65536/D:512 --out new");
+  expect(2, "dump needs a problem and a folder", "attnbench dump --out new");
+  expect(2, "dump needs a problem and a folder", "attnbench dump full");
+  expect(2, "does not know what to do with 'causal'", "attnbench dump full causal --out new");
+  expect(
+      0, "empty file json one taken",
+      "echo mine | cmp - taken/notes && echo mine | cmp - file && echo $(ls | grep -v '^t[bf]\\|all\\|npy')");
+  expect(0, NULL,
+         "attnbench dump full/T:3 --out empty && attnbench dump full/T:3 --out deep/er/new/ && test -f "
+         "empty/v.npy && test -f deep/er/new/v.npy");
+  expect(0, "1", "ls | grep -c empty");
+}
+
+static void a_disk_that_is_full_leaves_nothing(void **state) {
+  (void)state;
+  expect(2, "cannot be written", "ulimit -f 8; attnbench dump full/T:512 --out limited");
+  expect(1, NULL, "ls | grep limited");
+}
+
+static void a_folder_that_is_no_dump_gets_a_sentence(void **state) {
+  (void)state;
+  expect(0, NULL,
+         "attnbench dump causal/B:2/H:2/D:4/T:3/lengths:2,3/sink/mask:1 --out sound && cp sound/v.npy o.npy");
+  expect(1, "WRONG", "attnbench judge sound --output o.npy");
+  static const struct {
+    const char *change, *words;
+  } cases[] = {
+      {"rm problem.json", "has no problem.json"},
+      {"echo nonsense >problem.json", "problem.json, line 1:"},
+      {"echo '{}' >problem.json", "has no \"problem\""},
+      {"echo '[1]' >problem.json", "has no \"problem\""},
+      {"sed -i s/causal/casual/ problem.json", "unknown part 'casual'"},
+      {"sed -i 's/\"scale\": 0.5/\"scale\": 1/' problem.json",
+       "\"scale\" is not what its \"problem\" says; change that line"},
+      {"sed -i s/T:3/T:4/ problem.json", "is not what its \"problem\" says"},
+      {"rm k.npy", "k.npy: No such file"},
+      {"cp sink.npy q.npy", "q.npy is of shape [2]: the problem says [2, 2, 3, 4]"},
+      {"sed -i s/f4/i4/ v.npy", "v.npy is of type <i4: the problem says <f4"},
+      {"truncate -s -1 v.npy",
+       "v.npy: its shape [2, 2, 3, 4] of <f4 needs 192 bytes of data, and there are 191: it is cut off"},
+      {"truncate -s +1 mask.npy", "goes on behind them"},
+      {"sed -i 's/False/True /' k.npy", "k.npy is in Fortran order"},
+      {"cp ../sound/v.npy lengths.npy", "lengths.npy is of shape"},
+      {"printf '\\001' | dd of=lengths.npy bs=1 seek=128 conv=notrunc 2>/dev/null",
+       "its numbers are not those of the \"problem\""},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
+    expect(2, cases[n].words,
+           "rm -rf bad && cp -r sound bad && (cd bad && %s) && attnbench judge bad --output o.npy",
+           cases[n].change);
+  expect(2, "nowhere: No such file", "attnbench judge nowhere --output o.npy");
+  expect(2, "o.npy is no folder", "attnbench judge o.npy --output o.npy");
+  expect(2, "judge needs a folder and an output", "attnbench judge sound");
+  expect(2, "judge needs a folder and an output", "attnbench judge --output o.npy");
+}
+
+static void arrays_that_are_no_answer_get_a_sentence(void **state) {
+  (void)state;
+  expect(0, NULL,
+         "attnbench dump full/B:1/H:2/D:4/T:3 --out arrays && attnbench dump linear/B:1/H:2/D:4/T:3 --out "
+         "other");
+  expect(2, "none.npy: No such file", "attnbench judge arrays --output none.npy");
+  expect(2, "is no .npy file", "attnbench judge arrays --output arrays/problem.json");
+  expect(2, "is of shape [1, 2, 3, 4]: the log-sum-exp of this problem is [1, 2, 3]",
+         "attnbench judge arrays --output arrays/v.npy --lse arrays/v.npy");
+  expect(2, "the weights of this problem is [1, 2, 3, 3]",
+         "attnbench judge arrays --output arrays/v.npy --weights arrays/v.npy");
+  expect(2, "Fortran order",
+         "sed 's/False/True /' arrays/v.npy >f.npy; attnbench judge arrays --output f.npy");
+  expect(2, "is big-endian", "sed 's/<f4/>f4/' arrays/v.npy >g.npy; attnbench judge arrays --output g.npy");
+  expect(2, "has elements '<i4': the problem says float32",
+         "sed 's/<f4/<i4/' arrays/v.npy >i.npy; attnbench judge arrays --output i.npy");
+  expect(2, "there is no option --outptu; the nearest is --output", "attnbench judge arrays --outptu o.npy");
+}
+
+static void inputs_of_ones_own_are_judged_by(void **state) {
+  (void)state;
+  expect(0, NULL, "attnbench dump " ONE_KEY " --out own && attnbench dump " ONE_KEY "/seed:5 --out five");
+  expect(1, "WRONG", "attnbench judge own --output five/v.npy");
+  expect(0, "right", "cp five/v.npy own/v.npy && attnbench judge own --output five/v.npy");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_key_gives_its_value_and_nothing_else),
+      cmocka_unit_test(the_verdict_is_json_too),
+      cmocka_unit_test(every_type_of_input_goes_out_and_comes_back),
+      cmocka_unit_test(a_folder_says_all_that_its_problem_does),
+      cmocka_unit_test(nothing_that_is_there_is_touched),
+      cmocka_unit_test(a_disk_that_is_full_leaves_nothing),
+      cmocka_unit_test(a_folder_that_is_no_dump_gets_a_sentence),
+      cmocka_unit_test(arrays_that_are_no_answer_get_a_sentence),
+      cmocka_unit_test(inputs_of_ones_own_are_judged_by),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
