@@ -465,6 +465,9 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 
 -include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts) -name '*.d' 2>/dev/null)
 
+# The page's look and its script, which the assembler reads into the program.
+$(BUILD)/harness/report/page_assets.o: harness/report/page.css harness/report/page.js
+
 # Small files hold what the last build was made with: everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed, version.c when the commit changed.
 $(BUILD)/flags: force | needed

@@ -146,7 +146,11 @@ static bool write_folder(const report *report, const options *options, const rep
   report_options summary = *rows;
   summary.pictures = plotted ? options->out : NULL;
   snprintf(path, sizeof path, "%s/summary.txt", options->out);
-  return report_write(report, &summary, "summary", path, why, why_size);
+  if (!report_write(report, &summary, "summary", path, why, why_size)) return false;
+  report_options page = *rows;
+  page.style = &style;
+  snprintf(path, sizeof path, "%s/index.html", options->out);
+  return report_write(report, &page, "html", path, why, why_size);
 }
 
 /* ---- bench ---- */
@@ -471,6 +475,45 @@ static int run_judge(const options *options) {
   return status == STATUS_UNUSABLE ? complain(why) : status;
 }
 
+/* ---- reports ---- */
+
+/* The page must not take the place of what it is made from. */
+static bool check_page(const options *options, const char *page, char *why, size_t why_size) {
+  struct stat of_page, of_report;
+  if (!check_file_folder("--html", page, why, why_size)) return false;
+  if (stat(page, &of_page) != 0) return true;
+  for (size_t n = 0; n < options->words.count; n++) {
+    if (stat(options->words.items[n], &of_report) != 0) continue;
+    if (of_report.st_dev != of_page.st_dev || of_report.st_ino != of_page.st_ino) continue;
+    snprintf(why, why_size, "--html %.1024s would replace the report that it is made from; give another file",
+             page);
+    return false;
+  }
+  return true;
+}
+
+/* With two files the first is of the former run. */
+static int run_report(const options *options) {
+  char why[WHY_BYTES], found[PARTS_PATH_BYTES], beside[4096];
+  report report = {0}, former = {0};
+  const bool compares = options->words.count == 2;
+  const char *file = options->words.items[options->words.count - 1];
+  const char *slash = strrchr(file, '/');
+  const int folder_bytes = slash ? (int)(slash + 1 - file) : 0;
+  snprintf(beside, sizeof beside, "%.*sindex.html", folder_bytes, file);
+  const char *path = options->html ? options->html : beside;
+  const plot_style style = style_from(options, found);
+  const report_options how = {.former = compares ? &former : NULL, .style = &style};
+  const bool written = check_page(options, path, why, sizeof why) &&
+                       report_read(&report, file, why, sizeof why) &&
+                       (!compares || report_read(&former, options->words.items[0], why, sizeof why)) &&
+                       report_write(&report, &how, "html", path, why, sizeof why);
+  if (written) printf("The page is %s\n", path);
+  report_destroy(&report);
+  report_destroy(&former);
+  return written ? STATUS_GOOD : complain(why);
+}
+
 /* ---- the gate ---- */
 
 static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
@@ -585,6 +628,7 @@ static int run(const options *options) {
   if (options->command == COMMAND_PLOTS) return run_plots(options);
   if (options->command == COMMAND_DUMP) return run_dump(options);
   if (options->command == COMMAND_JUDGE) return run_judge(options);
+  if (options->command == COMMAND_REPORT) return run_report(options);
   if (options->command == COMMAND_GATE) return run_gate(options);
   if (options->command == COMMAND_COUNT_INSTRUCTIONS)
     return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,

@@ -20,6 +20,7 @@ typedef enum command {
   COMMAND_LIST,
   COMMAND_MACHINE,
   COMMAND_PLOTS,
+  COMMAND_REPORT,
   COMMAND_GATE,
   COMMAND_PROBLEM,
   COMMAND_HELP,
@@ -36,7 +37,7 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 typedef struct options {
   command command;
   command about;   /* whose options help prints; COMMAND_HELP: everyone's */
-  text_list words; /* what stands beside options: the file of plots, the problem of dump */
+  text_list words; /* what stands beside options: the files of plots and report, the problem of dump, benchmarks of gate-measure */
 
   text_list variants; /* empty: all */
   const char *device;
@@ -56,6 +57,7 @@ typedef struct options {
   const char *isa; /* NULL: the fastest when measuring, each when verifying */
   uint64_t seed;
   const char *out;   /* a folder, or NULL */
+  const char *html;  /* the file of the page, or NULL: index.html beside the report */
   const char *raw;   /* a file for single repetitions, or NULL */
   const char *title; /* of the pictures, or NULL */
   int64_t font_size; /* points; 0: the usual one */

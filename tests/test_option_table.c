@@ -131,6 +131,9 @@ static const taken all_taken[] = {
     {COMMAND_PLOTS, "--out folder a.json", KIND_TEXT, AT(out), "folder"},
     {COMMAND_PLOTS, "--scripts plots a.json", KIND_TEXT, AT(scripts), "plots"},
     {COMMAND_PLOTS, "a.json", KIND_ITEM, AT(words), "a.json"},
+    {COMMAND_REPORT, "--html page.html a.json", KIND_TEXT, AT(html), "page.html"},
+    {COMMAND_REPORT, "--scripts plots a.json", KIND_TEXT, AT(scripts), "plots"},
+    {COMMAND_REPORT, "a.json b.json", KIND_ITEM, AT(words), "a.json b.json"},
 
     {COMMAND_GATE, "--head b.so", KIND_ITEM, AT(gate.heads), "h.so b.so"},
     {COMMAND_GATE, "--base b.so", KIND_ITEM, AT(gate.bases), "b.so"},

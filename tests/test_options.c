@@ -31,11 +31,19 @@ static void each_command_has_its_name(void **state) {
   static const struct {
     const char *line;
     command command;
-  } cases[] = {
-      {"bench", COMMAND_BENCH},     {"verify", COMMAND_VERIFY},     {"fuzz --seconds 3", COMMAND_FUZZ},
-      {"list", COMMAND_LIST},       {"machine", COMMAND_MACHINE},   {"plots a.json", COMMAND_PLOTS},
-      {"help", COMMAND_HELP},       {"bench --help", COMMAND_HELP}, {"verify -h", COMMAND_HELP},
-      {"version", COMMAND_VERSION}, {"--version", COMMAND_VERSION}, {"verify -V", COMMAND_VERSION}};
+  } cases[] = {{"bench", COMMAND_BENCH},
+               {"verify", COMMAND_VERIFY},
+               {"fuzz --seconds 3", COMMAND_FUZZ},
+               {"list", COMMAND_LIST},
+               {"machine", COMMAND_MACHINE},
+               {"plots a.json", COMMAND_PLOTS},
+               {"report a.json b.json", COMMAND_REPORT},
+               {"help", COMMAND_HELP},
+               {"bench --help", COMMAND_HELP},
+               {"verify -h", COMMAND_HELP},
+               {"version", COMMAND_VERSION},
+               {"--version", COMMAND_VERSION},
+               {"verify -V", COMMAND_VERSION}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     options options;
     parse_line_well(&options, cases[i].line);
@@ -204,12 +212,16 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"verify --isa avx2 --cases folder", "leave out --isa"},
       {"plots", "needs a file"},
       {"plots a.json b.json", "b.json"},
+      {"report", "report needs a file: attnbench report results/latest/results.json"},
+      {"report a.json b.json c.json", "report does not know what to do with 'c.json'"},
+      {"report a.json --html=", "--html"},
+      {"report a.json --out folder", "report has no option --out"},
       {"bench fused", "'fused'"},
       {"version bench", "'bench'"},
       {"help benhc", "the nearest is bench"},
       {"help bench fuzz", "'fuzz'"},
       {"gaet", "the nearest is gate"},
-      {"frobnicate", "bench, verify, fuzz, list, machine, plots, gate, problem, help and version"},
+      {"frobnicate", "bench, verify, fuzz, list, machine, plots, report, gate, problem, help and version"},
       {"bench -", "'-'"},
       {"bench --budget 5", "bench has no option --budget; attnbench bench --help"},
       {"bench --itself a.so", "there is no option --itself"},

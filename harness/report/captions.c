@@ -106,14 +106,18 @@ static void write_axis(const picture *picture, char text[CAPTION_BYTES]) {
                                      : "sequence length T");
 }
 
-static void write_shapes(const picture *picture, char text[CAPTION_BYTES]) {
-  const families *families = picture->families;
+const char *caption_title(picture_kind kind) { return texts[kind].title; }
+
+const char *caption_note(picture_kind kind) { return texts[kind].note; }
+
+void caption_shapes(const report *report, const families *families, char *text, size_t size) {
+  const picture picture = {.report = report, .families = families};
   char common[512], special[512], names[PLOT_MAX_LINES][PLOT_LABEL_BYTES];
-  const char *type = picture_type(picture);
+  const char *type = picture_type(&picture);
   memcpy(names, families->names, sizeof names);
   plot_common_parts(families->text, families->count, common, sizeof common);
   plot_special_parts(families->text, names, families->count, special, sizeof special);
-  snprintf(text, CAPTION_BYTES, "%s, %s%s%s%s", common, type ? type : "float32 where nothing else is said",
+  snprintf(text, size, "%s, %s%s%s%s", common, type ? type : "float32 where nothing else is said",
            *special ? " (" : "", special, *special ? ")" : "");
 }
 
@@ -132,23 +136,19 @@ static void write_disturbance(const report *report, char text[CAPTION_BYTES]) {
   if (!strchr(text, ' ')) text[0] = '\0';
 }
 
-void captions_put(FILE *out, const picture *picture, const plot_style *style) {
+/* All but the title and what the axis is called. */
+static void put_notes(caption_writer *to, const picture *picture) {
   static const char grey[] = "#555555", red[] = "#B03000";
   const families *families = picture->families;
   const machine *machine = &picture->report->machine;
-  const double scale = picture->axes.scale;
-  char text[CAPTION_BYTES], title[CAPTION_BYTES];
-  caption_writer to = {.out = out, .letters = (size_t)((0.965 - picture->axes.left) / (0.0069 * scale))};
-  write_title(picture, title);
-  caption_string(out, "title", style->title ? style->title : title);
-  if (style->title) put_caption(&to, title, grey);
+  char text[CAPTION_BYTES];
   snprintf(text, sizeof text, "%s, %d thread%s, %s", machine->cpu, machine->threads,
            machine->threads == 1 ? "" : "s", picture->report->isa);
-  put_caption(&to, text, grey);
+  put_caption(to, text, grey);
   write_disturbance(picture->report, text);
-  put_caption(&to, text, red);
-  write_shapes(picture, text);
-  put_caption(&to, text, grey);
+  put_caption(to, text, red);
+  caption_shapes(picture->report, families, text, sizeof text);
+  put_caption(to, text, grey);
   const bool says_nothing = picture->kind == TIME && picture->report->growth_count == 0;
   int used = 0;
   if (families->left_out > 0)
@@ -156,7 +156,17 @@ void captions_put(FILE *out, const picture *picture, const plot_style *style) {
                     families->count + families->left_out);
   snprintf(text + used, sizeof text - (size_t)used, "%s",
            says_nothing ? "Bars: 95% intervals of the medians." : texts[picture->kind].note);
-  put_caption(&to, text, grey);
+  put_caption(to, text, grey);
+}
+
+void captions_put(FILE *out, const picture *picture, const plot_style *style) {
+  const double scale = picture->axes.scale;
+  char text[CAPTION_BYTES], title[CAPTION_BYTES];
+  caption_writer to = {.out = out, .letters = (size_t)((0.965 - picture->axes.left) / (0.0069 * scale))};
+  write_title(picture, title);
+  caption_string(out, "title", style->bare ? "" : style->title ? style->title : title);
+  if (style->title && !style->bare) put_caption(&to, title, "#555555");
+  if (!style->bare) put_notes(&to, picture);
   write_axis(picture, text);
   caption_string(out, "x_title", text);
   fprintf(out, "captions = %zu\n", to.lines);

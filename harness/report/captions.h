@@ -13,6 +13,13 @@ enum { CAPTIONS_MOST = 32 };
 /* A string of gnuplot's, in single quotes. */
 void caption_string(FILE *out, const char *name, const char *text);
 
+/* What a picture shows, and how to read it. */
+const char *caption_title(picture_kind kind);
+const char *caption_note(picture_kind kind);
+
+/* The shapes and the type of what is drawn of a report, in a line. */
+void caption_shapes(const report *report, const families *families, char *text, size_t size);
+
 /* Sets title, x_title, captions, and caption and caption_colour, arrays of CAPTIONS_MOST that are there. */
 void captions_put(FILE *out, const picture *picture, const plot_style *style);
 

@@ -61,6 +61,21 @@ const char *format_limit(const result *result) {
   return limit == LIMIT_UNKNOWN ? "" : limit == LIMIT_READS ? result->read_level : "multiply-adds";
 }
 
+void format_ratio(char text[FORMAT_RATIO_BYTES], interval log_ratio) {
+  const double ratio = exp(log_ratio.estimate), low = exp(log_ratio.low), high = exp(log_ratio.high);
+  char texts[3][FORMAT_BYTES];
+  if (!isfinite(high)) { /* of one repetition */
+    format_number(texts[0], ratio, 2);
+    snprintf(text, FORMAT_RATIO_BYTES, "%s [unknown]", texts[0]);
+    return;
+  }
+  const int digits = format_digits(ratio, (high - low) / 2);
+  format_number(texts[0], ratio, digits);
+  format_number(texts[1], low, digits);
+  format_number(texts[2], high, digits);
+  snprintf(text, FORMAT_RATIO_BYTES, "%.40s [%.40s, %.40s]", texts[0], texts[1], texts[2]);
+}
+
 const format_memory_part format_memory_parts[FORMAT_MEMORY_PARTS] = {
     {"workspace_bytes", offsetof(result, workspace_bytes)},
     {"workspace_touched_bytes", offsetof(result, workspace_touched_bytes)},

@@ -26,6 +26,10 @@ void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result);
 /* "multiply-adds", or the level whose reads limit it: "read L2"; "" where that is not known. */
 const char *format_limit(const result *result);
 
+/* The ratio whose logarithm this is: "1.36 [1.30, 1.42]"; "1.4 [unknown]" of single repetitions. */
+enum { FORMAT_RATIO_BYTES = 3 * FORMAT_BYTES };
+void format_ratio(char text[FORMAT_RATIO_BYTES], interval log_ratio);
+
 /* The parts of a result's memory, under the names that they have in JSON and CSV. */
 enum { FORMAT_MEMORY_PARTS = 7 };
 typedef struct format_memory_part {

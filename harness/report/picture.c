@@ -350,6 +350,11 @@ bool picture_make(picture *picture) {
   return true;
 }
 
+const char *picture_name(picture_kind kind) {
+  static const char *const names[PICTURES] = {"time", "workspace", "flops", "error", "roofline"};
+  return names[kind];
+}
+
 size_t picture_numbers(const report *report) {
   return 4 * (report->result_count + (size_t)2 * (PLOT_MAX_LABELS - PLOT_MAX_LINES));
 }

@@ -28,8 +28,14 @@ typedef struct picture {
   size_t used;
 } picture;
 
+/* What its files are called: "time". */
+const char *picture_name(picture_kind kind);
+
 /* Numbers that a picture of this report takes at most. */
 size_t picture_numbers(const report *report);
+
+/* As many families as have room for their labels beside those of the machine. */
+size_t picture_most_families(const plot_style *style);
 
 /* The first `most` families of which something was timed. */
 void picture_find_families(const report *report, families *families, size_t most);

@@ -18,8 +18,6 @@ enum { PATH_BYTES = 4096 };
 
 static const double usual_font_size = 17;
 
-static const char *const names[PICTURES] = {"time", "workspace", "flops", "error", "roofline"};
-
 static void put_labels(FILE *out, const picture *picture) {
   for (size_t i = 0; i < picture->count + picture->machine_count; i++) {
     const plot_line *line = &picture->lines[i];
@@ -156,7 +154,7 @@ static bool make_path(char path[PATH_BYTES], const char *folder, const char *nam
 
 static bool draw_format(const plotter *plotter, const picture *picture, const char *data,
                         const char *format) {
-  const char *name = names[picture->kind];
+  const char *name = picture_name(picture->kind);
   char script[PATH_BYTES], common[PATH_BYTES], settings[PATH_BYTES], drawn[PATH_BYTES], place[PATH_BYTES],
       complaints[PATH_BYTES], suffix[8];
   snprintf(suffix, sizeof suffix, ".%s", format);
@@ -184,7 +182,7 @@ static bool draw_picture(const plotter *plotter, picture *picture) {
   const char *const *formats = style->format_count ? style->formats : all_formats;
   char data[PATH_BYTES];
   if (!picture_make(picture)) return true;
-  if (!make_path(data, plotter->temporary, names[picture->kind], ".dat") || !write_data(picture, data))
+  if (!make_path(data, plotter->temporary, picture_name(picture->kind), ".dat") || !write_data(picture, data))
     return fail(plotter, "cannot write", data);
   for (size_t n = 0; n < count; n++)
     if (!draw_format(plotter, picture, data, formats[n])) return false;
@@ -196,7 +194,7 @@ static void remove_temporary(const plotter *plotter) {
   char path[PATH_BYTES];
   for (size_t i = 0; i < PICTURES; i++)
     for (size_t s = 0; s < sizeof suffixes / sizeof suffixes[0]; s++)
-      if (make_path(path, plotter->temporary, names[i], suffixes[s])) unlink(path);
+      if (make_path(path, plotter->temporary, picture_name((picture_kind)i), suffixes[s])) unlink(path);
   if (make_path(path, plotter->temporary, "complaints", "")) unlink(path);
   rmdir(plotter->temporary);
 }
@@ -219,13 +217,20 @@ static bool draw_all(const plotter *plotter, const report *report, const familie
   return good;
 }
 
+static double scale_of(const plot_style *style) {
+  return style->font_size > 0 ? style->font_size / usual_font_size : 1;
+}
+
+size_t picture_most_families(const plot_style *style) {
+  const plot_axes axes = {.scale = scale_of(style)};
+  return (size_t)(1 / plot_label_height(&axes)) - 3;
+}
+
 bool report_plot(const report *report, const plot_style *style, const char *folder, char *why,
                  size_t why_size) {
   plotter plotter = {.style = style, .folder = folder, .why = why, .why_size = why_size};
-  const plot_axes axes = {.scale = style->font_size > 0 ? style->font_size / usual_font_size : 1};
   families families;
-  /* As many as have room for their labels beside those of the machine. */
-  picture_find_families(report, &families, (size_t)(1 / plot_label_height(&axes)) - 3);
+  picture_find_families(report, &families, picture_most_families(style));
   if (families.count == 0) {
     snprintf(why, why_size, "nothing was measured, so there is nothing to draw");
     return false;
@@ -233,7 +238,7 @@ bool report_plot(const report *report, const plot_style *style, const char *fold
   if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
     return fail(&plotter, "cannot write", folder);
   if (!mkdtemp(plotter.temporary)) return fail(&plotter, "cannot write pictures into", folder);
-  const bool good = draw_all(&plotter, report, &families, axes.scale);
+  const bool good = draw_all(&plotter, report, &families, scale_of(style));
   remove_temporary(&plotter);
   return good;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/format.h"
+#include "format.h"
 #include "measure/paired.h"
 
 /* Points of a kernel, and beside each the same point of another variant. */
@@ -86,18 +86,9 @@ static interval mean_lag(const pairing *of, double confidence) {
 }
 
 static void print_ratio(interval lag, FILE *out) {
-  const double ratio = exp(lag.estimate), low = exp(lag.low), high = exp(lag.high);
-  char texts[3][FORMAT_BYTES];
-  if (!isfinite(high)) { /* of one repetition */
-    format_number(texts[0], ratio, 2);
-    fprintf(out, "%s [unknown]", texts[0]);
-    return;
-  }
-  const int digits = format_digits(ratio, (high - low) / 2);
-  format_number(texts[0], ratio, digits);
-  format_number(texts[1], low, digits);
-  format_number(texts[2], high, digits);
-  fprintf(out, "%s [%s, %s]", texts[0], texts[1], texts[2]);
+  char text[FORMAT_RATIO_BYTES];
+  format_ratio(text, lag);
+  fputs(text, out);
 }
 
 static void print_pairing(const pairing *of, FILE *out) {

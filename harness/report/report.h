@@ -1,4 +1,4 @@
-/* The forms in which a run is given: console, JSON (Google Benchmark's schema), CSV, summary, plots. */
+/* The forms in which a run is given: console, JSON (Google Benchmark's schema), CSV, summary, plots, page. */
 #ifndef ATTN_HARNESS_REPORT_H
 #define ATTN_HARNESS_REPORT_H
 
@@ -13,6 +13,10 @@ typedef struct report_options {
   int width;             /* of the terminal that the console's table is for; 0: as wide as it gets */
   const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
   const char *pictures;  /* for the summary: the folder they lie in, or NULL */
+
+  /* For the page. */
+  const struct report *former;    /* a run to compare with, or NULL */
+  const struct plot_style *style; /* its scripts draw the pictures; NULL: there are none */
 } report_options;
 
 void report_console(const report *report, const report_options *options, FILE *out);
@@ -25,8 +29,11 @@ bool report_csv_has_column(const char *key);
 bool report_json(const report *report, const report_options *options, FILE *out);
 void report_csv(const report *report, const report_options *options, FILE *out);
 
+/* All of it as one HTML file. */
+void report_page(const report *report, const report_options *options, FILE *out);
+
 /* Writes beside, then renames: path holds the old file or the whole new one. format: "json", "csv",
- * "console", "summary". False, with the reason in words. */
+ * "console", "summary", "html". False, with the reason in words. */
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
                   char *why, size_t why_size);
 
@@ -42,6 +49,7 @@ typedef struct plot_style {
   double font_size;           /* in points, of all but title and captions, which follow it; 0: 17 */
   const char *const *formats; /* png, svg, pdf */
   size_t format_count;        /* 0: png and svg */
+  bool bare;                  /* neither title nor captions: whoever shows it says them beside it */
 } plot_style;
 
 /* Draws all plots of a report into a folder with gnuplot. False, with the reason in words (gnuplot is missing, ...). */

@@ -9,6 +9,7 @@
 #include "measure/crossover.h"
 #include "format.h"
 #include "ratios.h"
+#include "summary.h"
 
 /* ---- the fastest exact variant ---- */
 
@@ -80,7 +81,7 @@ static void print_rivals(const result **rivals, size_t tied, const result *first
   fputc('\n', out);
 }
 
-static void print_fastest(const report *report, FILE *out) {
+void summary_fastest(const report *report, FILE *out) {
   const result *problem = common_problem(report), *first = NULL;
   const result **rivals = calloc(report->result_count + 1, sizeof *rivals);
   size_t count = 0;
@@ -197,7 +198,7 @@ static size_t families_of(const report *report, const char *variant) {
   return count;
 }
 
-static void print_crossovers(const report *report, FILE *out) {
+void summary_crossovers(const report *report, FILE *out) {
   for (int family = 0; family < report_family_count(report); family++) {
     const result *challenger = first_of(report, family);
     if (!challenger || declared_growth(report, family) < 0) continue;
@@ -292,9 +293,9 @@ void report_summary(const report *report, const char *pictures, FILE *out) {
   fputc('\n', out);
   if (report->interrupted) fprintf(out, "Interrupted: this is what was measured until then.\n");
   report_warnings(report, "Beware: ", out);
-  print_fastest(report, out);
+  summary_fastest(report, out);
   print_growths(report, out);
-  print_crossovers(report, out);
+  summary_crossovers(report, out);
   print_verification(report, out);
   print_skipped(report, out);
   if (pictures) print_pictures(pictures, out);

@@ -27,6 +27,8 @@ static bool write_report(const report *report, const report_options *options, co
     report_csv(report, options, file);
   else if (strcmp(format, "summary") == 0)
     report_summary(report, options->pictures, file);
+  else if (strcmp(format, "html") == 0)
+    report_page(report, options, file);
   else
     report_console(report, options, file);
   good = good && fflush(file) == 0 && !ferror(file);
@@ -97,8 +99,8 @@ static bool replace(const report *report, const report_options *options, const c
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
                   char *why, size_t why_size) {
   if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0 && strcmp(format, "console") != 0 &&
-      strcmp(format, "summary") != 0) {
-    snprintf(why, why_size, "unknown format '%s': json, csv, console or summary", format);
+      strcmp(format, "summary") != 0 && strcmp(format, "html") != 0) {
+    snprintf(why, why_size, "unknown format '%s': json, csv, console, summary or html", format);
     return false;
   }
   struct stat status;

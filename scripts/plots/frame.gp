@@ -6,7 +6,7 @@ canvas_width = 1600
 title_font = 26 * font_scale
 caption_font = 15 * font_scale
 caption_pixels = 28 * font_scale
-top_pixels = 110 * font_scale + caption_pixels * (captions - 1)
+top_pixels = captions == 0 ? 30 * font_scale : 110 * font_scale + caption_pixels * (captions - 1)
 bottom_pixels = 100 * font_scale
 canvas_height = top_pixels + 735 + bottom_pixels
 from_top(pixels) = 1 - pixels / canvas_height

@@ -391,7 +391,7 @@ static void places_that_cannot_be_written_are_said(void **state) {
   assert_false(report_write(&fixture->report, &sample_all_rows, "csv", "/dev/full", why, sizeof why));
   assert_string_equal(why, "cannot write '/dev/full': No space left on device");
   assert_false(report_write(&fixture->report, &sample_all_rows, "xml", fixture->path, why, sizeof why));
-  assert_string_equal(why, "unknown format 'xml': json, csv, console or summary");
+  assert_string_equal(why, "unknown format 'xml': json, csv, console, summary or html");
   assert_int_not_equal(access(fixture->path, F_OK), 0);
 }
 
