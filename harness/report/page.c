@@ -42,12 +42,15 @@ static void put_contents(const report *report, const report_options *options, FI
   const struct {
     bool is_there;
     const char *id, *name;
-  } sections[] = {
-      {true, "verdict", "Verdict"},        {options->former != NULL, "differences", "Against the former run"},
-      {true, "pictures", "Pictures"},      {report->growth_count > 0, "growth", "Growth"},
-      {true, "points", "Times"},           {unmeasured > 0, "unmeasured", "Not measured"},
-      {true, "memory", "Memory"},          {true, "samples", "Each point"},
-      {true, "machine", "Machine and run"}};
+  } sections[] = {{true, "verdict", "Verdict"},
+                  {options->former != NULL, "differences", "Against the former run"},
+                  {options->style != NULL, "pictures", "Pictures"},
+                  {report->growth_count > 0, "growth", "Growth"},
+                  {true, "points", "Times"},
+                  {unmeasured > 0, "unmeasured", "Not measured"},
+                  {true, "memory", "Memory"},
+                  {true, "samples", "Each point"},
+                  {true, "machine", "Machine and run"}};
   fputs("<nav aria-label=\"Sections\"><ul>\n", out);
   for (size_t n = 0; n < sizeof sections / sizeof *sections; n++)
     if (sections[n].is_there)

@@ -68,10 +68,10 @@ static bool put_colour(rewriting *to, const char *value, size_t bytes) {
   return false;
 }
 
-/* With the picture's name in front of each id that it refers to. */
-static void put_references(const rewriting *to, const char *value, size_t bytes) {
+/* With the picture's name in front of each id that it refers to: behind the '#' of a link, or of url(#id). */
+static void put_references(const rewriting *to, const char *value, size_t bytes, bool is_link) {
   for (size_t n = 0; n < bytes; n++) {
-    const bool refers = value[n] == '#' && (n == 0 || value[n - 1] == '(');
+    const bool refers = value[n] == '#' && (n == 0 ? is_link : value[n - 1] == '(');
     fputc(value[n], to->out);
     if (refers) fprintf(to->out, "%s-", to->name);
   }
@@ -95,14 +95,15 @@ static bool is_left_out(const rewriting *to, const char *at, size_t bytes, const
 static void put_attribute(rewriting *to, const char *at, size_t bytes, const char *value,
                           size_t value_bytes) {
   if (is_left_out(to, at, bytes, value, value_bytes)) return;
-  const bool is_link = is_named(at, bytes, "xlink:href");
+  const bool is_old_link = is_named(at, bytes, "xlink:href"),
+             is_link = is_old_link || is_named(at, bytes, "href");
   const char quote = memchr(value, '"', value_bytes) ? '\'' : '"';
-  fprintf(to->out, " %.*s=%c", is_link ? 4 : (int)bytes, is_link ? "href" : at, quote);
+  fprintf(to->out, " %.*s=%c", is_old_link ? 4 : (int)bytes, is_old_link ? "href" : at, quote);
   if (is_named(at, bytes, "id")) fprintf(to->out, "%s-", to->name);
   const bool has_colour = is_named(at, bytes, "fill") || is_named(at, bytes, "stroke") ||
                           is_named(at, bytes, "color") || is_named(at, bytes, "flood-color") ||
                           is_named(at, bytes, "stop-color");
-  if (!has_colour || !put_colour(to, value, value_bytes)) put_references(to, value, value_bytes);
+  if (!has_colour || !put_colour(to, value, value_bytes)) put_references(to, value, value_bytes, is_link);
   fputc(quote, to->out);
 }
 
