@@ -29,14 +29,8 @@ static interval welch(const result *one, const result *other, double confidence)
   return (interval){lag, lag - half, lag + half};
 }
 
-lead unpaired_lead(const result *one, const result *other, size_t questions) {
-  if (one->repetitions < 2 || other->repetitions < 2) return LEAD_UNDECIDED;
-  const interval lag = welch(one, other, 1 - 0.05 / (double)questions);
-  return lag.high < 0 ? LEAD_AHEAD : lag.low > 0 ? LEAD_BEHIND : LEAD_UNDECIDED;
-}
-
 static bool is_known(interval median) {
-  return isfinite(median.low) && isfinite(median.high) && median.low > 0;
+  return median.low > 0 && median.high > median.low && isfinite(median.high);
 }
 
 interval unpaired_lag(const result *one, const result *other) {
@@ -46,4 +40,11 @@ interval unpaired_lag(const result *one, const result *other) {
   const double below = hypot(log(a.estimate / a.low), log(b.high / b.estimate));
   const double above = hypot(log(a.high / a.estimate), log(b.estimate / b.low));
   return (interval){lag, lag - below, lag + above};
+}
+
+lead unpaired_lead(const result *one, const result *other, size_t questions) {
+  if (one->repetitions < 2 || other->repetitions < 2) return LEAD_UNDECIDED;
+  const interval medians = unpaired_lag(one, other), means = welch(one, other, 1 - 0.05 / (double)questions);
+  if (means.high < 0 && medians.high < 0) return LEAD_AHEAD;
+  return means.low > 0 && medians.low > 0 ? LEAD_BEHIND : LEAD_UNDECIDED;
 }

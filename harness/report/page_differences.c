@@ -113,14 +113,13 @@ static bool both_timed(const result *before, const result *now) {
   return before && now && result_is_measured(before) && result_is_measured(now);
 }
 
-/* In the gate's words, where that is so by both measures: by the medians with their interval, which stand beside it, and by the
- * means, with all the points in mind. */
+/* In the gate's words. */
 static const char *word_for(const comparison *of, const result *before, const result *now) {
-  const interval lag = unpaired_lag(now, before);
+  const double lag = unpaired_lag(now, before).estimate;
   const lead lead = unpaired_lead(now, before, of->pairs);
   if (of->other_machine) return "another machine";
-  if (lead == LEAD_BEHIND && lag.low > 0 && lag.estimate >= log1p(smallest)) return "SLOWER";
-  if (lead == LEAD_AHEAD && lag.high < 0 && lag.estimate <= -log1p(smallest)) return "faster";
+  if (lead == LEAD_BEHIND && lag >= log1p(smallest)) return "SLOWER";
+  if (lead == LEAD_AHEAD && lag <= -log1p(smallest)) return "faster";
   return "not distinguishable";
 }
 
