@@ -56,7 +56,8 @@ static void put_strip(const result *result, FILE *out) {
 
 static void put_values(const result *result, FILE *out) {
   char text[FORMAT_BYTES];
-  const size_t shown = result->repetitions < VALUES_MOST ? result->repetitions : VALUES_MOST;
+  size_t shown = result->repetitions;
+  if (shown > VALUES_MOST) shown = VALUES_MOST;
   fputs("<p class=\"values\">", out);
   if (shown < result->repetitions)
     html_print(out, "The first %zu of %zu samples: ", shown, result->repetitions);
@@ -87,7 +88,6 @@ static void put_median(const result *result, FILE *out) {
 
 static void put_point(const report *report, size_t n, FILE *out) {
   const result *result = &report->results[n];
-  char checked[FORMAT_CHECKED_BYTES];
   fprintf(out, "<article id=\"point-%zu\"><h4>", n);
   html_name(out, result->name);
   fputs("</h4>\n", out);
@@ -104,6 +104,7 @@ static void put_point(const report *report, size_t n, FILE *out) {
     fputs("</p>\n", out);
   }
   if (result->rows_total > 0) {
+    char checked[FORMAT_CHECKED_BYTES];
     format_checked(checked, result);
     fputs("<p>Checked: ", out);
     html_text(out, checked);

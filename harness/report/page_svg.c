@@ -34,15 +34,29 @@ typedef struct rewriting {
 
 /* ---- attributes ---- */
 
+/* "rgb( 85,  85,  85)". */
+static bool parts_number(const char *text, unsigned *rgb) {
+  static const char start[] = "rgb(";
+  if (strncmp(text, start, strlen(start)) != 0) return false;
+  text += strlen(start);
+  *rgb = 0;
+  for (int part = 0; part < 3; part++) {
+    char *end;
+    const unsigned long value = strtoul(text, &end, 10);
+    if (end == text || value > 255 || *end != (part < 2 ? ',' : ')')) return false;
+    *rgb = *rgb << 8 | (unsigned)value;
+    text = end + 1;
+  }
+  return true;
+}
+
 static bool colour_number(const char *value, size_t bytes, unsigned *rgb) {
   char text[32];
-  unsigned red, green, blue;
   if (bytes >= sizeof text) return false;
   memcpy(text, value, bytes);
   text[bytes] = '\0';
-  if (sscanf(text, "rgb(%u ,%u ,%u )", &red, &green, &blue) == 3)
-    *rgb = red << 16 | green << 8 | blue;
-  else if (text[0] == '#' && bytes == 7)
+  if (parts_number(text, rgb)) return true;
+  if (text[0] == '#' && bytes == 7)
     *rgb = (unsigned)strtoul(text + 1, NULL, 16);
   else if (strcmp(text, "black") == 0)
     *rgb = 0;

@@ -120,9 +120,9 @@ static void put_against_fastest(const report *report, const result *point, FILE 
       rivals[count++] = &report->results[n];
   const size_t tied = paired_fastest(rivals, count);
   bool is_tied = false;
-  for (size_t n = 1; n < tied; n++) is_tied = is_tied || rivals[n] == point;
+  for (size_t n = 1; rivals && n < tied; n++) is_tied = is_tied || rivals[n] == point;
   char text[FORMAT_RATIO_BYTES];
-  if (count < 2) {
+  if (!rivals || count < 2) {
     html_number(out, NAN, "alone");
   } else if (rivals[0] == point) {
     html_number(out, 1, "fastest");

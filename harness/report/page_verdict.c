@@ -29,7 +29,6 @@ static void open_card(const card *card, FILE *out) {
 static void put_verified(const report *report, FILE *out) {
   const result *worst = NULL;
   size_t held = 0, timed = 0, failed = 0;
-  char share[FORMAT_BYTES];
   card card = {"good", "Verification", ""};
   for (size_t n = 0; n < report->result_count; n++) {
     const result *result = &report->results[n];
@@ -50,6 +49,7 @@ static void put_verified(const report *report, FILE *out) {
   card.mark = failed > 0 ? "bad" : held < timed || timed == 0 ? "warn" : "good";
   open_card(&card, out);
   if (worst) {
+    char share[FORMAT_BYTES];
     format_share(share, worst->error_bound_fraction);
     html_print(out, "Worst error %s of its bound: ", share);
     html_name(out, worst->name);

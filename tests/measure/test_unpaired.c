@@ -39,7 +39,7 @@ static void intervals_hold_the_true_ratio_as_often_as_they_say(void **state) {
     const interval lag = unpaired_lag(&now, &before);
     held += lag.low <= log(1.5) && log(1.5) <= lag.high;
   }
-  assert_true(held >= 0.95 * RUNS);
+  assert_true((double)held >= 0.95 * RUNS);
 }
 
 static void of_equal_kernels_few_are_called_faster_or_slower(void **state) {
@@ -55,7 +55,7 @@ static void of_equal_kernels_few_are_called_faster_or_slower(void **state) {
       alarms++;
       break;
     }
-  if (alarms == 0 || alarms > 0.05 * RUNS) fail_msg("%zu false alarms in %d runs", alarms, RUNS);
+  if (alarms == 0 || (double)alarms > 0.05 * RUNS) fail_msg("%zu false alarms in %d runs", alarms, RUNS);
 }
 
 static void a_difference_of_three_spreads_is_called(void **state) {
@@ -68,7 +68,7 @@ static void a_difference_of_three_spreads_is_called(void **state) {
     found += unpaired_lead(&now, &before, 10) == LEAD_BEHIND;
     assert_true(unpaired_lead(&before, &now, 10) != LEAD_BEHIND);
   }
-  assert_true(found > 0.98 * RUNS);
+  assert_true((double)found > 0.98 * RUNS);
 }
 
 static void single_samples_decide_nothing(void **state) {
