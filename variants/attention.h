@@ -155,19 +155,25 @@ typedef struct attn_call {
  * launches kernels, on the stream of the call: the harness waits for them. */
 typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1 } attn_place;
 
-/* What a variant may promise beyond being right; what it promises it is held to. */
+/* What a variant may promise beyond being right; what it promises it is held to. The last two take back what all others
+ * promise: they are for functions of other languages over libraries that decide for themselves. */
 enum {
   /* The bits of a row do not depend on its company: on the batch size and the other key/value heads. */
   ATTN_BATCH_INVARIANT = 1 << 0,
   /* A row has the same bits decoded alone (Tq = 1) as in the whole problem. */
   ATTN_DECODE_INVARIANT = 1 << 1,
   /* Weights meet values of 16 bits as float32, and not rounded to these: errors have to stay that much smaller. */
-  ATTN_FLOAT32_WEIGHTS = 1 << 2
+  ATTN_FLOAT32_WEIGHTS = 1 << 2,
+  /* Its bits may change with the number of threads, the layout and from run to run: where others are held to the same bits, it is
+   * held to the error bounds alone. */
+  ATTN_FREE_BITS = 1 << 3,
+  /* NaN, infinity and numbers whose products overflow are not its matter, and are not posed. */
+  ATTN_FINITE = 1 << 4
 };
 
 /* One kernel. A variant allocates nothing, prints nothing, keeps no state and never exits. It uses no more threads
  * than it is given, leaves none running, and leaves all that belongs to the process as it was: the floating-point mode of
- * every thread, signals, environment, working directory, descriptors. The same
+ * every thread, signals, environment, working directory, descriptors. Unless ATTN_FREE_BITS is among its traits, the same
  * input gives the same bits, whatever the thread count, the workspace's contents and the layout ([B, H, T, D] or
  * [B, T, H, D]); a band that hides nothing gives the bits of none; and what a row cannot see changes no bit of it. */
 typedef struct attn_variant {

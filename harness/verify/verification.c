@@ -93,7 +93,7 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
            threads == 1 ? "" : "s", at->threads);
   if (!result.passed)
     count_failure(to, at, threads, result.problem);
-  else if (inputs_outputs_checksum(at->inputs) != bits)
+  else if (!(to->variant->traits & ATTN_FREE_BITS) && inputs_outputs_checksum(at->inputs) != bits)
     count_failure(to, at, at->threads, problem);
   return true;
 }
@@ -162,6 +162,8 @@ static const char *skip_reason(const verification *all, const variant_verdicts *
   enum { MOST_SECONDS = 10 }; /* as plain loops take them */
   const attn_device *device = device_of(to->variant);
   const char *sets[MOST_SETS], *isa = all->options->isa, *reason = runner_refusal(to->variant, problem);
+  const bool is_finite = w->fill != FILL_NONFINITE && w->fill != FILL_LARGEST;
+  if (!reason && to->variant->traits & ATTN_FINITE && !is_finite) return "takes finite numbers alone";
   if (!reason && device && device->flops_per_second > 0 && all->options->problem_count == 0 &&
       run_slowest_seconds(to->variant, w) > MOST_SECONDS)
     return "would take seconds on this device";
@@ -359,6 +361,16 @@ static void print_properties(const verification *all, FILE *out) {
             progress->properties_too_large, progress->properties_too_large == 1 ? "" : "s");
 }
 
+/* What a pass does not say. */
+static void print_unchecked(const variant_verdicts *of, FILE *out) {
+  const uint32_t traits = of->variant ? of->variant->traits : 0;
+  if (!(traits & (ATTN_FREE_BITS | ATTN_FINITE))) return;
+  fprintf(out, "Unchecked, as %s says of itself:%s%s%s\n", of->name,
+          traits & ATTN_FREE_BITS ? " the same bits again, with other threads and in other layouts" : "",
+          traits & ATTN_FREE_BITS && traits & ATTN_FINITE ? ";" : "",
+          traits & ATTN_FINITE ? " NaN, infinity and what overflows" : "");
+}
+
 void verification_print(const verification *all, FILE *out) {
   if (omp_get_num_procs() == 1)
     fprintf(out,
@@ -367,6 +379,7 @@ void verification_print(const verification *all, FILE *out) {
   fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
   for (size_t n = 0; n < all->count; n++) print_verdicts(&all->of[n], all->options, out);
   print_properties(all, out);
+  for (size_t n = 0; n < all->count; n++) print_unchecked(&all->of[n], out);
 }
 
 void verification_print_tightness(const verification *all, FILE *out) {

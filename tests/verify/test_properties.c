@@ -400,6 +400,45 @@ static void what_is_not_promised_is_not_held(void **state) {
                    1u << PROPERTY_COMPANY);
 }
 
+static void free_bits_are_held_to_the_bounds(void **state) {
+  (void)state;
+  static const fault of_bits[] = {OTHER_BITS_EACH_TIME, THREAD_DEPENDENT, LAYOUT_DEPENDENT,
+                                  COMPANY_DEPENDENT};
+  static const struct {
+    fault fault;
+    property property;
+    const char *problem, *words;
+  } beyond[] = {
+      {HIDDEN_VALUE_TIMES_ZERO, PROPERTY_HIDDEN, "causal/B:1/H:2/D:8/T:20", "with NaN in keys"},
+      {WRONG_KV_HEAD, PROPERTY_HIDDEN, "full/B:1/H:4/Hkv:2/D:8/T:20", "in keys that it cannot see"},
+      {VALUES_REMEMBERED_BY_SHAPE, PROPERTY_STATE, "full/B:1/H:2/D:8/T:20", "with other contents, output["}};
+  attn_variant free_one = kernel;
+  free_one.traits = ATTN_FREE_BITS | ATTN_BATCH_INVARIANT;
+  for (size_t n = 0; n < sizeof of_bits / sizeof *of_bits; n++) {
+    const property_verdict verdict =
+        verdict_on(&free_one, "full/B:2/H:4/Hkv:2/D:8/T:20", of_bits[n], PROPERTIES_ALL);
+    if (verdict.failed || !verdict.checked) fail_msg("fault %d: %s", (int)of_bits[n], verdict.problem);
+  }
+  for (size_t n = 0; n < sizeof beyond / sizeof *beyond; n++) {
+    const property_verdict verdict =
+        verdict_on(&free_one, beyond[n].problem, beyond[n].fault, 1u << beyond[n].property);
+    if (!strstr(verdict.problem, beyond[n].words))
+      fail_msg("fault %d: %s", (int)beyond[n].fault, verdict.problem);
+  }
+}
+
+static void who_takes_finite_numbers_alone_sees_no_other(void **state) {
+  (void)state;
+  attn_variant finite = kernel;
+  finite.traits = ATTN_FINITE;
+  const property_verdict lucky =
+      verdict_on(&finite, "causal/B:1/H:2/D:8/T:20", HIDDEN_VALUE_TIMES_ZERO, 1u << PROPERTY_HIDDEN);
+  assert_int_equal(lucky.failed, 0);
+  assert_int_equal(lucky.checked, 1u << PROPERTY_HIDDEN);
+  assert_int_not_equal(
+      verdict_on(&finite, "full/B:1/H:4/Hkv:2/D:8/T:20", WRONG_KV_HEAD, 1u << PROPERTY_HIDDEN).failed, 0);
+}
+
 /* One minus the weight of such a sink is 0 in double precision, and the output is not. */
 static void a_sink_may_take_all_but_the_last_places(void **state) {
   (void)state;
@@ -431,6 +470,37 @@ static void random_problems_are_sound_and_small(void **state) {
     if (!check_problem(&problem, why, sizeof why)) fail_msg("%s: %s", name, why);
     assert_true(properties_can_be_held(&w));
   }
+}
+
+/* What the subcommand says of this one kernel on one problem; to be freed. */
+static char *said_of(const attn_variant *variant, const char *problem, fault fault, int status) {
+  const char *origins[] = {"./mine.so"};
+  const variant_list list = {.variants = &variant, .origins = origins, .count = 1};
+  verify_options options = {.problems = &problem, .problem_count = 1, .threads = 2, .seed = 1};
+  char *text;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  planted = fault;
+  assert_int_equal(verify_all(&list, &options, out), status);
+  planted = NO_FAULT;
+  fclose(out);
+  return text;
+}
+
+static void what_is_unchecked_is_said(void **state) {
+  (void)state;
+  attn_variant modest = kernel;
+  free(said_of(&modest, "full/B:1/H:2/D:16/T:20", THREAD_DEPENDENT, 1));
+  modest.traits = ATTN_FREE_BITS | ATTN_FINITE;
+  char *text = said_of(&modest, "full/B:1/H:2/D:16/T:20", THREAD_DEPENDENT, 0);
+  if (!strstr(text,
+              "Unchecked, as kernel says of itself: the same bits again, with other threads and in other "
+              "layouts; NaN, infinity and what overflows\n"))
+    fail_msg("%s", text);
+  free(text);
+  text = said_of(&modest, "full/B:1/H:2/D:16/T:20/fill:nonfinite", NO_FAULT, 2);
+  if (!strstr(text, "skipped 1: takes finite numbers alone (1)")) fail_msg("%s", text);
+  free(text);
 }
 
 /* The subcommand on this one kernel, with a fault that nothing but a property can see. */
@@ -466,6 +536,9 @@ int main(void) {
       cmocka_unit_test(each_fault_is_seen_by_its_property),
       cmocka_unit_test(a_right_kernel_keeps_every_property),
       cmocka_unit_test(what_is_not_promised_is_not_held),
+      cmocka_unit_test(free_bits_are_held_to_the_bounds),
+      cmocka_unit_test(who_takes_finite_numbers_alone_sees_no_other),
+      cmocka_unit_test(what_is_unchecked_is_said),
       cmocka_unit_test(a_sink_may_take_all_but_the_last_places),
       cmocka_unit_test(problems_without_rows_or_keys_say_nothing),
       cmocka_unit_test(random_problems_are_sound_and_small),
