@@ -8,6 +8,7 @@
 #   QUICK=1                       kernels that are built in half the time, and slower
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
+#   PYTHON=python3.12             which Python runs the tests of bindings/python
 #   V=1                           show the commands as they run
 #   PREFIX=/usr/local DESTDIR=    where `make install` puts what it installs, and what stands in front of that
 #   ARGS="--variant fused"        more arguments for `make bench`, `verify`, `gate`, `peers` and `mutants`
@@ -24,6 +25,7 @@ else
 endif
 RESULTS ?= results
 PREFIX ?= /usr/local
+PYTHON ?= python3
 
 PROGRAM := $(BUILD)/attnbench
 VARIANTS := $(BUILD)/attnbench_variants.so
@@ -66,7 +68,7 @@ TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSA
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy is a matter of the numbers, which are the same.
-UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants rooms readme_example \
+UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants python rooms readme_example \
   walks_of_readers) tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
@@ -152,6 +154,12 @@ SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
   $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c \
   harness/verify/compare.c harness/verify/mean_square.c harness/verify/pattern.c,$(HARNESS_SOURCES))
 
+# For other languages (bindings/python): rooms up to verify/ as a library, and a plugin whose variants are functions of Python.
+# No Python loads what is instrumented.
+PYTHON_PARTS := $(if $(SANITIZE),,$(BUILD)/libattnbench.so $(BUILD)/attnbench_python.so)
+LIBRARY_SOURCES := bindings/python/native/library.c $(REFERENCE_SOURCES) \
+  $(filter harness/base/% harness/problem/% harness/run/% harness/verify/%,$(HARNESS_SOURCES))
+
 # ---- Flags ----------------------------------------------------------------------------------------
 
 # DWARF 4, for valgrind 3.19 cannot read the DWARF 5 that clang writes. Where variables are in which instruction of a kernel
@@ -171,7 +179,8 @@ ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS
 
 # The instrument and the reference round the same way everywhere, so products and sums are not fused.
 # Kernels may fuse them, and start at aligned addresses so that a change elsewhere does not move them.
-INSTRUMENT_FLAGS := -O2 -ffp-contract=off
+# All of it may become a part of a library.
+INSTRUMENT_FLAGS := -O2 -ffp-contract=off -fPIC -fno-semantic-interposition
 # Instrumented at -O3, one file of kernels takes gcc minutes; at -O1 20 s. And of planted faults it
 # matters only whether they are caught.
 KERNEL_FLAGS := $(if $(SANITIZE)$(QUICK),-O1,-O3) -fPIC -fvisibility=hidden -falign-functions=64
@@ -214,7 +223,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
   mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
-all: $(PROGRAM) $(VARIANTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
+all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
 	@$(if $(HAVE_CXX),:,echo "$(CXX) is not installed: the emulated device is left out")
 
@@ -325,18 +334,20 @@ uninstall: ## remove what `make install` put there
 clean: ## remove what was built (results stay)
 	rm -rf build build-asan build-tsan $(BUILD)
 
-FORMATTED = $(shell find variants reference harness tests scripts -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
+FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
 tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so)) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
 
 relinks: $(RELINKS)
 
+# The Python module's own tests are among them, where there is what they need.
 run-tests:
-	@scripts/run_tests.sh $(TESTS)
+	@$(PYTHON) -c 'import numpy, pytest' 2>/dev/null || echo "bindings/python is not tested: $(PYTHON) has no numpy or no pytest (PYTHON=...)"
+	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(TESTS)
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
-  $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c \
+  $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c bindings/python/native/library.c bindings/python/native/bridge.c \
   $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
@@ -376,6 +387,15 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
 
 $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
+
+# Only what library.h declares is seen from outside.
+$(BUILD)/libattnbench.so: $(call object,$(LIBRARY_SOURCES)) bindings/python/native/exports.map $(BUILD)/sources
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script=bindings/python/native/exports.map \
+	  -o $@ $(filter %.o,$^) -ljansson -ldl -lm
+
+$(BUILD)/attnbench_python.so: bindings/python/native/bridge.c variants/attention.h variants/device.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(CFLAGS) $(LDFLAGS) -fvisibility=hidden -shared -o $@ $<
 
 # What asks the device of each access to memory is the compiler's -fsanitize=thread; the emulation answers in its place.
 EMULATED_FLAGS = -std=gnu++17 $(if $(QUICK),-O1,-O2) -g1 -fPIC -fvisibility=hidden $(WARNINGS) $(if $(findstring clang,$(CXX)),,-fno-tree-sra)
@@ -463,7 +483,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts bindings) -name '*.d' 2>/dev/null)
 
 # The page's look and its script, which the assembler reads into the program.
 $(BUILD)/harness/report/page_assets.o: harness/report/page.css harness/report/page.js

@@ -1,0 +1,176 @@
+/* See library.h. */
+#include "library.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+#include "problem/features.h"
+#include "problem/fills.h"
+#include "problem/random_problem.h"
+#include "problem/types.h"
+#include "reference/reference.h"
+#include "verify/grid.h"
+#include "verify/judge.h"
+
+int attnbench_library_version(void) { return ATTNBENCH_LIBRARY_VERSION; }
+const char *attnbench_version(void) { return ATTNBENCH_VERSION; }
+void attnbench_free(void *text) { free(text); }
+
+/* ---- problems ---- */
+
+static json_t *json_limit(int64_t limit) {
+  return limit == ATTN_UNLIMITED ? json_null() : json_integer(limit);
+}
+
+static json_t *json_list(const int64_t *numbers, int64_t count) {
+  json_t *list = numbers ? json_array() : json_null();
+  for (int64_t n = 0; numbers && n < count; n++) json_array_append_new(list, json_integer(numbers[n]));
+  return list;
+}
+
+/* "a mask" is "mask". */
+static json_t *json_features(const attn_problem *problem) {
+  json_t *features = json_array();
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
+    const char *word = strchr(row->what, ' ');
+    if (row->bit && problem->features & row->bit)
+      json_array_append_new(features, json_string(word ? word + 1 : row->what));
+  }
+  return features;
+}
+
+static json_t *json_tensor(const attn_problem *problem, tensor_id id) {
+  const tensor_row *row = &tensor_table[id];
+  const attn_layout *layout = tensor_layout(problem, id);
+  const tensor_shape whole = tensor_shape_of(problem, id), stored = tensor_stored_shape(problem, id);
+  return json_pack("{s:s, s:s, s:s, s:b, s:[I,I,I,I], s:[I,I,I,I], s:[I,I,I], s:I}", "file",
+                   row->file ? row->file : row->name, "words", row->words, "type",
+                   element_type_of(layout->type)->name, "written", (int)row->written, "shape",
+                   (json_int_t)whole.batch, (json_int_t)whole.heads, (json_int_t)whole.length,
+                   (json_int_t)whole.width, "stored", (json_int_t)stored.batch, (json_int_t)stored.heads,
+                   (json_int_t)stored.length, (json_int_t)stored.width, "strides", (json_int_t)layout->batch,
+                   (json_int_t)layout->head, (json_int_t)layout->position, "bytes",
+                   (json_int_t)tensor_bytes(problem, id));
+}
+
+static json_t *json_problem(const workload *w) {
+  const attn_problem p = workload_problem(w);
+  char line[WORKLOAD_NAME_BYTES], band[WORKLOAD_NAME_BYTES];
+  json_t *tensors = json_object();
+  workload_name(w, line);
+  workload_band(w, band);
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (tensor_layout(&p, id)->type) json_object_set_new(tensors, tensor_table[id].name, json_tensor(&p, id));
+  return json_pack(
+      "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:o, s:o, s:I, s:o, s:o, s:s, "
+      "s:s, s:f, s:o, s:o}",
+      "problem", line, "function", reference_function_of(p.function)->name, "batch", (json_int_t)p.batch,
+      "query_heads", (json_int_t)p.query_heads, "kv_heads", (json_int_t)p.kv_heads, "query_length",
+      (json_int_t)p.query_length, "key_length", (json_int_t)p.key_length, "head_dim", (json_int_t)p.head_dim,
+      "value_dim", (json_int_t)p.value_dim, "scale", p.scale, "softcap", p.softcap, "epsilon", p.epsilon,
+      "band", band, "left", json_limit(p.left), "right", json_limit(p.right), "offset", (json_int_t)p.offset,
+      "offsets", json_list(p.offsets, p.batch), "key_lengths", json_list(p.key_lengths, p.batch), "layout",
+      workload_layout_name(w->layout), "fill", workload_fill_name(w->fill), "flops", workload_flops(w),
+      "features", json_features(&p), "tensors", tensors);
+}
+
+char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size) {
+  workload w;
+  if (!workload_parse_sound(line, &w, why, why_size)) return NULL;
+  workload_seed_unnamed(&w, seed);
+  json_t *problem = json_problem(&w);
+  char *text = problem ? json_dumps(problem, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+  json_decref(problem);
+  if (!text) snprintf(why, why_size, "no memory");
+  return text;
+}
+
+/* ---- inputs ---- */
+
+static tensor_id tensor_named(const char *name) {
+  tensor_id id = 0;
+  while (id < TENSORS && strcmp(tensor_table[id].name, name) != 0) id++;
+  return id;
+}
+
+bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes, char *why,
+                    size_t why_size) {
+  workload w;
+  if (!workload_parse_sound(line, &w, why, why_size)) return false;
+  const attn_problem problem = workload_problem(&w);
+  const tensor_id id = tensor_named(tensor);
+  if (id == TENSORS || tensor_table[id].written || tensor_bytes(&problem, id) != bytes) {
+    snprintf(why, why_size, "%s is no input of %zu bytes of this problem", tensor, bytes);
+    return false;
+  }
+  fill_tensor(&w, &problem, id, to);
+  return true;
+}
+
+/* ---- many problems ---- */
+
+static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
+
+/* In steps by the golden section, so that neighbours in the grid come far apart. */
+char *attnbench_posed(uint64_t seed, int64_t n) {
+  const int64_t grid = verify_grid_count();
+  int64_t step = (int64_t)((double)grid * 0.618) + 1;
+  while (greatest_divisor(step, grid) != 1) step++;
+  char line[WORKLOAD_NAME_BYTES];
+  const workload w =
+      n < grid ? verify_grid_problem(n * step % grid).workload : random_problem(seed, n - grid);
+  workload_name(&w, line);
+  return strdup(line);
+}
+
+/* ---- verdicts ---- */
+
+static int type_named(const char *name) {
+  if (strcmp(name, "f64") == 0) return JUDGE_FLOAT64;
+  return strcmp(name, "u8") == 0 ? ATTN_UINT8 : (int)element_type_named(name);
+}
+
+static bool take_array(judge_question *question, const attnbench_array *from, char *why, size_t why_size) {
+  const tensor_id id = tensor_named(from->tensor);
+  const int type = type_named(from->type);
+  if (id == TENSORS || type == ATTN_ABSENT) {
+    snprintf(why, why_size, "%s of type %s is nothing that a problem has", from->tensor, from->type);
+    return false;
+  }
+  judge_array *array = &question->arrays[id];
+  *array = (judge_array){.data = from->data, .type = type};
+  memcpy(array->strides, from->strides, sizeof array->strides);
+  return true;
+}
+
+/* What print writes, as a text. */
+static char *printed(const judge_verdict *verdict, void (*print)(const judge_verdict *, FILE *)) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  if (!out) return NULL;
+  print(verdict, out);
+  if (fclose(out) == 0) return text;
+  free(text);
+  return NULL;
+}
+
+char *attnbench_judge(const char *line, const attnbench_array *arrays, size_t count, bool with_hint,
+                      char **text, char *why, size_t why_size) {
+  workload w;
+  judge_question question = {.workload = &w, .no_hint = !with_hint};
+  judge_verdict verdict;
+  if (!workload_parse_sound(line, &w, why, why_size)) return NULL;
+  for (size_t n = 0; n < count; n++)
+    if (!take_array(&question, &arrays[n], why, why_size)) return NULL;
+  if (!judge(&question, &verdict, why, why_size)) return NULL;
+  char *json = printed(&verdict, judge_json);
+  if (text && json) *text = printed(&verdict, judge_print);
+  if (json && (!text || *text)) return json;
+  free(json);
+  snprintf(why, why_size, "no memory");
+  return NULL;
+}

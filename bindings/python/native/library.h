@@ -1,0 +1,42 @@
+/* libattnbench.so, what bindings/python asks of the suite: problems in words, their inputs, the verdict on arrays. Texts that
+ * are given out are JSON or lines, and go back to attnbench_free. Where a function returns false, or NULL, why holds the
+ * reason in one sentence. */
+#ifndef ATTNBENCH_LIBRARY_H
+#define ATTNBENCH_LIBRARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of this header; who was built for another one refuses the library. */
+enum { ATTNBENCH_LIBRARY_VERSION = 1 };
+int attnbench_library_version(void);
+const char *attnbench_version(void); /* of the suite */
+
+/* What a problem line poses, as JSON: its line with every part and the seed, function, sizes, numbers, band, lists, the features
+ * that it uses, and each tensor with its file's name, element type, shape and strides in elements. seed: where the line names
+ * none. */
+char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size);
+
+/* Draws an input, laid out as described, into so many bytes. Gaps between its rows are left as they are. */
+bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes, char *why, size_t why_size);
+
+/* Problem n of a seed, of an endless sequence: those of the grid, each once and scattered, then random ones. */
+char *attnbench_posed(uint64_t seed, int64_t n);
+
+/* An array from anywhere, under the name of its tensor: "output". Four axes as described, 1 where the tensor lacks one. */
+typedef struct attnbench_array {
+  const char *tensor;
+  const void *data;
+  const char *type;   /* "f32", "bf16", "f16", "u8" or "f64" */
+  int64_t strides[4]; /* in bytes */
+} attnbench_array;
+
+/* The verdict as JSON, and in words where text is not NULL. Inputs that are given stand in the place of those that the line
+ * draws. */
+char *attnbench_judge(const char *line, const attnbench_array *arrays, size_t count, bool with_hint,
+                      char **text, char *why, size_t why_size);
+
+void attnbench_free(void *text);
+
+#endif
