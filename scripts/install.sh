@@ -33,7 +33,7 @@ fi
 
 put 755 "$root/bin" "$build/attnbench" scripts/attnbench-gate
 put 644 "$share/attnbench" scripts/gate_git.sh
-put 644 "$root/lib/attnbench" "$build"/attnbench_*.so
+put 644 "$root/lib/attnbench" "$build"/attnbench_*.so "$build/libattnbench.so" # the last one for bindings/python
 # What kernels for a device are linked with; who builds such names them by these paths (README).
 for device in emulated cuda; do
   [ ! -f "$build/$device/device.o" ] || put 644 "$root/lib/attnbench/$device" "$build/$device/device.o"
@@ -43,7 +43,7 @@ put 644 "$headers" variants/attention.h variants/elements.h variants/device.h
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp
-put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE docs/ci.md
+put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE docs/ci.md docs/python.md
 
 version=$(sed -n 's/^#define ATTNBENCH_VERSION "\(.*\)"$/\1/p' harness/base/version.h)
 install -d "$(dirname "$package")"

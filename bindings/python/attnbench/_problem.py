@@ -1,0 +1,308 @@
+"""What is asked: a problem line and what it says, its inputs as arrays, and many of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _arrays, _native
+
+# Optional parts of a problem, with the bits of variants/attention.h.
+FEATURES = {
+    "band": 1 << 0,
+    "offset": 1 << 1,
+    "key_lengths": 1 << 2,
+    "mask": 1 << 3,
+    "bias": 1 << 4,
+    "softcap": 1 << 5,
+    "lse": 1 << 6,
+    "weights": 1 << 7,
+    "sink": 1 << 8,
+}
+# Of Python's functions alone: a band that may only be causal, and query heads that share keys and values.
+KINDS = ("causal", "gqa")
+TYPES = {"f32": 1, "bf16": 2, "f16": 3}
+TYPE_CODES = {1: "f32", 2: "bf16", 3: "f16", 4: "u8"}
+FUNCTIONS = ("softmax", "linear")
+UNLIMITED = (1 << 63) - 1
+SHORT = {"query": "q", "key": "k", "value": "v"}
+INPUTS = ("query", "key", "value", "mask", "bias", "sink")
+
+
+def short(tensor: str) -> str:
+    return SHORT.get(tensor, tensor)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Sizes, numbers and band of a problem; left and right are None where the band has no limit on that side."""
+
+    function: str
+    batch: int
+    query_heads: int
+    kv_heads: int
+    query_length: int
+    key_length: int
+    head_dim: int
+    value_dim: int
+    scale: float
+    softcap: float
+    epsilon: float
+    left: int | None
+    right: int | None
+    offset: int
+    offsets: list[int] | None
+    key_lengths: list[int] | None
+    types: dict[str, str]  # of each tensor that is there
+    line: str = ""  # in words, where it is known
+    strides: dict[str, tuple[int, int, int]] = field(default_factory=dict, repr=False)
+
+    @property
+    def groups(self) -> int:
+        """Query heads that share a key/value head."""
+        return self.query_heads // self.kv_heads if self.kv_heads else 1
+
+    @property
+    def causal(self) -> bool:
+        """No query sees a later key, and every earlier one, with the diagonal at the top left."""
+        return self.left is None and self.right == 0 and self.offset == 0 and self.offsets is None
+
+    @property
+    def type(self) -> str:
+        return self.types["query"]
+
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """As arrays have it: [B, H, T, D], but [B, H, Tq] of the log-sum-exp and [H] of the sinks."""
+        B, H, Hkv, Tq, Tk = self.batch, self.query_heads, self.kv_heads, self.query_length, self.key_length
+        D, Dv = self.head_dim, self.value_dim
+        shapes = {
+            "query": (B, H, Tq, D),
+            "key": (B, Hkv, Tk, D),
+            "value": (B, Hkv, Tk, Dv),
+            "output": (B, H, Tq, Dv),
+            "lse": (B, H, Tq),
+            "sink": (H,),
+        }
+        return shapes.get(tensor, (B, H, Tq, Tk))
+
+    def stored_shape(self, tensor: str) -> tuple[int, ...]:
+        """The same with 1 for each axis that the tensor does not vary over."""
+        shape = self.shape(tensor)
+        if tensor not in self.strides or tensor not in ("mask", "bias") or 0 in shape:
+            return shape
+        kept = [1 if step == 0 and size > 1 else size for size, step in zip(shape, self.strides[tensor])]
+        return (*kept, shape[3])
+
+    def ranges(self) -> tuple[np.ndarray, np.ndarray]:
+        """First key and end of what each query sees by band and key lengths, [B, Tq] or [1, Tq] each."""
+        offset = np.asarray(self.offsets if self.offsets is not None else [self.offset], np.int64)[:, None]
+        length = np.asarray(self.key_lengths if self.key_lengths is not None else [self.key_length], np.int64)[:, None]
+        centre = np.arange(self.query_length, dtype=np.int64)[None, :] + offset
+        centre, length = np.broadcast_arrays(centre, length)
+        first = np.zeros_like(centre) if self.left is None else np.maximum(centre - self.left, 0)
+        end = length if self.right is None else np.minimum(centre + self.right + 1, length)
+        return first, np.maximum(end, first)
+
+    @property
+    def every_query_sees_a_key(self) -> bool:
+        """By band and key lengths; masks are not looked at."""
+        first, end = self.ranges()
+        return bool((end > first).all())
+
+    def visible(self, mask: np.ndarray | None = None) -> np.ndarray | None:
+        """Which keys each query sees, as bools that broadcast to [B, H, Tq, Tk]; None: all."""
+        seen = None
+        if self.left is not None or self.right is not None or self.key_lengths is not None:
+            first, end = self.ranges()
+            keys = np.arange(self.key_length)
+            seen = ((keys >= first[..., None]) & (keys < end[..., None]))[:, None]
+        if mask is None:
+            return seen
+        return mask if seen is None else seen & mask
+
+
+def _limit(limit: int | None) -> int | None:
+    return None if limit is None or limit == UNLIMITED else limit
+
+
+def parse(line: str, seed: int = 1) -> Problem:
+    """What a line says; seed: where it names none."""
+    return _problem(_native.describe(line, seed))
+
+
+def _problem(said: dict) -> Problem:
+    tensors = said["tensors"]
+    same = {
+        name: said[name]
+        for name in (
+            *("function", "batch", "query_heads", "kv_heads", "query_length", "key_length", "head_dim", "value_dim"),
+            *("scale", "softcap", "epsilon", "left", "right", "offset", "offsets", "key_lengths"),
+        )
+    }
+    return Problem(
+        **same,
+        types={name: tensor["type"] for name, tensor in tensors.items()},
+        line=said["problem"],
+        strides={name: tuple(tensor["strides"]) for name, tensor in tensors.items()},
+    )
+
+
+def view(problem: Problem, tensor: str, memory: Any, at: int) -> np.ndarray:
+    """A tensor of the problem that lies at a place of a buffer."""
+    kind = _arrays.NUMPY[problem.types[tensor]]
+    shape = problem.stored_shape(tensor)
+    steps = (*problem.strides[tensor], 1)
+    steps = {3: steps[:3], 1: steps[1:2]}.get(len(shape), steps)
+    if 0 in shape:
+        return np.empty(shape, kind)
+    return np.ndarray(shape, kind, memory, at, tuple(step * kind.itemsize for step in steps))
+
+
+def extent(problem: Problem, tensor: str) -> int:
+    """Bytes from the first element to the last."""
+    shape = problem.stored_shape(tensor)
+    if 0 in shape:
+        return 0
+    steps = (*problem.strides[tensor], 1)
+    steps = {3: steps[:3], 1: steps[1:2]}.get(len(shape), steps)
+    return (1 + sum((size - 1) * step for size, step in zip(shape, steps))) * _arrays.NUMPY[problem.types[tensor]].itemsize
+
+
+class Inputs(Mapping):
+    """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
+    bias and sink."""
+
+    def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
+        self.problem, self.framework = problem, framework
+        self._arrays = arrays
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self._arrays:
+            return self._arrays[name]
+        if name in INPUTS:
+            return self._arrays.get(short(name))
+        return getattr(self.problem, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._arrays)
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __repr__(self) -> str:
+        arrays = ", ".join(f"{name} {list(array.shape)}" for name, array in self._arrays.items())
+        return f"<inputs of {self.problem.line}: {arrays}>"
+
+    def to(self, framework: str, device: Any = None) -> Inputs:
+        """The same in another framework; on the processor torch's tensors share the memory."""
+        arrays = {
+            name: _arrays.to_framework(_arrays.as_numpy(array, name)[0], framework, device)
+            for name, array in self._arrays.items()
+        }
+        return Inputs(self.problem, arrays, framework)
+
+    def torch(self, device: Any = None) -> Inputs:
+        return self.to("torch", device)
+
+
+def inputs(problem: str | Problem, seed: int = 1, framework: str = "numpy", device: Any = None) -> Inputs:
+    """Draws the inputs of a problem line. seed: where the line names none. device: of torch, where no framework is named."""
+    asked = problem if isinstance(problem, Problem) else parse(problem, seed)
+    arrays = {}
+    for tensor in INPUTS:
+        if tensor not in asked.types:
+            continue
+        size = extent(asked, tensor)
+        memory = np.empty(size, np.uint8)
+        memory[:] = 0
+        if size:
+            _native.draw(asked.line, tensor, memory.ctypes.data, size)
+        arrays[short(tensor)] = view(asked, tensor, memory, 0)
+    drawn = Inputs(asked, arrays)
+    if device is not None and framework == "numpy":
+        framework = "torch"
+    return drawn if framework == "numpy" else drawn.to(framework, device)
+
+
+def check_words(words: Iterable[str], known: Iterable[str], what: str) -> list[str]:
+    if isinstance(words, str):
+        raise ValueError(f"{what}s are a list, such as ['{words}']")
+    for word in words:
+        if word not in known:
+            raise ValueError(f"unknown {what} {word!r}: {what}s are {', '.join(known)}")
+    return list(words)
+
+
+def refusal(asked: Problem, function: str, features: Iterable[str], dtypes: Iterable[str]) -> str | None:
+    """Why a function with these does not take a problem."""
+    uses = {tensor for tensor in asked.types if tensor in FEATURES}
+    if asked.left is not None or asked.right is not None:
+        uses.add("band")
+    if asked.offset != 0 or asked.offsets is not None:
+        uses.add("offset")
+    if asked.key_lengths is not None:
+        uses.add("key_lengths")
+    if asked.softcap:
+        uses.add("softcap")
+    takes = set(features)
+    if "causal" in takes and asked.left is None and asked.right == 0:
+        uses.discard("band")
+    if asked.function != function:
+        return f"computes {function} attention"
+    for word in sorted(uses - takes):
+        return f"takes no {word}"
+    if asked.groups > 1 and "gqa" not in takes:
+        return "takes as many key/value heads as query heads"
+    for tensor, kind in asked.types.items():
+        if tensor not in ("mask", "lse", "sink") and kind not in dtypes:
+            return f"takes no {_arrays.WORDS[kind]}"
+    return None
+
+
+def problems(
+    variant: Any = None,
+    count: int = 50,
+    features: Iterable[str] = (),
+    dtypes: Iterable[str] = ("f32",),
+    function: str = "softmax",
+    seed: int = 1,
+    most_flops: float = 1e7,
+    finite: bool | None = None,
+    accepts: Any = None,
+) -> list[str]:
+    """Lines of the program's own grid, and then random ones, that a variant takes, or a function with these features and types, and
+    which accepts says None or True of; none of more operations than most_flops."""
+    if variant is not None:
+        features, dtypes, function = variant.features, variant.dtypes, variant.computes
+        finite = variant.finite if finite is None else finite
+    asking = [ask for ask in (accepts, getattr(variant, "accepts", None)) if ask]
+    features = check_words(features, (*KINDS, *FEATURES), "feature")
+    dtypes = check_words(dtypes, TYPES, "type")
+    taken: list[str] = []
+    for number in range(200 * count + 20000):
+        if len(taken) == count:
+            break
+        line = _native.posed(seed, number)
+        said = _native.describe(line, 1)
+        if said["flops"] > most_flops or (finite and said["fill"] in ("nonfinite", "largest")):
+            continue
+        asked = _problem(said)
+        if refusal(asked, function, features, dtypes) is None and all(refused(ask, asked) is None for ask in asking):
+            taken.append(asked.line)
+    return taken
+
+
+def refused(accepts: Any, asked: Problem) -> str | None:
+    """What a function of the user's says of a problem: None or True where it takes it, else the reason."""
+    said = accepts(asked)
+    if said is None or said is True:
+        return None
+    return "does not take it" if said is False else str(said)

@@ -1,0 +1,180 @@
+"""Problems, their inputs, and the verdict on arrays."""
+
+import re
+
+import numpy as np
+import pytest
+from kernels import attention, right, right_in_each_type, wrong_heads
+
+import attnbench
+from attnbench._variant import Call
+
+LINE = "causal/B:2/H:4/Hkv:2/D:16/T:33"
+
+
+def solved(line):
+    """Inputs, and what the right kernel gives for them."""
+    x = attnbench.inputs(line)
+    return x, attention(Call(x.problem, dict(x), 1, "numpy", None))
+
+
+def test_inputs_are_named_arrays_of_the_problem():
+    x = attnbench.inputs("full/B:2/H:4/Hkv:2/D:16/Dv:8/Tq:5/Tk:7/mask:q/bias:h/sink")
+    shapes = {name: array.shape for name, array in x.items()}
+    assert shapes == {
+        "q": (2, 4, 5, 16),
+        "k": (2, 2, 7, 16),
+        "v": (2, 2, 7, 8),
+        "mask": (1, 1, 5, 7),
+        "bias": (1, 4, 1, 7),
+        "sink": (4,),
+    }
+    assert x.mask is x["mask"] and x.mask.dtype == np.bool_ and x.q.dtype == np.float32
+    assert attnbench.inputs(LINE).mask is None
+
+
+def test_the_same_seed_draws_the_same_numbers():
+    assert np.array_equal(attnbench.inputs(LINE).q, attnbench.inputs(LINE, seed=1).q)
+    assert not np.array_equal(attnbench.inputs(LINE).q, attnbench.inputs(LINE, seed=2).q)
+    assert attnbench.inputs(LINE, seed=2).problem.line.endswith("/seed:2")
+
+
+def test_layouts_are_strides():
+    x = attnbench.inputs(LINE + "/layout:bthd")
+    assert x.q.shape == (2, 4, 33, 16) and x.q.transpose(0, 2, 1, 3).flags.c_contiguous
+    assert np.array_equal(x.q, attnbench.inputs(LINE).q)
+
+
+def test_bfloat16_is_float32_rounded():
+    narrow, wide = attnbench.inputs(LINE + "/bf16").k, attnbench.inputs(LINE).k
+    assert np.array_equal(narrow.view(np.uint16), attnbench.to_bfloat16(wide).view(np.uint16))
+    bits = np.array([0x3F80, 0xC000, 0x7F80], np.uint16)
+    assert attnbench.to_float32(bits).tolist() == [1, -2, np.inf]
+    halfway = np.array([1 + 2**-8, 1 + 3 * 2**-8, np.nan, 3.4e38], np.float32)
+    assert attnbench.to_float32(attnbench.to_bfloat16(halfway))[:2].tolist() == [1, 1 + 2**-6]
+    assert np.isnan(attnbench.to_float32(attnbench.to_bfloat16(halfway))[2])
+
+
+def test_a_right_output_is_right_in_three_lines():
+    x, (output, lse, weights) = solved(LINE + "/lse/weights")
+    verdict = attnbench.judge(x, output=output, lse=lse, weights=weights)
+    assert verdict and verdict.ok and 0 < verdict.worst_share < 1
+    assert len(str(verdict).splitlines()) == 3
+    verdict.assert_close()
+
+
+def test_a_wrong_output_says_where_and_how_to_see_it_again():
+    verdict = attnbench.run(wrong_heads, LINE)
+    assert not verdict and verdict.worst_share > 1000 and set(verdict.where) == set("bhie")
+    assert abs(verdict.computed - verdict.expected) > verdict.bound
+    with pytest.raises(AssertionError) as raised:
+        verdict.assert_close("of layer 3")
+    said = str(raised.value)
+    assert said.startswith("of layer 3\nWRONG: ") and f"attnbench.inputs('{verdict.problem}')" in said
+
+
+def test_each_output_is_judged():
+    x, (output, lse, weights) = solved(LINE + "/lse/weights")
+    assert not attnbench.judge(x, output=output, lse=lse / np.log(2), weights=weights)
+    weights = weights.copy()
+    weights[1, 2, 20, 3] *= 1.001
+    wrong = attnbench.judge(x, output=output, weights=weights)
+    assert not wrong and wrong.tensor == "weights" and wrong.where == {"b": 1, "h": 2, "i": 20, "e": 3}
+
+
+def test_a_nan_is_wrong_and_no_error():
+    x, (output, _, _) = solved(LINE)
+    output[0, 1, 2, 3] = np.nan
+    verdict = attnbench.judge(x, output=output)
+    assert not verdict and np.isnan(verdict.computed)
+
+
+def test_arrays_may_lie_as_they_like():
+    _, (output, _, _) = solved(LINE)
+    as_bthd = np.ascontiguousarray(output.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    padded = np.zeros((2, 4, 33, 20), np.float32)[..., 2:18]
+    padded[...] = output
+    backwards = output[:, ::-1].copy()[:, ::-1]
+    for array in (as_bthd, padded, backwards, output.astype(np.float64)):
+        assert attnbench.judge(LINE, output=array)
+    assert not attnbench.judge(LINE, output=output[:, ::-1])
+
+
+def test_numbers_of_ones_own_replace_what_is_drawn():
+    x = attnbench.inputs(LINE)
+    scaled = {"q": 2 * x.q, "k": x.k + 1, "v": x.v}
+    output = attention(Call(x.problem, scaled, 1, "numpy", None))[0]
+    assert attnbench.judge(LINE, output=output, **scaled)
+    assert not attnbench.judge(LINE, output=output)
+
+
+def test_inputs_that_were_changed_are_told():
+    x, (output, _, _) = solved(LINE)
+    x.k[0, 0, 0, 0] += 1
+    with pytest.raises(ValueError, match="k was changed since it was drawn"):
+        attnbench.judge(x, output=output)
+
+
+def test_every_type_runs_over_the_grid():
+    for line in attnbench.problems(right_in_each_type, count=40):
+        attnbench.run(right_in_each_type, line).assert_close()
+
+
+def test_problems_are_those_that_a_function_takes():
+    lines = attnbench.problems(count=30, features=["causal"], dtypes=["bf16"])
+    assert len(lines) == len(set(lines)) == 30
+    for line in lines:
+        asked = attnbench.parse(line)
+        assert asked.type == "bf16" and (asked.left, asked.right) in ((None, None), (None, 0)) and asked.groups == 1
+        assert not {"mask", "bias", "lse"} & set(asked.types)
+    assert attnbench.problems(right, count=5) != attnbench.problems(count=5)
+
+
+def test_an_interface_of_arrays_is_enough():
+    class Foreign:
+        def __init__(self, array):
+            self.__array_interface__, self._kept = array.__array_interface__, array
+
+    class ByDlpack:
+        def __init__(self, array):
+            self._array = array
+
+        def __dlpack__(self, **options):
+            return self._array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self._array.__dlpack_device__()
+
+    _, (output, _, _) = solved(LINE)
+    assert attnbench.judge(LINE, output=Foreign(output))
+    assert attnbench.judge(LINE, output=ByDlpack(output))
+
+
+GOOD = np.zeros((2, 4, 33, 16), np.float32)
+BAD = [
+    (lambda: attnbench.inputs("diagonal/B:2"), "diagonal"),
+    (lambda: attnbench.inputs("causal/B:2/Z:3"), "unknown part 'Z:3'"),
+    (lambda: attnbench.inputs("full/H:3/Hkv:2"), "3"),
+    (lambda: attnbench.inputs(7), "a problem is a line"),
+    (lambda: attnbench.inputs(LINE, seed=-1), "a seed is a whole number"),
+    (lambda: attnbench.inputs(LINE).to("tensorflow"), "a framework is numpy, torch"),
+    (lambda: attnbench.judge(LINE), "judge takes an output"),
+    (lambda: attnbench.judge(LINE, output=[1.0]), "output is of type list, not an array"),
+    (lambda: attnbench.judge(LINE, output=GOOD[:1]), r"output has shape \[1, 4, 33, 16\], and this problem's has \[2, 4, 33, 16\]"),
+    (lambda: attnbench.judge(LINE, output=GOOD.astype(np.int32)), "elements of type int32"),
+    (lambda: attnbench.judge(LINE, output=GOOD.astype(np.float16)), "output"),
+    (lambda: attnbench.judge(LINE, output=GOOD, lse=GOOD), "lse has shape"),
+    (lambda: attnbench.judge(LINE, output=GOOD, mask=GOOD), "this problem has no mask: it has q, k, v"),
+    (lambda: attnbench.judge(LINE, output=GOOD, q=GOOD[..., :8]), "q has shape"),
+    (lambda: attnbench.problems(features=["flash"]), "unknown feature 'flash': features are causal, gqa, band"),
+    (lambda: attnbench.problems(dtypes=["fp8"]), "unknown type 'fp8': types are f32, bf16, f16"),
+    (lambda: attnbench.problems(features="causal"), "features are a list"),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_bad_input_is_one_sentence(number):
+    call, words = BAD[number]
+    with pytest.raises(ValueError, match=words) as raised:
+        call()
+    assert "\n" not in str(raised.value) and not re.search(r"\bNone\b", str(raised.value))
