@@ -135,6 +135,15 @@ static const taken all_taken[] = {
     {COMMAND_REPORT, "--scripts plots a.json", KIND_TEXT, AT(scripts), "plots"},
     {COMMAND_REPORT, "a.json b.json", KIND_ITEM, AT(words), "a.json b.json"},
 
+    {COMMAND_DUMP, "--out folder full/T:8", KIND_TEXT, AT(out), "folder"},
+    {COMMAND_DUMP, "--seed 3 --out folder full/T:8", KIND_SEED, AT(seed), "3"},
+    {COMMAND_DUMP, "full/T:8 --out folder", KIND_ITEM, AT(words), "full/T:8"},
+    {COMMAND_JUDGE, "--output o.npy folder", KIND_TEXT, AT(output), "o.npy"},
+    {COMMAND_JUDGE, "--lse l.npy --output o.npy folder", KIND_TEXT, AT(lse), "l.npy"},
+    {COMMAND_JUDGE, "--weights w.npy --output o.npy folder", KIND_TEXT, AT(weights), "w.npy"},
+    {COMMAND_JUDGE, "--json --output o.npy folder", KIND_FLAG, AT(json), "true"},
+    {COMMAND_JUDGE, "folder --output o.npy", KIND_ITEM, AT(words), "folder"},
+
     {COMMAND_GATE, "--head b.so", KIND_ITEM, AT(gate.heads), "h.so b.so"},
     {COMMAND_GATE, "--base b.so", KIND_ITEM, AT(gate.bases), "b.so"},
     {COMMAND_GATE, "--variant mine,yours", KIND_WORDS, AT(variants), "mine yours"},

@@ -215,6 +215,18 @@ bool hint_of_nonfinite(const hint_rows *rows, hint *found) {
   return false;
 }
 
+/* The largest error among the features that are marked as wrong, or not, in the rows that are looked at. */
+static double largest_error(const hint_rows *rows, bool marked) {
+  double largest = 0;
+  for (int n = 0; n < rows->count; n++) {
+    hint_error(rows, n);
+    for (int64_t e = 0; e < rows->known->inputs->problem.value_dim; e++)
+      if (rows->wrong->columns[e] == marked) largest = fmax(largest, fabs(rows->error[e]));
+  }
+  return largest;
+}
+
+/* Those that are not wrong must be right indeed: of errors that all have, some stay within the bound. */
 bool hint_of_columns(const hint_rows *rows, hint *found) {
   const int64_t Dv = rows->known->inputs->problem.value_dim;
   int64_t first = Dv, wrong = 0;
@@ -223,8 +235,9 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
     wrong += rows->wrong->columns[e];
     if (rows->wrong->columns[e]) first = e;
   }
-  if (wrong == Dv || wrong == 0) return false;
-  if (wrong == Dv - first && first > 1)
+  if (wrong == Dv || wrong == 0 || !(largest_error(rows, false) <= little * largest_error(rows, true)))
+    return false;
+  if (wrong == Dv - first)
     return hint_say(found, "columns",
                     "only the features from %lld on of %lld are wrong: what is behind whole vectors of Dv",
                     (long long)first, (long long)Dv);
@@ -234,7 +247,7 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
 }
 
 bool hint_of_precision(const hint_rows *rows, hint *found) {
-  const double small = 0.02;
+  const double small = 0.06; /* of a row */
   const attn_problem *p = &rows->known->inputs->problem;
   double largest = 0;
   for (int n = 0; n < rows->count; n++) {
@@ -243,6 +256,7 @@ bool hint_of_precision(const hint_rows *rows, hint *found) {
     double squares = 0;
     for (int64_t e = 0; e < p->value_dim; e++) squares += truth->output[e] * truth->output[e];
     if (!isfinite(norm)) return false;
+    if (squares == 0 && norm > 0) return false;
     if (squares > 0) largest = fmax(largest, norm / sqrt(squares));
     if (p->lse.type && !(fabs(hint_computed(rows, TENSOR_LSE, n, 0) - truth->lse) <= small)) return false;
   }

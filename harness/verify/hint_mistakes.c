@@ -281,7 +281,7 @@ static bool lse_base_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor
 static bool lse_times_ln_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, 1 / log2_e); }
 static bool lse_without_maximum(asked *a, int64_t n) { return (void)n, a->lse_without_maximum = true; }
 static bool hidden_times_zero(asked *a, int64_t n) { return (void)n, a->hidden_times_zero = true; }
-static bool empty_is_nan(asked *a, int64_t n) { return (void)n, a->empty_is_nan = true; }
+static bool empty_is(asked *a, int64_t n) { return a->empty = (empty_use)n, true; }
 static bool phi_is(asked *a, int64_t n) { return a->phi = (phi_use)n, true; }
 static bool features_by(asked *a, int64_t n) {
   const int64_t whole = a->problem->head_dim / n * n;
@@ -303,8 +303,16 @@ enum { SOFTMAX = 1 << ATTN_SOFTMAX, LINEAR = 1 << ATTN_LINEAR, BOTH = SOFTMAX | 
 const mistake hint_mistakes[] = {
     {"hidden", "values of hidden keys are multiplied by 0, which lets their NaN and infinities through",
      SOFTMAX, ONCE, hidden_times_zero},
-    {"empty", "a row that sees no key is NaN (0/0, or -inf minus -inf) where it should be zeros", BOTH, ONCE,
-     empty_is_nan},
+    {"empty", "a row that sees no key is NaN (0/0, or -inf minus -inf) where it should be zeros", BOTH,
+     WITH(EMPTY_NAN), empty_is},
+    {"empty",
+     "a row that sees no key is the mean of the values where it should be zeros: keys are hidden by a large "
+     "number",
+     SOFTMAX, WITH(EMPTY_MEAN), empty_is},
+    {"empty",
+     "a row that sees no key is the softmax of all where it should be zeros: keys are hidden by a number "
+     "that all scores share",
+     SOFTMAX, WITH(EMPTY_SOFTMAX), empty_is},
     {"heads", "query head h reads key/value head h % Hkv: it should read h / (H / Hkv)", BOTH, ONCE,
      kv_modulo},
     {"heads", "another key/value head is read, %lld on from the right one", BOTH, WITH(1, 2, 3, 4, 5, 6, 7),
@@ -366,12 +374,12 @@ const mistake hint_mistakes[] = {
      window_of_tiles},
 
     {"scale", "the scores are not scaled", SOFTMAX, ONCE, no_scale},
+    {"scale", "the sign of the scale is lost", SOFTMAX, ONCE, scale_sign},
     {"scale", "the scale is applied twice", SOFTMAX, ONCE, scale_twice},
     {"scale", "the scale is 1/D", SOFTMAX, ONCE, scale_1_over_d},
     {"scale", "the scale is 1/sqrt(D), and not the problem's", SOFTMAX, ONCE, scale_by_d},
     {"scale", "the scale is 1/sqrt(Dv)", SOFTMAX, ONCE, scale_by_dv},
     {"scale", "scores are divided by the scale", SOFTMAX, ONCE, scale_inverse},
-    {"scale", "the sign of the scale is lost", SOFTMAX, ONCE, scale_sign},
     {"scale", "exponentials are in base 2, and scores lack the factor log2(e)", SOFTMAX, ONCE, base_2},
     {"scale", "scores have the factor log2(e), and exponentials are in base e", SOFTMAX, ONCE, base_2_twice},
     {"features", "features of queries and keys behind whole vectors of %lld are left out of the scores", BOTH,

@@ -127,6 +127,20 @@ static double largest_of(const asked *a, const answer *to, int64_t first) {
   return largest;
 }
 
+/* A row that sees no key: who hides keys by a large number gets the mean of all, or their softmax. */
+static void answer_empty(const asked *a, const answer *to) {
+  const int64_t Tk = a->problem->key_length;
+  double largest = -INFINITY, sum = 0;
+  for (int64_t e = 0; e < a->problem->value_dim && a->empty == EMPTY_NAN; e++) to->output[e] = NAN;
+  if (a->empty < EMPTY_MEAN || Tk == 0) return;
+  for (int64_t j = 0; j < Tk; j++) {
+    to->scores[j] = a->empty == EMPTY_MEAN ? 0 : score_of(a, j);
+    largest = fmax(largest, to->scores[j]);
+  }
+  for (int64_t j = 0; j < Tk; j++) sum += exp(to->scores[j] - largest);
+  for (int64_t j = 0; j < Tk; j++) add_value(a, to, j, exp(to->scores[j] - largest) / sum);
+}
+
 static void answer_softmax(const asked *a, const answer *to) {
   const attn_problem *p = a->problem;
   const double sink =
@@ -138,7 +152,7 @@ static void answer_softmax(const asked *a, const answer *to) {
   }
   *to->lse = a->sink_in_lse ? sink : -INFINITY;
   if (!sees && a->more_zero_keys == 0) {
-    for (int64_t e = 0; e < p->value_dim && a->empty_is_nan; e++) to->output[e] = NAN;
+    answer_empty(a, to);
     return;
   }
   const bool joins = a->sink_in_sum && sink != -INFINITY;

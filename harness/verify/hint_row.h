@@ -6,6 +6,7 @@
 #include "problem/rows.h"
 
 typedef enum mask_use { MASK_KEPT, MASK_IGNORED, MASK_INVERTED, MASK_AFTER_SOFTMAX } mask_use;
+typedef enum empty_use { EMPTY_ZEROS, EMPTY_NAN, EMPTY_MEAN, EMPTY_SOFTMAX } empty_use;
 typedef enum phi_use { PHI_ELU_1, PHI_ELU, PHI_RELU, PHI_IDENTITY, PHI_X_BELOW_0 } phi_use;
 
 /* What a row asks; hint_ask fills in what is right, a mistake changes some of it. */
@@ -33,7 +34,8 @@ typedef struct asked {
   int64_t tile; /* of keys, by which the maximum rises; 0: it is known beforehand */
   bool output_not_rescaled, sum_not_rescaled;
 
-  bool normalised, weights_normalised, sink_in_sum, sink_in_lse, hidden_times_zero, empty_is_nan;
+  bool normalised, weights_normalised, sink_in_sum, sink_in_lse, hidden_times_zero;
+  empty_use empty;
   double lse_factor;
   bool lse_without_maximum;
   phi_use phi;

@@ -126,10 +126,11 @@ double hint_unexplained(const hint_rows *rows, int n) {
     add(&lse, computed, truth->lse, *answer->lse, truth->lse_bound);
     /* An empty row's is -inf, and any other number wrong. */
     if (!isfinite(truth->lse) && computed != truth->lse) {
-      const double answered = *answer->lse, rounding = 1e-4;
+      const double answered = *answer->lse, rounding = 1e-4, as_if_infinite = -1000;
       lse.is_wrong = true;
       lse.whole = 1;
-      lse.contradicts = isfinite(computed) && !(fabs(computed - answered) <= rounding * (1 + fabs(answered)));
+      lse.contradicts = isfinite(computed) && !(computed < as_if_infinite && answered == truth->lse) &&
+                        !(fabs(computed - answered) <= rounding * (1 + fabs(answered)));
     }
   }
   for (int64_t j = 0; j < p->key_length && p->weights.type; j++)
