@@ -378,7 +378,7 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   row->exact = reference_exact_softmax(problem, tensors, b, h, i, row);
   if (row->exact) return;
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i), bias, b,
-                         reference_kv_head(problem, h), reference_sink(problem, tensors, h)};
+                         reference_kv_head(problem, h), reference_sink(problem, tensors, b, h, i)};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);

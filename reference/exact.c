@@ -53,7 +53,7 @@ static bool find_levels(const attn_problem *p, const attn_tensors *tensors, int6
                         const reference_row *row, levels *found) {
   const float *query = reference_vector(tensors->query, p->query, b, h, i);
   const float *bias = p->bias.type ? reference_vector(tensors->bias, p->bias, b, h, i) : NULL;
-  const double sink = reference_sink(p, tensors, h);
+  const double sink = reference_sink(p, tensors, b, h, i);
   const int64_t d = only_feature(query, p->head_dim);
   *found = (levels){.largest = sink};
   if (d < 0 || p->softcap > 0 || (sink != 0 && sink != -INFINITY)) return false;

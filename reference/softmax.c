@@ -37,7 +37,7 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
 
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
   for (int64_t j = 0; j < problem->key_length; j++) row->weights[j] = 0;
-  const double sink = reference_sink(problem, tensors, h);
+  const double sink = reference_sink(problem, tensors, b, h, i);
   row->lse = sink;
   if (!sees_a_key) return;
 

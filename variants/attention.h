@@ -61,7 +61,12 @@ enum {
   ATTN_SOFTCAP = 1 << 5, /* a softcap that is not 0 */
   ATTN_LSE = 1 << 6,
   ATTN_WEIGHTS = 1 << 7,
-  ATTN_SINK = 1 << 8
+  ATTN_SINK = 1 << 8,
+  ATTN_PATTERN = 1 << 9, /* terms */
+  ATTN_DOCUMENTS = 1 << 10,
+  ATTN_BLOCKS = 1 << 11,
+  ATTN_TOPK = 1 << 12,
+  ATTN_QUERY_LENGTHS = 1 << 13
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -70,7 +75,8 @@ typedef enum attn_type {
   ATTN_FLOAT32 = 1,
   ATTN_BFLOAT16 = 2,
   ATTN_FLOAT16 = 3,
-  ATTN_UINT8 = 4
+  ATTN_UINT8 = 4,
+  ATTN_INT32 = 5
 } attn_type;
 
 /* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along
@@ -80,6 +86,24 @@ typedef struct attn_layout {
   attn_type type;
   int64_t batch, head, position;
 } attn_layout;
+
+/* One term of a pattern; p = i + offset is the position of query i, divisions round down. It lets these keys j through: */
+typedef enum attn_term_kind {
+  ATTN_LOCAL,   /* p - a <= j <= p + b; either may be ATTN_UNLIMITED */
+  ATTN_FIRST,   /* j < a */
+  ATTN_GLOBAL,  /* j < a, or all where p < a */
+  ATTN_DILATED, /* p - j is a multiple of b, and at most a b either way */
+  ATTN_STRIDED, /* p - j is a multiple of a */
+  ATTN_FIXED,   /* j / a = p / a, or j mod a >= a - b */
+  ATTN_RANDOM /* j / b is one of the a draws of attn_random_block (visibility.h) for row p / b by the seed */
+} attn_term_kind;
+
+typedef struct attn_term {
+  attn_term_kind kind;
+  int64_t a, b, seed; /* those that the kind does not name are 0 */
+} attn_term;
+
+enum { ATTN_MOST_TERMS = 4 };
 
 /* What is asked, never how. A later version adds fields at the end, each with a feature.
  *
@@ -116,6 +140,25 @@ typedef struct attn_problem {
   attn_layout lse;     /* float32: the log-sum-exp is wanted */
   attn_layout weights; /* the weights are wanted */
   attn_layout sink;    /* float32 */
+
+  /* The pattern: where there is one, of numbers or of tensors, band, lengths and mask let through only what at least
+   * one of its terms does, of which there are ATTN_MOST_TERMS at most, tensors counted. What the tensors hold was checked. */
+  int64_t term_count;
+  attn_term terms[ATTN_MOST_TERMS];
+  attn_layout query_documents, key_documents; /* both or none: keys whose document is the query's; no head */
+  attn_layout blocks; /* keys in blocks that are not 0; position: from one row of blocks to the next */
+  attn_layout topk;   /* the keys that are listed, each once */
+  int64_t block_q, block_k, topk_count;
+
+  const int64_t
+      *query_lengths; /* [B], queries of each entry that exist: the others see no key, nor does a sink join
+                                 * their sum, so that their log-sum-exp is -inf; NULL: all Tq */
+
+  /* Where these tensors are; NULL in problems that come without tensors. */
+  const int32_t *query_documents_data; /* int32 [B, Tq] */
+  const int32_t *key_documents_data;   /* int32 [B, Tk] */
+  const uint8_t *blocks_data;          /* uint8 [B, H, ceil(Tq / block_q), ceil(Tk / block_k)] */
+  const int32_t *topk_data;            /* int32 [B, H, Tq, topk_count]; -1: none */
 } attn_problem;
 
 /* ---- a call ---- */
@@ -221,73 +264,7 @@ typedef struct attn_table {
 
 extern const attn_table attn_plugin __attribute__((visibility("default")));
 
-/* ---- what variants share ---- */
-
-/* A packed [B, heads, length, width] tensor. */
-ATTN_INLINE attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
-  attn_layout packed = {type, heads * length * width, length * width, width};
-  return packed;
-}
-
-/* The keys that the band and the key lengths let query i of entry b see: first <= j < end, with
- * first == end == 0 where there is none. Masks are not looked at. */
-typedef struct attn_range {
-  int64_t first, end;
-} attn_range;
-
-ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
-  int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
-  int64_t centre = i + (problem->offsets ? problem->offsets[b] : problem->offset);
-  attn_range range = {0, length};
-  /* Offsets are kept within a range where these sums cannot overflow. */
-  if (problem->left != ATTN_UNLIMITED && centre - problem->left > 0) range.first = centre - problem->left;
-  if (problem->right != ATTN_UNLIMITED && centre + problem->right < length - 1)
-    range.end = centre + problem->right + 1;
-  if (range.first >= range.end) range.first = range.end = 0;
-  return range;
-}
-
-/* What queries [i0, i1) of entry b see of keys [j0, j1): no query any key, every query all of them, or something
- * between. Whole tiles can be left out so, or computed without hiding. The answer holds for every head. Masks are not
- * looked at: with one, no tile is full, and one that is empty may be called partial. */
-typedef enum attn_visibility { ATTN_EMPTY = 0, ATTN_PARTIAL = 1, ATTN_FULL = 2 } attn_visibility;
-
-ATTN_INLINE attn_visibility attn_tile_visibility(const attn_problem *problem, int64_t b, int64_t i0,
-                                                 int64_t i1, int64_t j0, int64_t j1) {
-  int64_t length = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
-  int64_t offset = problem->offsets ? problem->offsets[b] : problem->offset;
-  /* Both ends of the band move with i: the first and the last query see the ends of what any sees and of what all
-   * see. Each query's keys adjoin those of the next, so that no key between is left out. */
-  attn_range any = {0, length}, all = {0, length};
-  if (problem->left != ATTN_UNLIMITED) {
-    if (i0 + offset - problem->left > 0) any.first = i0 + offset - problem->left;
-    if (i1 - 1 + offset - problem->left > 0) all.first = i1 - 1 + offset - problem->left;
-  }
-  if (problem->right != ATTN_UNLIMITED) {
-    if (i1 - 1 + offset + problem->right < length) any.end = i1 + offset + problem->right;
-    if (i0 + offset + problem->right < length) all.end = i0 + 1 + offset + problem->right;
-  }
-  if (any.first < j0) any.first = j0;
-  if (any.end > j1) any.end = j1;
-  if (i0 >= i1 || any.first >= any.end) return ATTN_EMPTY;
-  return !problem->mask.type && j0 >= all.first && j1 <= all.end ? ATTN_FULL : ATTN_PARTIAL;
-}
-
-/* visible[j - j0] = 1 where query i of head h of entry b sees key j, by band, key lengths and mask, and 0 where it
- * does not, for j0 <= j < j1. Returns how many it sees. */
-ATTN_INLINE int64_t attn_visible_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                     int64_t h, int64_t i, int64_t j0, int64_t j1, uint8_t *visible) {
-  attn_range range = attn_visible_keys(problem, b, i);
-  const uint8_t *mask = NULL;
-  int64_t count = 0;
-  if (problem->mask.type)
-    mask = tensors->mask + b * problem->mask.batch + h * problem->mask.head + i * problem->mask.position;
-  for (int64_t j = j0; j < j1; j++) {
-    visible[j - j0] = j >= range.first && j < range.end && (!mask || mask[j] != 0);
-    count += visible[j - j0];
-  }
-  return count;
-}
+#include "visibility.h"
 
 #ifdef __cplusplus
 }

@@ -149,7 +149,8 @@ const attn_variant attn_blocked = {
     .summary = "the same loops tiled for registers and caches in portable C; one panel of scores",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
-                ATTN_WEIGHTS | ATTN_SINK,
+                ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
+                ATTN_QUERY_LENGTHS,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

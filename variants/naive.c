@@ -2,6 +2,7 @@
  * weighted sum of the values: three plain loops that anyone can check by eye. The Tq x Tk scores of a head
  * are kept whole; time and workspace both grow with T squared. */
 #include <math.h>
+#include <omp.h>
 
 #include "widen.h"
 
@@ -22,10 +23,6 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   return result;
 }
 
-static bool is_visible(attn_range range, const uint8_t *mask, int64_t j) {
-  return j >= range.first && j < range.end && (!mask || mask[j]);
-}
-
 /* Scores of a row become weights, of which the sink takes its share; returns the log-sum-exp. */
 static float softmax(float *row, int64_t length, float sink) {
   float max = sink, sum = 0;
@@ -40,20 +37,20 @@ static float softmax(float *row, int64_t length, float sink) {
   return max + logf(sum);
 }
 
-/* row: [Tk], this query's row of the scores, which become the weights. */
+/* row: [Tk], this query's row of the scores, which become the weights; visible: [Tk]. */
 static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                      int64_t i, float *row) {
-  const attn_range range = attn_visible_keys(problem, b, i);
-  const uint8_t *mask = problem->mask.type ? tensors->mask + at(&problem->mask, b, h, i) : NULL;
+                      int64_t i, float *row, uint8_t *visible) {
+  attn_visible_row(problem, tensors, b, h, i, 0, problem->key_length, visible);
   for (int64_t j = 0; j < problem->key_length; j++)
-    row[j] = is_visible(range, mask, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
+    row[j] = visible[j] ? score(problem, tensors, b, h, i, j) : -INFINITY;
 
-  const float sink = problem->sink.type ? tensors->sink[h * problem->sink.head] : -INFINITY;
+  const bool has_sink = problem->sink.type && i < attn_query_count(problem, b);
+  const float sink = has_sink ? tensors->sink[h * problem->sink.head] : -INFINITY;
   const float lse = softmax(row, problem->key_length, sink);
   if (problem->lse.type) tensors->lse[at(&problem->lse, b, h, i)] = lse;
   if (problem->weights.type) {
     float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
-    for (int64_t j = 0; j < problem->key_length; j++) weights[j] = is_visible(range, mask, j) ? row[j] : 0;
+    for (int64_t j = 0; j < problem->key_length; j++) weights[j] = visible[j] ? row[j] : 0;
   }
 
   const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
@@ -62,14 +59,15 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   if (lse == -INFINITY) return;
   for (int64_t j = 0; j < problem->key_length; j++) {
     /* Left out, not multiplied by 0: a NaN that the row cannot see must not reach it. */
-    if (!is_visible(range, mask, j)) continue;
+    if (!visible[j]) continue;
     const float *value = (const float *)tensors->value + at(&problem->value, b, kv_head, j);
     for (int64_t d = 0; d < problem->value_dim; d++) output[d] += row[j] * value[d];
   }
 }
 
 static size_t float32_workspace(const attn_call *call) {
-  return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
+  return (size_t)call->problem->key_length *
+         ((size_t)call->problem->query_length * sizeof(float) + (size_t)call->threads * sizeof(uint8_t));
 }
 
 static void run_float32(const attn_call *call) {
@@ -77,11 +75,13 @@ static void run_float32(const attn_call *call) {
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
   float *weights = workspace;
+  uint8_t *visible = (uint8_t *)(weights + problem->query_length * problem->key_length);
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
 #pragma omp parallel for num_threads(call->threads)
       for (int64_t i = 0; i < problem->query_length; i++)
-        solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
+        solve_row(problem, tensors, b, h, i, weights + i * problem->key_length,
+                  visible + omp_get_thread_num() * problem->key_length);
 }
 
 static size_t workspace_size(const attn_call *call) {
@@ -95,7 +95,8 @@ const attn_variant attn_naive = {
     .summary = "the formula as written: three plain loops, all T x T scores of a head",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
-                ATTN_WEIGHTS | ATTN_SINK,
+                ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
+                ATTN_QUERY_LENGTHS,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

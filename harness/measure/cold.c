@@ -37,15 +37,19 @@ static void *copy(unsigned char **to, const guarded *buffer, const void *tensor)
   return at + ((const unsigned char *)tensor - buffer->data);
 }
 
+/* What says who sees whom belongs to the problem, of which there is one. */
+static bool is_copied(tensor_id id) { return !tensor_table[id].says_who_sees; }
+
 size_t cold_fill(cold *cold, const inputs *inputs) {
   size_t one = 0;
-  for (tensor_id id = 0; id < TENSORS; id++) one += room_for(&inputs->buffers[id]);
+  for (tensor_id id = 0; id < TENSORS; id++) one += is_copied(id) ? room_for(&inputs->buffers[id]) : 0;
   size_t count = one ? cold->bytes / one : 0;
   if (count > MOST_COPIES) count = MOST_COPIES;
   unsigned char *to = cold->memory;
   for (size_t n = 0; n < count; n++)
     for (tensor_id id = 0; id < TENSORS; id++)
-      tensor_set_data(&cold->copies[n], id,
-                      copy(&to, &inputs->buffers[id], tensor_data(&inputs->tensors, id)));
+      if (is_copied(id))
+        tensor_set_data(NULL, &cold->copies[n], id,
+                        copy(&to, &inputs->buffers[id], tensor_data(NULL, &inputs->tensors, id)));
   return count;
 }

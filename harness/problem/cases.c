@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "features.h"
+#include "pattern_text.h"
 #include "reference/reference.h"
 #include "types.h"
 
@@ -26,6 +27,7 @@ typedef struct case_key {
   double *number;
   bool *flag;
   attn_type *type;
+  char *text;
   bool optional, seen;
 } case_key;
 
@@ -45,6 +47,7 @@ static bool parse_value(const case_key *key, const char *text) {
   char *end;
   errno = 0;
   if (key->type) return parse_type(text, key->type);
+  if (key->text) return snprintf(key->text, LINE_BYTES, "%s", text) > 0;
   if (key->number) {
     *key->number = strtod(text, &end);
     return end != text && *end == '\0' && isfinite(*key->number);
@@ -72,7 +75,7 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
   }
   for (size_t n = 0; n < key_count; n++) {
     if (strcmp(name, keys[n].name) != 0) continue;
-    const bool has_target = keys[n].integer || keys[n].number || keys[n].flag || keys[n].type;
+    const bool has_target = keys[n].integer || keys[n].number || keys[n].flag || keys[n].type || keys[n].text;
     if (keys[n].seen) {
       snprintf(why, why_size, "%s: '%s' is given twice", path, name);
     } else if (has_target ? !parse_value(&keys[n], value) : !parse_function(value, function)) {
@@ -95,6 +98,7 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
 typedef struct case_words {
   attn_type type; /* of queries, keys and values */
   bool has_mask, has_bias, has_lengths;
+  char see[LINE_BYTES]; /* the terms of the pattern; "": none of numbers */
 } case_words;
 
 static bool read_case_text(attn_problem *problem, case_words *words, const char *folder, char *why,
@@ -118,6 +122,10 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "has_bias", .flag = &words->has_bias},
       {.name = "has_lengths", .flag = &words->has_lengths},
       {.name = "type", .type = &words->type, .optional = true},
+      {.name = "see", .text = words->see, .optional = true},
+      {.name = "block_q", .integer = &problem->block_q, .optional = true},
+      {.name = "block_k", .integer = &problem->block_k, .optional = true},
+      {.name = "topk", .integer = &problem->topk_count, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -147,9 +155,9 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
 /* -1 is how a case says "no limit". The limit on sizes keeps products of three within int64_t. */
 static bool finish_case_text(attn_problem *problem, const char *folder, char *why, size_t why_size) {
   const int64_t largest = INT64_C(1) << 20;
-  const int64_t sizes[] = {problem->batch,        problem->query_heads, problem->kv_heads,
-                           problem->query_length, problem->key_length,  problem->head_dim,
-                           problem->value_dim};
+  const int64_t sizes[] = {
+      problem->batch,    problem->query_heads, problem->kv_heads, problem->query_length, problem->key_length,
+      problem->head_dim, problem->value_dim,   problem->block_q,  problem->block_k,      problem->topk_count};
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
     if (sizes[n] < 0 || sizes[n] > largest) {
       snprintf(why, why_size, "%s/case.txt: a size of %lld: sizes are 0 to %lld", folder, (long long)sizes[n],
@@ -162,6 +170,27 @@ static bool finish_case_text(attn_problem *problem, const char *folder, char *wh
   }
   if (problem->left == -1) problem->left = ATTN_UNLIMITED;
   if (problem->right == -1) problem->right = ATTN_UNLIMITED;
+  return true;
+}
+
+static bool read_terms(attn_problem *problem, const case_words *words, const char *folder, char *why,
+                       size_t why_size) {
+  char reason[LINE_BYTES];
+  workload_reading reading = {.workload = workload_default(), .to = {reason, sizeof reason}};
+  workload *w = &reading.workload;
+  if (!*words->see) return true;
+  w->key_length = problem->key_length;
+  if (!pattern_read_see(&reading, "see", words->see)) {
+    snprintf(why, why_size, "%s/case.txt: %s", folder, reason);
+    return false;
+  }
+  if (w->document_length || w->blocks.present || w->topk) {
+    snprintf(why, why_size,
+             "%s/case.txt: 'see %s': docs, blocks and topk are terms where their files are there", folder,
+             words->see);
+    return false;
+  }
+  workload_terms(w, problem);
   return true;
 }
 
@@ -224,19 +253,36 @@ static void *read_plain(const char *folder, const char *name, shape expected, si
   return NULL;
 }
 
-static bool read_lengths(golden_case *loaded, const char *folder, char *why, size_t why_size) {
-  attn_problem *problem = &loaded->inputs.problem;
-  const shape expected = {{problem->batch, 1, 1, 1}};
-  int32_t *stored = read_plain(folder, "lengths.i32", expected, sizeof *stored, why, why_size);
-  if (!stored) return false;
-  loaded->lengths = calloc((size_t)problem->batch + 1, sizeof *loaded->lengths);
-  if (loaded->lengths)
-    for (int64_t b = 0; b < problem->batch; b++) loaded->lengths[b] = stored[b];
-  else
-    snprintf(why, why_size, "%s/lengths.i32: no memory", folder);
+/* One for each entry; NULL, with the reason in words. */
+static int64_t *read_list(const golden_case *loaded, const char *file, const char *folder, char *why,
+                          size_t why_size) {
+  const int64_t batch = loaded->inputs.problem.batch;
+  int32_t *stored = read_plain(folder, file, (shape){{batch, 1, 1, 1}}, sizeof *stored, why, why_size);
+  if (!stored) return NULL;
+  int64_t *list = calloc((size_t)batch + 1, sizeof *list);
+  if (!list) snprintf(why, why_size, "%s/%s: no memory", folder, file);
+  for (int64_t b = 0; b < batch && list; b++) list[b] = stored[b];
   free(stored);
+  return list;
+}
+
+static bool is_there(const char *folder, const char *name) {
+  char path[PATH_BYTES];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return access(path, F_OK) == 0;
+}
+
+static bool read_lengths(golden_case *loaded, const case_words *words, const char *folder, char *why,
+                         size_t why_size) {
+  static const char query_lengths[] = "query_lengths.i32";
+  attn_problem *problem = &loaded->inputs.problem;
+  const bool of_queries = is_there(folder, query_lengths);
+  if (words->has_lengths) loaded->lengths = read_list(loaded, "lengths.i32", folder, why, why_size);
+  if (words->has_lengths && !loaded->lengths) return false;
+  if (of_queries) loaded->query_lengths = read_list(loaded, query_lengths, folder, why, why_size);
   problem->key_lengths = loaded->lengths;
-  return loaded->lengths != NULL;
+  problem->query_lengths = loaded->query_lengths;
+  return loaded->query_lengths || !of_queries;
 }
 
 /* The file of a tensor: its name, and the name of its elements' type. */
@@ -248,7 +294,7 @@ static void name_file(char name[LINE_BYTES], tensor_id id, attn_type type) {
  * is. */
 static attn_type type_in_case(const golden_case *loaded, const case_words *words, const char *folder,
                               tensor_id id) {
-  char name[LINE_BYTES], path[PATH_BYTES];
+  char name[LINE_BYTES];
   attn_type type = ATTN_FLOAT32;
   while (!(tensor_table[id].types >> type & 1)) type++;
   if (tensor_table[id].types >> words->type & 1) type = words->type;
@@ -259,8 +305,7 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
   if (id == TENSOR_LSE)
     return reference_function_of(loaded->inputs.problem.function)->has_scores ? ATTN_FLOAT32 : ATTN_ABSENT;
   name_file(name, id, type);
-  snprintf(path, sizeof path, "%s/%s", folder, name);
-  return access(path, F_OK) == 0 ? type : ATTN_ABSENT;
+  return is_there(folder, name) ? type : ATTN_ABSENT;
 }
 
 /* Packed; a mask is for all heads, a bias for all entries. */
@@ -289,7 +334,7 @@ static bool read_tensor(golden_case *loaded, tensor_id id, attn_type type, const
   if (!array_bytes(folder, name, expected, element_bytes, &bytes, why, why_size) ||
       !guarded_create(buffer, bytes, element_bytes, why, why_size))
     return false;
-  tensor_set_data(&loaded->inputs.tensors, id, buffer->data);
+  tensor_set_data(p, &loaded->inputs.tensors, id, buffer->data);
   return tensor_table[id].written || read_exactly(folder, name, buffer->data, bytes, why, why_size);
 }
 
@@ -308,7 +353,7 @@ static bool read_arrays(golden_case *loaded, const case_words *words, const char
     const attn_type type = type_in_case(loaded, words, folder, id);
     if (type != ATTN_ABSENT && !read_tensor(loaded, id, type, folder, why, why_size)) return false;
   }
-  if (words->has_lengths && !read_lengths(loaded, folder, why, why_size)) return false;
+  if (!read_lengths(loaded, words, folder, why, why_size)) return false;
   loaded->expected_output = read_answer(loaded, TENSOR_OUTPUT, folder, why, why_size);
   if (!loaded->expected_output || !loaded->inputs.problem.lse.type) return loaded->expected_output != NULL;
   loaded->expected_lse = read_answer(loaded, TENSOR_LSE, folder, why, why_size);
@@ -339,13 +384,16 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
   attn_problem *problem = &loaded->inputs.problem;
   case_words words = {.type = ATTN_FLOAT32};
   if (!read_case_text(problem, &words, folder, why, why_size) ||
-      !finish_case_text(problem, folder, why, why_size))
+      !finish_case_text(problem, folder, why, why_size) ||
+      !read_terms(problem, &words, folder, why, why_size))
     return false;
   if (read_arrays(loaded, &words, folder, why, why_size)) {
     char reason[LINE_BYTES];
     problem->features = features_of(problem);
     note_sizes(&loaded->inputs.workload, problem);
-    if (check_problem(problem, reason, sizeof reason)) return true;
+    if (check_problem(problem, reason, sizeof reason) &&
+        check_pattern_tensors(problem, reason, sizeof reason))
+      return true;
     snprintf(why, why_size, "%s/case.txt: %s", folder, reason);
   }
   case_destroy(loaded);
@@ -355,6 +403,7 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
 void case_destroy(golden_case *loaded) {
   inputs_destroy(&loaded->inputs);
   free(loaded->lengths);
+  free(loaded->query_lengths);
   free(loaded->expected_output);
   free(loaded->expected_lse);
   *loaded = (golden_case){0};

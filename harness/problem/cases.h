@@ -9,9 +9,9 @@
  * says its sizes and band alone: what is asked stands in their problem, which points into this struct's memory. */
 typedef struct golden_case {
   inputs inputs;
-  int64_t *lengths;
-  double *expected_output; /* [B, H, Tq, Dv] packed, as the output */
-  double *expected_lse;    /* [B, H, Tq]; NULL for linear attention */
+  int64_t *lengths, *query_lengths; /* NULL: it has none */
+  double *expected_output;          /* [B, H, Tq, Dv] packed, as the output */
+  double *expected_lse;             /* [B, H, Tq]; NULL for linear attention */
 } golden_case;
 
 /* Reads a case folder. False, with a sentence that names the file, when a file is missing, shorter or

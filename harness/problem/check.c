@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/complaint.h"
 #include "features.h"
@@ -12,6 +13,7 @@
 #include "types.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
+enum { MOST_RANDOM = 1024 }; /* blocks of a term, which are drawn again for each tile */
 static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
 
 #define SHOW(number) ((long long)(number))
@@ -104,6 +106,76 @@ static bool check_band(const attn_problem *p, complaint to) {
   return true;
 }
 
+static bool check_term(const attn_term *t, int n, complaint to) {
+  const bool reaches = t->kind == ATTN_LOCAL;
+  const int64_t numbers[] = {t->a, t->b};
+  if ((unsigned)t->kind > ATTN_RANDOM)
+    return wrong(to, "terms[%d] is of kind %d: there are %d to %d", n, (int)t->kind, ATTN_LOCAL, ATTN_RANDOM);
+  for (int m = 0; m < 2; m++)
+    if (!(reaches && numbers[m] == ATTN_UNLIMITED) && (numbers[m] < 0 || numbers[m] > ATTN_FARTHEST))
+      return wrong(to, "terms[%d] has a size of %lld: it must be 0 to %lld", n, SHOW(numbers[m]),
+                   SHOW(ATTN_FARTHEST));
+  const bool divides_by_a = t->kind == ATTN_STRIDED || t->kind == ATTN_FIXED;
+  if ((divides_by_a && t->a < 1) || ((t->kind == ATTN_DILATED || t->kind == ATTN_RANDOM) && t->b < 1))
+    return wrong(to, "terms[%d] has a step, length or block of 0: it must be 1 or more", n);
+  int64_t reach;
+  if (t->kind == ATTN_DILATED && (__builtin_mul_overflow(t->a, t->b, &reach) || reach > ATTN_FARTHEST))
+    return wrong(to, "terms[%d] reaches %lld steps of %lld: they must be within %lld", n, SHOW(t->a),
+                 SHOW(t->b), SHOW(ATTN_FARTHEST));
+  if (t->kind == ATTN_FIXED && t->b > t->a)
+    return wrong(to, "terms[%d] shows %lld columns of every %lld: it must be no more than these", n,
+                 SHOW(t->b), SHOW(t->a));
+  if (t->kind == ATTN_RANDOM && t->a > MOST_RANDOM)
+    return wrong(to, "terms[%d] draws %lld blocks: it must be at most %d", n, SHOW(t->a), MOST_RANDOM);
+  return true;
+}
+
+static bool check_pattern(const attn_problem *p, complaint to) {
+  const int64_t tensors = (p->query_documents.type != ATTN_ABSENT) + (p->blocks.type != ATTN_ABSENT) +
+                          (p->topk.type != ATTN_ABSENT);
+  if (p->term_count < 0 || p->term_count + tensors > ATTN_MOST_TERMS)
+    return wrong(
+        to, "the pattern has %lld terms: it must have at most %d, documents, blocks and listed keys counted",
+        SHOW(p->term_count + tensors), ATTN_MOST_TERMS);
+  for (int n = 0; n < p->term_count; n++)
+    if (!check_term(&p->terms[n], n, to)) return false;
+  if ((p->query_documents.type == ATTN_ABSENT) != (p->key_documents.type == ATTN_ABSENT))
+    return wrong(to, "query_documents and key_documents go together: give both or none");
+  if (p->blocks.type &&
+      (p->block_q < 1 || p->block_k < 1 || p->block_q > largest_size || p->block_k > largest_size))
+    return wrong(to, "the blocks have %lld queries and %lld keys: each must be 1 to %lld", SHOW(p->block_q),
+                 SHOW(p->block_k), SHOW(largest_size));
+  if (p->topk.type && (p->topk_count < 1 || p->topk_count > INT32_MAX || p->key_length > INT32_MAX))
+    return wrong(to, "topk_count is %lld of %lld keys: both must be 1 to %d", SHOW(p->topk_count),
+                 SHOW(p->key_length), INT32_MAX);
+  for (int64_t b = 0; p->query_lengths && b < p->batch; b++)
+    if (p->query_lengths[b] < 0 || p->query_lengths[b] > p->query_length)
+      return wrong(to, "query_lengths[%lld] is %lld: it must be 0 to query_length %lld", SHOW(b),
+                   SHOW(p->query_lengths[b]), SHOW(p->query_length));
+  return true;
+}
+
+/* A list of keys: each is one, or -1, and none comes twice. seen: [Tk] zeros, and is left so. */
+static bool check_list(const attn_problem *p, const int32_t *keys, const int64_t at[3], bool *seen,
+                       complaint to) {
+  bool sound = true;
+  int64_t n = 0;
+  for (; n < p->topk_count && sound; n++) {
+    if (keys[n] == -1) continue;
+    if (keys[n] < 0 || keys[n] >= p->key_length)
+      sound = wrong(to, "topk[%lld, %lld, %lld, %lld] is %d: it must be a key, 0 to %lld, or -1 for none",
+                    SHOW(at[0]), SHOW(at[1]), SHOW(at[2]), SHOW(n), (int)keys[n], SHOW(p->key_length - 1));
+    else if (seen[keys[n]])
+      sound = wrong(to, "topk[%lld, %lld, %lld, %lld] lists key %d twice: a key is listed once", SHOW(at[0]),
+                    SHOW(at[1]), SHOW(at[2]), SHOW(n), (int)keys[n]);
+    else
+      seen[keys[n]] = true;
+  }
+  while (n-- > 0)
+    if (keys[n] >= 0 && keys[n] < p->key_length) seen[keys[n]] = false;
+  return sound;
+}
+
 /* A tensor of [batch, heads, length, width], width neighbours one element apart. */
 typedef struct tensor {
   const char *name;
@@ -182,8 +254,25 @@ static bool check_tensors(const attn_problem *p, complaint to) {
   return scores.shape.width == 0 || check_reach(&scores, to);
 }
 
+bool check_pattern_tensors(const attn_problem *p, char *reason, size_t reason_size) {
+  const tensor_shape shape = tensor_stored_shape(p, TENSOR_TOPK);
+  complaint to = {reason, reason_size};
+  bool sound = true;
+  if (!p->topk.type) return true;
+  bool *seen = calloc((size_t)p->key_length + 1, sizeof *seen);
+  if (!seen) return wrong(to, "no memory to check the listed keys");
+  for (int64_t n = 0; n < shape.batch * shape.heads * shape.length && sound; n++) {
+    const int64_t at[] = {n / shape.length / shape.heads, n / shape.length % shape.heads, n % shape.length};
+    const int64_t place = at[0] * p->topk.batch + at[1] * p->topk.head + at[2] * p->topk.position;
+    sound = check_list(p, p->topk_data + place, at, seen, to);
+  }
+  free(seen);
+  return sound;
+}
+
 bool check_problem(const attn_problem *problem, char *reason, size_t reason_size) {
   complaint to = {reason, reason_size};
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
-         check_band(problem, to) && check_types(problem, to) && check_tensors(problem, to);
+         check_band(problem, to) && check_types(problem, to) && check_pattern(problem, to) &&
+         check_tensors(problem, to);
 }

@@ -9,4 +9,7 @@
  * band that is empty everywhere is sound. */
 bool check_problem(const attn_problem *problem, char *reason, size_t reason_size);
 
+/* The same of what the tensors of its pattern hold, where these are there: indices that are out of range or listed twice. */
+bool check_pattern_tensors(const attn_problem *problem, char *reason, size_t reason_size);
+
 #endif

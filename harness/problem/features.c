@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pattern_text.h"
+
 #define SOFTMAX (1u << ATTN_SOFTMAX)
 #define LINEAR (1u << ATTN_LINEAR)
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
@@ -95,6 +97,44 @@ static void draw_epsilon(draws *from, workload *w) {
 static void leave_out_epsilon(workload *w) { w->epsilon = WORKLOAD_EPSILON; }
 static void copy_epsilon(const workload *from, workload *to) { to->epsilon = from->epsilon; }
 
+/* ---- the pattern ---- */
+
+static bool uses_query_lengths(const attn_problem *p) { return p->query_lengths != NULL; }
+static bool read_query_lengths(workload_reading *r, const char *key, const char *text) {
+  r->workload.has_query_lengths = true;
+  return words_list(r, key, text, r->workload.query_lengths, &r->query_length_count);
+}
+static void write_query_lengths(const workload *w, const char *key, workload_writing *to) {
+  if (w->has_query_lengths) words_add_list(to, key, w->query_lengths, w->batch);
+}
+static void leave_out_query_lengths(workload *w) { w->has_query_lengths = false; }
+static void copy_query_lengths(const workload *from, workload *to) {
+  to->has_query_lengths = from->has_query_lengths;
+  memcpy(to->query_lengths, from->query_lengths, sizeof to->query_lengths);
+}
+
+static bool uses_terms(const attn_problem *p) { return p->term_count > 0; }
+static void leave_out_terms(workload *w) { w->term_count = 0; }
+static void copy_terms(const workload *from, workload *to) {
+  to->term_count = from->term_count;
+  memcpy(to->terms, from->terms, sizeof to->terms);
+}
+
+static void leave_out_documents(workload *w) { w->document_length = 0, w->documents_shuffled = false; }
+static void copy_documents(const workload *from, workload *to) {
+  to->document_length = from->document_length;
+  to->documents_shuffled = from->documents_shuffled;
+}
+
+static void copy_blocks(const workload *from, workload *to) {
+  to->block_q = from->block_q;
+  to->block_k = from->block_k;
+  to->block_density = from->block_density;
+}
+
+static void leave_out_topk(workload *w) { w->topk = 0; }
+static void copy_topk(const workload *from, workload *to) { to->topk = from->topk; }
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
@@ -125,6 +165,20 @@ const feature_row feature_table[FEATURES] = {
      .flag = offsetof(workload, wants_lse), .rarity = 2},
     {ATTN_WEIGHTS, "weights", "never holds the attention weights", SOFTMAX, "weights", TENSOR_WEIGHTS,
      .flag = offsetof(workload, wants_weights), .rarity = 12},
+    {ATTN_QUERY_LENGTHS, "query lengths", "takes no query lengths", SOFTMAX, "qlengths", NO_TENSOR,
+     .is_used = uses_query_lengths, .read = read_query_lengths, .write = write_query_lengths,
+     .leave_out = leave_out_query_lengths, .copy = copy_query_lengths},
+    {ATTN_PATTERN, "a pattern", "takes no pattern of terms", SOFTMAX, "see", NO_TENSOR, .is_used = uses_terms,
+     .read = pattern_read_see, .write = pattern_write_see, .leave_out = leave_out_terms, .copy = copy_terms},
+    {ATTN_DOCUMENTS, "documents", "takes no documents", SOFTMAX, "docs", TENSOR_QUERY_DOCUMENTS,
+     .number = offsetof(workload, document_length), .read = pattern_read_documents,
+     .write = pattern_write_documents, .leave_out = leave_out_documents, .copy = copy_documents},
+    {ATTN_BLOCKS, "a block mask", "takes no block mask", SOFTMAX, "blocks", TENSOR_BLOCKS,
+     .axes = offsetof(workload, blocks), .read = pattern_read_blocks, .write = pattern_write_blocks,
+     .copy = copy_blocks},
+    {ATTN_TOPK, "listed keys", "takes no listed keys", SOFTMAX, "topk", TENSOR_TOPK,
+     .number = offsetof(workload, topk), .read = pattern_read_topk, .write = pattern_write_topk,
+     .leave_out = leave_out_topk, .copy = copy_topk},
 };
 
 /* ---- rows ---- */
@@ -145,22 +199,24 @@ const feature_row *feature_find(const char *key, bool has_text) {
 
 bool feature_read(const feature_row *row, workload_reading *r, const char *text) {
   if (row->flag) return *flag_of(row, &r->workload) = true;
-  return row->axes ? words_axes(r, row->key, text, feature_axes(row, &r->workload))
-                   : row->read(r, row->key, text);
+  return row->read ? row->read(r, row->key, text)
+                   : words_axes(r, row->key, text, feature_axes(row, &r->workload));
 }
 
 void feature_write(const feature_row *row, const workload *w, workload_writing *to) {
   workload copy = *w;
   if (row->flag && *flag_of(row, &copy)) words_add(to, "/%s", row->key);
-  if (row->axes) words_add_axes(to, row->key, *feature_axes(row, &copy));
-  if (row->write) row->write(w, row->key, to);
+  if (row->write)
+    row->write(w, row->key, to);
+  else if (row->axes)
+    words_add_axes(to, row->key, *feature_axes(row, &copy));
 }
 
 void feature_draw(const feature_row *row, draws *from, workload *w) {
   workload_axes *axes = feature_axes(row, w);
   if (row->draw) row->draw(from, w);
   if (row->flag) *flag_of(row, w) = draw_one_in(from, row->rarity);
-  if (!axes || !(axes->present = draw_one_in(from, row->rarity))) return;
+  if (!axes || row->rarity == 0 || !(axes->present = draw_one_in(from, row->rarity))) return;
   axes->batch = draw_one_in(from, 2);
   axes->head = draw_one_in(from, 2);
   axes->query = draw_one_in(from, 2);
@@ -183,9 +239,12 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   const char *letters = tensor_table[tensor].axes;
   workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
+  if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
     if (row->tensor != tensor) continue;
     if (row->axes) *axes = *feature_axes(row, &copy);
+    axes->query |= tensor == TENSOR_BLOCKS;
+    if (row->number) return *(const int64_t *)(const void *)((const char *)w + row->number) > 0;
     return row->flag ? *flag_of(row, &copy) : axes->present;
   }
   return true;

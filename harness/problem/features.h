@@ -8,7 +8,7 @@
 #include "words.h"
 
 /* Most rows say a tensor that is there or not, by a word or by the axes that it varies over: flag or axes is then where
- * in a workload that is noted, and the functions are NULL. */
+ * in a workload that is noted, and the functions are NULL, or say more of it. */
 typedef struct feature_row {
   uint64_t bit;        /* ATTN_BAND and so on; 0: a number that every variant of the function takes */
   const char *what;    /* "a mask" */
@@ -17,6 +17,7 @@ typedef struct feature_row {
   const char *key; /* in a problem line, with a ':' behind it unless it is a flag; NULL: other parts say it */
   tensor_id tensor;  /* TENSORS: it is no tensor */
   size_t flag, axes; /* offsets of a bool, of a workload_axes; 0: none */
+  size_t number;     /* or of an int64_t, which is 0 where the tensor is not there */
   int rarity;        /* of a flag or axes: one in so many random problems has it */
 
   bool (*is_used)(const attn_problem *problem);
@@ -27,7 +28,7 @@ typedef struct feature_row {
   void (*copy)(const workload *from, workload *to); /* NULL: by flag or axes */
 } feature_row;
 
-enum { FEATURES = 11 };
+enum { FEATURES = 16 };
 extern const feature_row feature_table[FEATURES];
 
 /* The row that is said with this key, followed by a text or not; NULL: none. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "pattern_fills.h"
 #include "reference/reference.h"
 #include "types.h"
 
@@ -352,6 +353,10 @@ static const struct {
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {
+  if (tensor_table[id].says_who_sees) {
+    pattern_fill(w, problem, id, data);
+    return;
+  }
   const drawn to = {w,
                     problem,
                     tensor_stored_shape(problem, id),

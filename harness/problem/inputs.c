@@ -38,15 +38,15 @@ static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, si
 
 void inputs_draw(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++) {
-    void *data = (void *)(uintptr_t)tensor_data(&in->tensors, id);
+    void *data = (void *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id);
     if (data && !tensor_table[id].written) fill_tensor(&in->workload, &in->problem, id, data);
   }
 }
 
 bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
   *in = (inputs){.workload = *w};
-  if (w->batch > WORKLOAD_MAX_LISTED_BATCH && (w->has_offsets || w->has_lengths)) {
-    snprintf(why, why_size, "offsets and lengths can be listed for a batch of at most %d",
+  if (w->batch > WORKLOAD_MAX_LISTED_BATCH && (w->has_offsets || w->has_lengths || w->has_query_lengths)) {
+    snprintf(why, why_size, "offsets, lengths and qlengths can be listed for a batch of at most %d",
              WORKLOAD_MAX_LISTED_BATCH);
     return false;
   }
@@ -65,7 +65,7 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
       inputs_destroy(in);
       return false;
     }
-    tensor_set_data(&in->tensors, id, data);
+    tensor_set_data(&in->problem, &in->tensors, id, data);
   }
   inputs_draw(in);
   return true;
@@ -118,7 +118,7 @@ bool inputs_move_to_front(inputs *in, char *why, size_t why_size) {
     memcpy(moved.data, buffer->data, moved.bytes);
     guarded_destroy(buffer);
     *buffer = moved;
-    tensor_set_data(&in->tensors, id, moved.data);
+    tensor_set_data(&in->problem, &in->tensors, id, moved.data);
   }
   return true;
 }

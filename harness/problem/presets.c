@@ -52,6 +52,41 @@ static const preset presets[] = {
     {"llama3-8b-decode",
      "Llama 3 8B, one new token: 32 heads on 8 key/value heads, D 128, 8192 keys in the cache",
      {COMMON, HEADS(32, 8, 128), LENGTHS(1, 8192), BAND(ATTN_UNLIMITED, 0), .offset = 8191}},
+    /* Child et al. 2019 (Generating Long Sequences with Sparse Transformers), section 4.2: each position and the last l
+     * before it, and every l-th, with l near the square root of the length; in one head, as section 4.3 merges them. */
+    {"sparse-transformer-strided",
+     "Sparse Transformer, strided: 8 heads, D 64, T 4096, causal, every 64th key and the last 64",
+     {COMMON, HEADS(8, 8, 64), LENGTHS(4096, 4096), BAND(ATTN_UNLIMITED, 0), .term_count = 2,
+      .terms = {{ATTN_LOCAL, WORKLOAD_SQRT, 0, 0}, {ATTN_STRIDED, WORKLOAD_SQRT, 0, 0}}}},
+    /* The same, the fixed pattern: l 128, of which the last c = 8 are seen by all that follow. */
+    {"sparse-transformer-fixed",
+     "Sparse Transformer, fixed: 8 heads, D 64, T 4096, causal, one's own 128 keys and the last 8 of each "
+     "128",
+     {COMMON, HEADS(8, 8, 64), LENGTHS(4096, 4096), BAND(ATTN_UNLIMITED, 0), .term_count = 1,
+      .terms = {{ATTN_FIXED, 128, 8, 0}}}},
+    /* Beltagy et al. 2020 (Longformer), sections 3.1 and 5 (base): a window of 512, half to each side; 12 heads, sequences
+     * of 4096; one global token, as in classification. */
+    {"longformer",
+     "Longformer: 12 heads, D 64, T 4096, a window of 512 and one global token",
+     {COMMON, HEADS(12, 12, 64), LENGTHS(4096, 4096), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED), .term_count = 2,
+      .terms = {{ATTN_LOCAL, 256, 256, 0}, {ATTN_GLOBAL, 1, 0, 0}}}},
+    /* Zaheer et al. 2020 (Big Bird), section 2 and table 8 of the appendix (ITC base): blocks of 64, of which 3 random, 2
+     * global and a window of 3; 12 heads, sequences of 4096. */
+    {"bigbird",
+     "BigBird: 12 heads, D 64, T 4096, blocks of 64: a window of 3, 2 global, 3 random",
+     {COMMON, HEADS(12, 12, 64), LENGTHS(4096, 4096), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED), .term_count = 3,
+      .terms = {{ATTN_LOCAL, 96, 96, 0}, {ATTN_GLOBAL, 128, 0, 0}, {ATTN_RANDOM, 3, 64, 0}}}},
+    /* Xiao et al. 2024 (Efficient Streaming Language Models with Attention Sinks), sections 3.2 and 4.1: the first 4 keys
+     * and the last 1020, of Llama 2 7B: 32 heads of 128. */
+    {"streaming-llm",
+     "StreamingLLM on Llama 2 7B: 32 heads, D 128, T 4096, causal, the first 4 keys and the last 1020",
+     {COMMON, HEADS(32, 32, 128), LENGTHS(4096, 4096), BAND(ATTN_UNLIMITED, 0), .term_count = 2,
+      .terms = {{ATTN_LOCAL, 1019, 0, 0}, {ATTN_FIRST, 4, 0, 0}}}},
+    /* Krell et al. 2021 (Efficient Sequence Packing without Cross-contamination); the shape of llama3-8b, whose section 3.2
+     * masks documents of one sequence from each other. */
+    {"packed-documents",
+     "Llama 3 8B, packed: 32 heads on 8 key/value heads, D 128, T 8192, causal, documents of 1024 on average",
+     {COMMON, HEADS(32, 8, 128), LENGTHS(8192, 8192), BAND(ATTN_UNLIMITED, 0), .document_length = 1024}},
     {.name = NULL},
 };
 

@@ -122,6 +122,48 @@ static void draw_type(draws *from, workload *w) {
   if (draw_one_in(from, 3)) w->output_type = ATTN_FLOAT32;
 }
 
+static attn_term random_term(draws *from, const workload *w) {
+  const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
+  const attn_term_kind kind = (attn_term_kind)draw_between(from, ATTN_LOCAL, ATTN_RANDOM);
+  attn_term term = {kind, draw_between(from, 0, draw_one_in(from, 2) ? 6 : longest), 0, 0};
+  const bool has_two =
+      kind == ATTN_LOCAL || kind == ATTN_DILATED || kind == ATTN_FIXED || kind == ATTN_RANDOM;
+  if (has_two) term.b = draw_between(from, 0, draw_one_in(from, 2) ? 6 : longest);
+  if (kind == ATTN_LOCAL && draw_one_in(from, 8))
+    *(draw_one_in(from, 2) ? &term.a : &term.b) = ATTN_UNLIMITED;
+  if ((kind == ATTN_STRIDED || kind == ATTN_FIXED) && term.a == 0) term.a = 1 + term.b;
+  if ((kind == ATTN_DILATED || kind == ATTN_RANDOM) && term.b == 0) term.b = 1;
+  if (kind == ATTN_FIXED && term.b > term.a) term.b %= term.a + 1;
+  if (kind == ATTN_RANDOM) term.a %= 5, term.seed = draw_between(from, 0, 3);
+  if (kind != ATTN_LOCAL && kind != ATTN_FIXED && kind != ATTN_RANDOM && draw_one_in(from, 10))
+    term.a = WORKLOAD_SQRT;
+  return term;
+}
+
+/* One problem in four has a pattern, or query lengths, from a stream of their own. */
+static void draw_pattern(draws *from, workload *w) {
+  const int64_t kind = draw_between(from, 0, 5), longest = w->key_length > 0 ? w->key_length : 1;
+  if (w->function != ATTN_SOFTMAX || !draw_one_in(from, 4)) return;
+  if (kind < 3 || draw_one_in(from, 4)) w->term_count = draw_between(from, 1, 2 + (kind == 0));
+  for (int64_t n = 0; n < w->term_count; n++) w->terms[n] = random_term(from, w);
+  if (kind == 3 && w->term_count < ATTN_MOST_TERMS) {
+    w->document_length = draw_between(from, 1, draw_one_in(from, 2) ? 20 : longest);
+    w->documents_shuffled = draw_one_in(from, 4);
+  }
+  if (kind == 4) {
+    static const int64_t sizes[] = {1, 3, 8, 16, 32, 33, 64, 128};
+    static const double shares[] = {0, 0.1, 0.25, 0.5, 0.75, 1};
+    w->blocks = (workload_axes){true, draw_one_in(from, 2), draw_one_in(from, 2), false};
+    w->block_q = sizes[draw_between(from, 0, COUNT(sizes) - 1)];
+    w->block_k = sizes[draw_between(from, 0, COUNT(sizes) - 1)];
+    w->block_density = shares[draw_between(from, 0, COUNT(shares) - 1)];
+  }
+  if (kind == 5) w->topk = draw_between(from, 1, draw_one_in(from, 2) ? 12 : longest + 1);
+  if (w->batch > WORKLOAD_MAX_LISTED_BATCH || !draw_one_in(from, 4)) return;
+  w->has_query_lengths = true;
+  for (int64_t b = 0; b < w->batch; b++) w->query_lengths[b] = random_key_length(from, w->query_length);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -135,5 +177,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
     if (row->functions >> w.function & 1) feature_draw(row, &from, &w);
   draw_type(&from, &w);
+  draws pattern = {from.stream ^ UINT64_C(0x9a77e2), 0};
+  draw_pattern(&pattern, &w);
   return w;
 }

@@ -34,7 +34,7 @@ static inline number_row row_at(const inputs *in, tensor_id id, row_place at) {
   const attn_layout *s = tensor_layout(&in->problem, id);
   const element_type *type = element_type_of(s->type);
   assert(type && "the problem has the tensor");
-  unsigned char *data = (unsigned char *)(uintptr_t)tensor_data(&in->tensors, id);
+  unsigned char *data = (unsigned char *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id);
   return (number_row){type,
                       data + (at.b * s->batch + at.h * s->head + at.i * s->position) * (int64_t)type->bytes};
 }

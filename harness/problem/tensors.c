@@ -7,7 +7,15 @@
 
 #define FLOATS (1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16)
 #define ROW(field, words, file, axes, written, types)                                                        \
-  { #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_tensors, field), written, types }
+  {                                                                                                          \
+#field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_tensors, field), written, types, \
+        false                                                                                                \
+  }
+#define PATTERN(field, words, file, axes, types)                                                             \
+  {                                                                                                          \
+#field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data), false,   \
+        types, true                                                                                          \
+  }
 
 const tensor_row tensor_table[TENSORS] = {
     [TENSOR_QUERY] = ROW(query, "the queries", "q", "BHqD", false, FLOATS),
@@ -19,6 +27,12 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_LSE] = ROW(lse, "the log-sum-exp", "lse", "BHq1", true, 1u << ATTN_FLOAT32),
     [TENSOR_WEIGHTS] = ROW(weights, "the weights", NULL, "BHqk", true, FLOATS),
     [TENSOR_SINK] = ROW(sink, "the sinks", "sink", "1H11", false, 1u << ATTN_FLOAT32),
+    [TENSOR_QUERY_DOCUMENTS] =
+        PATTERN(query_documents, "the documents of the queries", "docs_q", "B1q1", 1u << ATTN_INT32),
+    [TENSOR_KEY_DOCUMENTS] =
+        PATTERN(key_documents, "the documents of the keys", "docs_k", "B1k1", 1u << ATTN_INT32),
+    [TENSOR_BLOCKS] = PATTERN(blocks, "the block mask", "blocks", "BHuv", 1u << ATTN_UINT8),
+    [TENSOR_TOPK] = PATTERN(topk, "the listed keys", "topk", "BHqt", 1u << ATTN_INT32),
 };
 
 bool tensor_is_optional(tensor_id id) {
@@ -33,14 +47,19 @@ attn_layout *tensor_layout_of(attn_problem *problem, tensor_id id) {
   return (attn_layout *)(void *)((char *)problem + tensor_table[id].layout);
 }
 
-const void *tensor_data(const attn_tensors *tensors, tensor_id id) {
-  const void *data;
-  memcpy(&data, (const char *)tensors + tensor_table[id].data, sizeof data);
+const void *tensor_data(const attn_problem *problem, const attn_tensors *tensors, tensor_id id) {
+  const void *where = tensor_table[id].says_who_sees ? (const void *)problem : (const void *)tensors, *data;
+  memcpy(&data, (const char *)where + tensor_table[id].data, sizeof data);
   return data;
 }
 
-void tensor_set_data(attn_tensors *tensors, tensor_id id, const void *data) {
-  memcpy((char *)tensors + tensor_table[id].data, &data, sizeof data);
+void tensor_set_data(attn_problem *problem, attn_tensors *tensors, tensor_id id, const void *data) {
+  void *where = tensor_table[id].says_who_sees ? (void *)problem : (void *)tensors;
+  memcpy((char *)where + tensor_table[id].data, &data, sizeof data);
+}
+
+static int64_t blocks_of(int64_t length, int64_t block) {
+  return block > 0 ? length / block + (length % block != 0) : 0;
 }
 
 static int64_t axis_size(const attn_problem *p, char axis) {
@@ -52,6 +71,9 @@ static int64_t axis_size(const attn_problem *p, char axis) {
     case 'k': return p->key_length;
     case 'D': return p->head_dim;
     case 'V': return p->value_dim;
+    case 'u': return blocks_of(p->query_length, p->block_q);
+    case 'v': return blocks_of(p->key_length, p->block_k);
+    case 't': return p->topk_count;
     default: return 1;
   }
 }

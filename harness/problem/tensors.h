@@ -15,17 +15,24 @@ typedef enum tensor_id {
   TENSOR_LSE,
   TENSOR_WEIGHTS,
   TENSOR_SINK,
+  TENSOR_QUERY_DOCUMENTS,
+  TENSOR_KEY_DOCUMENTS,
+  TENSOR_BLOCKS,
+  TENSOR_TOPK,
   TENSORS
 } tensor_id;
 
 typedef struct tensor_row {
-  const char *name;    /* of its fields in attn_problem and attn_tensors */
-  const char *words;   /* in a sentence: "the queries" */
-  const char *file;    /* in a case folder, without its ending; NULL: none */
-  const char *axes;    /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks */
+  const char *name;  /* of its fields in attn_problem and attn_tensors */
+  const char *words; /* in a sentence: "the queries" */
+  const char *file;  /* in a case folder, without its ending; NULL: none */
+  const char *
+      axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
+                        * of listed keys t */
   size_t layout, data; /* where in attn_problem and in attn_tensors */
   bool written;        /* an output */
   uint32_t types;      /* bits 1 << type: what its elements may be */
+  bool says_who_sees;  /* of the pattern: data is in attn_problem too */
 } tensor_row;
 
 /* Not every problem has it. */
@@ -40,8 +47,8 @@ typedef struct tensor_shape {
 
 const attn_layout *tensor_layout(const attn_problem *problem, tensor_id id);
 attn_layout *tensor_layout_of(attn_problem *problem, tensor_id id);
-const void *tensor_data(const attn_tensors *tensors, tensor_id id);
-void tensor_set_data(attn_tensors *tensors, tensor_id id, const void *data);
+const void *tensor_data(const attn_problem *problem, const attn_tensors *tensors, tensor_id id);
+void tensor_set_data(attn_problem *problem, attn_tensors *tensors, tensor_id id, const void *data);
 
 /* As attention.h has it, whether the problem has the tensor or not. */
 tensor_shape tensor_shape_of(const attn_problem *problem, tensor_id id);

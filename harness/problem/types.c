@@ -61,6 +61,12 @@ static void store_float16(void *element, double number) {
   memcpy(element, &half, sizeof half);
 }
 
+static double load_int32(const void *element) {
+  int32_t number;
+  memcpy(&number, element, sizeof number);
+  return number;
+}
+
 static double load_uint8(const void *element) { return *(const uint8_t *)element; }
 
 static const element_type table[] = {
@@ -68,6 +74,7 @@ static const element_type table[] = {
     [ATTN_BFLOAT16] = {"bf16", "bfloat16", 2, 0x1p-8, 0x1p-126, 0x1.fep127, load_bfloat16, store_bfloat16},
     [ATTN_FLOAT16] = {"f16", "float16", 2, 0x1p-11, 0x1p-14, 65504, load_float16, store_float16},
     [ATTN_UINT8] = {"u8", "uint8", 1, 0, 0, 0, load_uint8, NULL},
+    [ATTN_INT32] = {"i32", "int32", 4, 0, 0, 0, load_int32, NULL},
 };
 
 enum { TYPES = sizeof table / sizeof *table };

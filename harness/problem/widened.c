@@ -12,7 +12,7 @@ static const int64_t worth_threads = 1 << 16;
 static float *copy(const inputs *in, tensor_id id) {
   const element_type *type = element_type_of(tensor_layout(&in->problem, id)->type);
   const int64_t count = (int64_t)tensor_elements(&in->problem, id);
-  const char *data = tensor_data(&in->tensors, id);
+  const char *data = tensor_data(&in->problem, &in->tensors, id);
   float *copied = malloc(((size_t)count + 1) * sizeof *copied);
 #pragma omp parallel for schedule(static) if (count > worth_threads)
   for (int64_t n = 0; n < (copied ? count : 0); n++)
@@ -31,7 +31,7 @@ bool widened_create(widened *widened, const inputs *in, bool outputs) {
       widened_destroy(widened);
       return false;
     }
-    tensor_set_data(&widened->tensors, id, widened->copies[id]);
+    tensor_set_data(NULL, &widened->tensors, id, widened->copies[id]);
   }
   return true;
 }

@@ -9,8 +9,8 @@
 
 #include "variants/attention.h"
 
-/* The longest name, every number at its longest and 16 listed twice, has some 1100 letters. */
-enum { WORKLOAD_NAME_BYTES = 1152, WORKLOAD_MAX_LISTED_BATCH = 16 };
+/* The longest name, every number at its longest and 16 listed three times, has some 1700 letters. */
+enum { WORKLOAD_NAME_BYTES = 1792, WORKLOAD_MAX_LISTED_BATCH = 16 };
 
 typedef enum workload_layout {
   LAYOUT_BHTD,
@@ -51,8 +51,17 @@ typedef struct workload {
   double scale; /* NaN: 1/sqrt(D), or what the fill needs */
   double softcap, epsilon;
   int64_t left, right, offset;
-  bool has_offsets, has_lengths;
+  bool has_offsets, has_lengths, has_query_lengths;
   int64_t offsets[WORKLOAD_MAX_LISTED_BATCH], lengths[WORKLOAD_MAX_LISTED_BATCH];
+  int64_t query_lengths[WORKLOAD_MAX_LISTED_BATCH];
+  int64_t term_count;               /* beyond ATTN_MOST_TERMS: one too many */
+  attn_term terms[ATTN_MOST_TERMS]; /* WORKLOAD_SQRT among their numbers: the square root of Tk, rounded up */
+  int64_t document_length;          /* mean; 0: no documents */
+  bool documents_shuffled;          /* the tokens of all lie among each other */
+  workload_axes blocks;             /* batch and head */
+  int64_t block_q, block_k;
+  double block_density; /* of each row of blocks, the share that may be seen */
+  int64_t topk;         /* 0: none */
   workload_axes mask, bias;
   bool sink;
   bool wants_lse, wants_weights;
@@ -64,6 +73,7 @@ typedef struct workload {
 } workload;
 
 #define WORKLOAD_EPSILON 1e-6
+#define WORKLOAD_SQRT INT64_C(-1)
 
 /* full, B 1, H 4, Hkv as H, D 64, Dv as D, T 1024, default scale, epsilon 1e-6, uniform, seed 1. */
 workload workload_default(void);
@@ -98,7 +108,10 @@ const char *workload_fill_name(workload_fill fill);
 /* The problem that a workload poses. The lists inside point into *workload. */
 attn_problem workload_problem(const workload *workload);
 
-/* Visible (query, key) pairs over all batch entries and query heads, masks not looked at; and the
+/* The terms of its pattern alone. */
+void workload_terms(const workload *workload, attn_problem *problem);
+
+/* Visible (query, key) pairs over all batch entries and query heads, by pattern too, but masks not looked at; and the
  * floating-point operations that count: 2 (D + Dv) a visible pair for softmax (the exponential is free),
  * 2 D Dv a key and 2 D Dv a query row for linear. */
 double workload_visible_pairs(const workload *workload);

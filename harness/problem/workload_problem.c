@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "features.h"
+#include "pattern_fills.h"
 #include "reference/reference.h"
 #include "tensors.h"
 #include "types.h"
@@ -55,8 +56,10 @@ static workload_layout order_of(const workload *w, tensor_id id) {
 static attn_type type_of(const workload *w, tensor_id id) {
   const uint32_t types = tensor_table[id].types;
   const attn_type wanted = id == TENSOR_OUTPUT && w->output_type ? w->output_type : w->type;
+  attn_type type = ATTN_FLOAT32;
   if (wanted && types >> wanted & 1) return wanted;
-  return types >> ATTN_FLOAT32 & 1 ? ATTN_FLOAT32 : ATTN_UINT8;
+  while (!(types >> type & 1)) type++;
+  return type;
 }
 
 /* Axes that a tensor does not vary over have stride 0. */
@@ -79,6 +82,25 @@ static double usual_scale(const workload *w) {
   }
 }
 
+/* Rounded up. */
+static int64_t square_root(int64_t number) {
+  int64_t root = (int64_t)ceil(sqrt((double)number));
+  while (root > 1 && (root - 1) * (root - 1) >= number) root--;
+  return root > 0 ? root : 1;
+}
+
+static attn_term term_of(const workload *w, int n) {
+  attn_term term = w->terms[n];
+  if (term.a == WORKLOAD_SQRT) term.a = square_root(w->key_length);
+  if (term.b == WORKLOAD_SQRT) term.b = square_root(w->key_length);
+  return term;
+}
+
+void workload_terms(const workload *w, attn_problem *problem) {
+  problem->term_count = w->term_count;
+  for (int n = 0; n < ATTN_MOST_TERMS && n < w->term_count; n++) problem->terms[n] = term_of(w, n);
+}
+
 attn_problem workload_problem(const workload *w) {
   attn_problem p = {
       .function = w->function,
@@ -97,7 +119,12 @@ attn_problem workload_problem(const workload *w) {
       .offset = w->offset,
       .offsets = w->has_offsets ? w->offsets : NULL,
       .key_lengths = w->has_lengths ? w->lengths : NULL,
+      .query_lengths = w->has_query_lengths ? w->query_lengths : NULL,
+      .block_q = w->blocks.present ? w->block_q : 0,
+      .block_k = w->blocks.present ? w->block_k : 0,
+      .topk_count = w->topk,
   };
+  workload_terms(w, &p);
   for (tensor_id id = 0; id < TENSORS; id++) {
     workload_axes axes;
     if (features_have_tensor(w, id, &axes)) *tensor_layout_of(&p, id) = layout_of(w, &p, id, axes);
@@ -106,18 +133,43 @@ attn_problem workload_problem(const workload *w) {
   return p;
 }
 
+/* The keys that a row sees, a few at a time; what the pattern leaves out is passed over. */
+static int64_t keys_seen(const attn_problem *p, int64_t b, int64_t h, int64_t i) {
+  enum { AT_ONCE = 512 };
+  const attn_range range = attn_visible_keys(p, b, i);
+  uint8_t visible[AT_ONCE];
+  int64_t count = 0;
+  if (!attn_has_pattern(p) || range.first == range.end) return range.end - range.first;
+  for (int64_t j = range.first; j < range.end; j += AT_ONCE) {
+    j = attn_next_visible(p, b, h, i, i + 1, j);
+    const int64_t end = j + AT_ONCE < range.end ? j + AT_ONCE : range.end;
+    if (j < end) count += attn_visible_row(p, NULL, b, h, i, j, end, visible);
+  }
+  return count;
+}
+
 double workload_visible_pairs(const workload *w) {
-  const attn_problem problem = workload_problem(w);
-  /* Entries differ only where they are listed. */
-  const bool listed = w->has_offsets || w->has_lengths;
-  const int64_t entries = listed ? w->batch : w->batch > 0 ? 1 : 0;
+  attn_problem problem = workload_problem(w);
+  pattern_tensors tensors;
+  if (!pattern_tensors_create(&tensors, w, &problem)) {
+    pattern_tensors_destroy(&tensors);
+    return (double)NAN; /* nobody has room for this problem */
+  }
+  problem.mask.type = ATTN_ABSENT;
+  /* Entries differ only where they are listed or drawn, heads only where they are drawn. */
+  const bool differ = w->has_offsets || w->has_lengths || w->has_query_lengths || w->document_length > 0 ||
+                      w->topk > 0 || w->blocks.batch;
+  const int64_t entries = differ ? w->batch : w->batch > 0 ? 1 : 0;
+  const bool drawn = w->topk > 0 || w->blocks.head;
+  const int64_t heads = drawn ? w->query_heads : w->query_heads > 0 ? 1 : 0;
+  const int64_t rows = entries * heads * w->query_length;
   double pairs = 0;
-  for (int64_t b = 0; b < entries; b++)
-    for (int64_t i = 0; i < w->query_length; i++) {
-      attn_range visible = attn_visible_keys(&problem, b, i);
-      pairs += (double)(visible.end - visible.first);
-    }
-  return pairs * (double)w->query_heads * (listed ? 1 : (double)w->batch);
+#pragma omp parallel for schedule(dynamic, 64) reduction(+ : pairs) if (attn_has_pattern(&problem))
+  for (int64_t n = 0; n < rows; n++)
+    pairs += (double)keys_seen(&problem, n / w->query_length / heads, n / w->query_length % heads,
+                               n % w->query_length);
+  pattern_tensors_destroy(&tensors);
+  return pairs * (drawn ? 1 : (double)w->query_heads) * (differ ? 1 : (double)w->batch);
 }
 
 double workload_flops(const workload *w) {

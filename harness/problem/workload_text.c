@@ -70,7 +70,7 @@ static void list_word(char *all, size_t size, const char *word, const char *endi
 
 /* The words of all parts, for the message about one that is none. */
 static bool refuse_part(const workload_reading *r, const char *part) {
-  char all[512] = "full, causal, causal_bottom_right, window:W, band:LEFT,RIGHT,OFFSET, ";
+  char all[640] = "full, causal, causal_bottom_right, window:W, band:LEFT,RIGHT,OFFSET, ";
   for (int n = 0; reference_function_of((attn_function)n); n++)
     if (n != ATTN_SOFTMAX) list_word(all, sizeof all, reference_function_of((attn_function)n)->name, "");
   list_word(all, sizeof all, "B:, H:, Hkv:, D:, Dv:, T:, Tq:, Tk:", "");
@@ -184,8 +184,12 @@ static bool read_part(workload_reading *r, char *part) {
   return refuse_part(r, part);
 }
 
-static bool check_lists(const workload_reading *r, bool has_offsets, bool has_lengths) {
+static bool check_lists(const workload_reading *r, bool has_offsets, bool has_lengths,
+                        bool has_query_lengths) {
   const workload *w = &r->workload;
+  if (has_query_lengths && r->query_length_count != w->batch)
+    return wrong(r->to, "qlengths lists %" PRId64 " numbers, but B is %" PRId64, r->query_length_count,
+                 w->batch);
   if (has_offsets && r->offset_count != w->batch)
     return wrong(r->to, "offsets lists %" PRId64 " numbers, but B is %" PRId64, r->offset_count, w->batch);
   if (has_lengths && r->length_count != w->batch)
@@ -199,7 +203,7 @@ bool workload_say(workload *w, const char *parts, char *why, size_t why_size) {
   snprintf(copy, sizeof copy, "%s", parts);
   for (char *rest = copy, *part; (part = strsep(&rest, "/"));)
     if (!read_part(&r, part)) return false;
-  if (!check_lists(&r, r.offset_count > 0, r.length_count > 0)) return false;
+  if (!check_lists(&r, r.offset_count > 0, r.length_count > 0, r.query_length_count > 0)) return false;
   if (r.bottom_right) r.workload.offset = r.workload.key_length - r.workload.query_length;
   *w = r.workload;
   return true;
@@ -215,7 +219,7 @@ static bool finish(workload_reading *r) {
                  r->said_query_length ? "Tq" : "Tk", r->said_query_length ? "Tk" : "Tq");
   if (r->bottom_right && __builtin_sub_overflow(w->key_length, w->query_length, &w->offset))
     return wrong(r->to, "Tk - Tq is out of range");
-  return check_lists(r, w->has_offsets, w->has_lengths);
+  return check_lists(r, w->has_offsets, w->has_lengths, w->has_query_lengths);
 }
 
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size) {

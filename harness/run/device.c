@@ -115,15 +115,16 @@ static void *take(const attn_device *device, const void *from, size_t bytes) {
 static void give_back(device_call *made) {
   for (tensor_id id = 0; id < TENSORS; id++)
     if (made->tensors[id]) made->device->release(made->tensors[id]);
-  for (int n = 0; n < 2; n++)
+  for (int n = 0; n < DEVICE_LISTS; n++)
     if (made->lists[n]) made->device->release(made->lists[n]);
   if (made->workspace) made->device->release(made->workspace);
 }
 
 static bool take_lists(device_call *made) {
-  const int64_t **const lists[2] = {&made->problem.offsets, &made->problem.key_lengths};
+  const int64_t **const lists[DEVICE_LISTS] = {&made->problem.offsets, &made->problem.key_lengths,
+                                               &made->problem.query_lengths};
   const size_t bytes = (size_t)made->problem.batch * sizeof(int64_t);
-  for (int n = 0; n < 2; n++) {
+  for (int n = 0; n < DEVICE_LISTS; n++) {
     if (!*lists[n]) continue;
     made->lists[n] = take(made->device, *lists[n], bytes);
     if (!made->lists[n]) return false;
@@ -135,11 +136,11 @@ static bool take_lists(device_call *made) {
 static bool take_all(device_call *made, attn_call *call) {
   if (!take_lists(made)) return false;
   for (tensor_id id = 0; id < TENSORS; id++) {
-    const void *data = tensor_data(&made->host.tensors, id);
+    const void *data = tensor_data(made->host.problem, &made->host.tensors, id);
     if (!data) continue;
     made->tensors[id] = take(made->device, data, tensor_bytes(made->host.problem, id));
     if (!made->tensors[id]) return false;
-    tensor_set_data(&call->tensors, id, made->tensors[id]);
+    tensor_set_data(&made->problem, &call->tensors, id, made->tensors[id]);
   }
   if (made->host.workspace) {
     made->workspace = take(made->device, made->host.workspace, made->workspace_bytes);
@@ -170,7 +171,7 @@ bool device_begin(device_call *made, attn_call *call, size_t workspace_bytes, ch
 }
 
 void device_update(const device_call *made, tensor_id tensor, size_t at, size_t bytes) {
-  const char *from = tensor_data(&made->host.tensors, tensor);
+  const char *from = tensor_data(made->host.problem, &made->host.tensors, tensor);
   if (made->device) made->device->write((char *)made->tensors[tensor] + at, from + at, bytes);
 }
 
@@ -214,13 +215,14 @@ void device_end(device_call *made, device_outcome *outcome) {
   if (failure[0] && device->is_lost()) supervisor_abandon(outcome->violation); /* nobody can go on here */
   for (tensor_id id = 0; id < TENSORS; id++) {
     if (!made->tensors[id]) continue;
-    fetch(device, tensor_data(&made->host.tensors, id), made->tensors[id],
+    fetch(device, tensor_data(made->host.problem, &made->host.tensors, id), made->tensors[id],
           tensor_bytes(made->host.problem, id));
     if (!device->is_whole(made->tensors[id])) violate(outcome, "writes beyond %s", tensor_table[id].words);
   }
-  const int64_t *const lists[2] = {made->host.problem->offsets, made->host.problem->key_lengths};
+  const int64_t *const lists[DEVICE_LISTS] = {made->host.problem->offsets, made->host.problem->key_lengths,
+                                              made->host.problem->query_lengths};
   const size_t list_bytes = (size_t)made->problem.batch * sizeof(int64_t);
-  for (int n = 0; n < 2; n++)
+  for (int n = 0; n < DEVICE_LISTS; n++)
     if (made->lists[n]) fetch(device, lists[n], made->lists[n], list_bytes);
   if (made->workspace) {
     outcome->workspace_touched_bytes = changed_bytes(made);

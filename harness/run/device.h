@@ -22,7 +22,7 @@ const char *device_words(const attn_device *device);
 /* Opens the one that is taken, where that was not done; false where it cannot be had. */
 bool device_open(const attn_device *device);
 
-enum { DEVICE_WORDS_BYTES = 192 };
+enum { DEVICE_WORDS_BYTES = 192, DEVICE_LISTS = 3 };
 
 /* What came of a call there. */
 typedef struct device_outcome {
@@ -36,7 +36,7 @@ typedef struct device_call {
   const attn_device *device; /* NULL: the host */
   attn_call host;            /* the call as it was */
   attn_problem problem;      /* with its lists on the device */
-  void *tensors[TENSORS], *workspace, *lists[2];
+  void *tensors[TENSORS], *workspace, *lists[DEVICE_LISTS];
   size_t workspace_bytes;
 } device_call;
 

@@ -17,11 +17,13 @@
 static void show_lists(held *held) {
   const attn_problem *p = held->problem;
   const size_t bytes = (size_t)p->batch * sizeof(int64_t);
-  if (!p->offsets && !p->key_lengths) return;
-  held->lists = malloc(2 * bytes + 1);
+  if (!p->offsets && !p->key_lengths && !p->query_lengths) return;
+  held->lists = malloc(3 * bytes + 1);
   if (!held->lists) return;
   if (p->offsets) held->shown.offsets = memcpy(held->lists, p->offsets, bytes);
   if (p->key_lengths) held->shown.key_lengths = memcpy(held->lists + p->batch, p->key_lengths, bytes);
+  if (p->query_lengths)
+    held->shown.query_lengths = memcpy(held->lists + 2 * p->batch, p->query_lengths, bytes);
 }
 
 static bool is_as_shown(const held *held) {
@@ -31,10 +33,12 @@ static bool is_as_shown(const held *held) {
   memcpy(&expected, p, sizeof expected);
   if (held->lists && p->offsets) expected.offsets = held->lists;
   if (held->lists && p->key_lengths) expected.key_lengths = held->lists + p->batch;
+  if (held->lists && p->query_lengths) expected.query_lengths = held->lists + 2 * p->batch;
   /* Both were copied whole, padding and all. */
   return memcmp((const char *)&expected, (const char *)&held->shown, sizeof expected) == 0 &&
          (!p->offsets || memcmp(expected.offsets, p->offsets, bytes) == 0) &&
-         (!p->key_lengths || memcmp(expected.key_lengths, p->key_lengths, bytes) == 0);
+         (!p->key_lengths || memcmp(expected.key_lengths, p->key_lengths, bytes) == 0) &&
+         (!p->query_lengths || memcmp(expected.query_lengths, p->query_lengths, bytes) == 0);
 }
 
 static void note_openmp(int settings[3]) {

@@ -18,7 +18,8 @@ typedef struct held {
   int openmp[3]; /* OpenMP's settings */
   const attn_problem *problem;
   attn_problem shown; /* a copy for the variant: who writes to it writes to nobody else's */
-  int64_t *lists;     /* [2 B] its offsets and key lengths; NULL: there are none, or no memory for them */
+  int64_t *
+      lists; /* [3 B] its offsets, key lengths and query lengths; NULL: there are none, or no memory for them */
 } held;
 
 /* Before anything of the variant is called. */

@@ -122,7 +122,7 @@ static void destroy_workspace(guarded *workspace) {
 static bool rows_are_defined(const inputs *in, tensor_id id) {
   const attn_layout *layout = tensor_layout(&in->problem, id);
   const tensor_shape shape = tensor_shape_of(&in->problem, id);
-  const char *data = tensor_data(&in->tensors, id);
+  const char *data = tensor_data(&in->problem, &in->tensors, id);
   if (!data || shape.width == 0) return true;
   const size_t element_bytes = element_type_of(layout->type)->bytes;
   for (int64_t b = 0; b < shape.batch; b++)

@@ -13,7 +13,7 @@ static int64_t drawn_below(uint64_t seed, uint64_t n, int64_t count) {
 }
 
 static char *element_of(const attn_tensors *tensors, tensor_id id, attn_type type, int64_t at) {
-  return (char *)(uintptr_t)tensor_data(tensors, id) + at * (int64_t)element_type_of(type)->bytes;
+  return (char *)(uintptr_t)tensor_data(NULL, tensors, id) + at * (int64_t)element_type_of(type)->bytes;
 }
 
 static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t count) {
@@ -41,8 +41,7 @@ static int64_t find_changes(run_batch *batch) {
     const attn_range keys = attn_visible_keys(p, b, i);
     if (keys.first == keys.end) continue;
     const int64_t j = keys.first + drawn_below(batch->seed, 4 * n + 1, keys.end - keys.first);
-    const uint8_t *mask = in->tensors.mask;
-    if (mask && !mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j]) continue;
+    if (!attn_sees(p, &in->tensors, b, h, i, j)) continue;
     const int64_t kv_head = h / (p->query_heads / p->kv_heads);
     const attn_layout *q = &p->query, *k = &p->key, *v = &p->value;
     batch->changed_row = row;
@@ -121,9 +120,10 @@ static void prepare_run(const run_batch *batch, const attn_tensors *tensors, int
 /* The outputs that a copy holds, into the buffers of the inputs. */
 static void take_outputs(inputs *in, const attn_tensors *from) {
   for (tensor_id id = 0; id < TENSORS; id++) {
-    void *to = (void *)(uintptr_t)tensor_data(&in->tensors, id);
-    const void *data = tensor_data(from, id);
-    if (tensor_table[id].written && data != to) memcpy(to, data, tensor_bytes(&in->problem, id));
+    if (!tensor_table[id].written) continue;
+    void *to = (void *)(uintptr_t)tensor_data(NULL, &in->tensors, id);
+    const void *data = tensor_data(NULL, from, id);
+    if (data != to) memcpy(to, data, tensor_bytes(&in->problem, id));
   }
 }
 

@@ -38,7 +38,7 @@ static output output_of(const inputs *in, tensor_id id) {
   const attn_layout *layout = tensor_layout(&in->problem, id);
   return (output){tensor_table[id].name,
                   &in->buffers[id],
-                  tensor_data(&in->tensors, id),
+                  tensor_data(&in->problem, &in->tensors, id),
                   element_type_of(layout->type),
                   *layout,
                   layout->type ? tensor_shape_of(&in->problem, id).width : 0};

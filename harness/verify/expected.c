@@ -94,7 +94,7 @@ static bool place_rows(expected *known) {
 
 /* Everything that a row's solution follows from, by where it lies. */
 typedef struct question {
-  int64_t b, kv_head;
+  int64_t b, kv_head, row; /* where no other row sees the same for all that is known; else -1 */
   attn_range visible;
   const unsigned char *query, *mask, *bias, *sink;
 } question;
@@ -108,6 +108,7 @@ static question question_of(const inputs *in, row_place at) {
   const attn_problem *p = &in->problem;
   return (question){.b = at.b,
                     .kv_head = at.h / (p->query_heads / p->kv_heads),
+                    .row = attn_has_pattern(p) || p->query_lengths ? at.h * p->query_length + at.i : -1,
                     .visible = attn_visible_keys(p, at.b, at.i),
                     .query = beginning_of(in, TENSOR_QUERY, at),
                     .mask = beginning_of(in, TENSOR_MASK, at),
@@ -116,8 +117,9 @@ static question question_of(const inputs *in, row_place at) {
 }
 
 static bool is_same(const question *a, const question *b, size_t query_bytes) {
-  return a->b == b->b && a->kv_head == b->kv_head && a->visible.first == b->visible.first &&
-         a->visible.end == b->visible.end && a->mask == b->mask && a->bias == b->bias &&
+  return a->b == b->b && a->kv_head == b->kv_head && a->row == b->row &&
+         a->visible.first == b->visible.first && a->visible.end == b->visible.end && a->mask == b->mask &&
+         a->bias == b->bias &&
          (a->sink == b->sink || (a->sink && b->sink && memcmp(a->sink, b->sink, sizeof(float)) == 0)) &&
          (query_bytes == 0 || (a->query && b->query && memcmp(a->query, b->query, query_bytes) == 0));
 }

@@ -34,6 +34,8 @@ void fitting_settle(workload *w, bool bottom_right) {
   if (bottom_right) w->offset = w->key_length - w->query_length;
   for (int64_t b = 0; b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++)
     if (w->lengths[b] > w->key_length) w->lengths[b] = w->key_length;
+  for (int64_t b = 0; b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++)
+    if (w->query_lengths[b] > w->query_length) w->query_lengths[b] = w->query_length;
 }
 
 void fitting_set_size(workload *w, fitting_size size, int64_t value, bool bottom_right) {

@@ -35,7 +35,7 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
 
 const float *hint_row(const asked *a, tensor_id id, row_place at) {
   const attn_layout *s = tensor_layout(a->problem, id);
-  return (const float *)tensor_data(a->tensors, id) + at.b * s->batch + at.h * s->head + at.i * s->position;
+  return (const float *)tensor_data(a->problem, a->tensors, id) + at.b * s->batch + at.h * s->head + at.i * s->position;
 }
 
 static const float *key_row(const asked *a, tensor_id id, row_place of, int64_t j) {

@@ -157,7 +157,9 @@ static void make_scores(const query_rows *rows, int r, int64_t first_key, float 
   for (int n = 0; n < BLOCK; n++) scores[n] *= scale;
   if (p->softcap > 0)
     for (int n = 0; n < BLOCK; n++) scores[n] = (float)(p->softcap * tanh(scores[n] / p->softcap));
-  if (first_key >= seen.first && first_key + BLOCK <= seen.end && !p->mask.type && !p->bias.type) return;
+  if (first_key >= seen.first && first_key + BLOCK <= seen.end && !p->mask.type && !p->bias.type &&
+      !attn_has_pattern(p) && !p->query_lengths)
+    return;
   const float *bias = p->bias.type ? reference_vector(in->tensors.bias, p->bias, b, h, i) : NULL;
   for (int64_t n = 0, j = first_key; n < BLOCK; n++, j++) {
     if (j < seen.first || j >= seen.end || !reference_sees(p, &in->tensors, b, h, i, j))
@@ -217,7 +219,7 @@ static void add_block(query_rows *rows, int r, int64_t block, lanes *scores) {
 static void finish_softmax(const query_rows *rows, int r) {
   const inputs *in = rows->with->in;
   const attn_problem *p = &in->problem;
-  const double sink = reference_sink(p, &in->tensors, rows->h);
+  const double sink = reference_sink(p, &in->tensors, rows->with->b, rows->h, rows->i + r);
   const bool sees = rows->largest[r] != -INFINITY;
   const double largest = sees ? fmax((double)rows->largest[r], sink) : sink;
   double sums[SUMS], square = 0;

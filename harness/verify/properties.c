@@ -325,6 +325,24 @@ static void hold_state(property_check *t) {
     gives_bits(t, t->bits, t->all->original, "with its own contents again");
 }
 
+static void hold_pattern(property_check *t) {
+  const properties *all = t->all;
+  const altered *turned = check_altered(t, TURNED), *band = check_altered(t, AS_BAND),
+                *mask = check_altered(t, AS_MASK);
+  if ((turned || band) && !check_run_original(t, t->setup.threads, RUN_POISONED)) return;
+  if (turned && check_run_altered(t, turned))
+    check_same_rows(t, all->original, &turned->inputs, NULL,
+                    "with the terms of its pattern in another order");
+  if (!t->failed && t->had_memory && band && check_run_altered(t, band))
+    check_same_rows(t, all->original, &band->inputs, NULL, "with a band for the local term of its pattern");
+  if (t->failed || !t->had_memory || !mask || !check_run_original(t, t->setup.threads, RUN_POISONED) ||
+      !check_run_altered(t, mask))
+    return;
+  for (int64_t r = 0; r < all->row_count; r++)
+    check_near_row(t, r, all->original, check_row(t, r), all->solved[r], &mask->inputs, check_row(t, r),
+                   &mask->expected.solved[r], 0, "with a mask for its pattern");
+}
+
 static const struct {
   const char *name;
   void (*hold)(property_check *t);
@@ -348,6 +366,7 @@ static const struct {
     [PROPERTY_DECODED] = {"decoded alone", hold_decoded},
     [PROPERTY_BIAS] = {"bias of -inf", hold_bias},
     [PROPERTY_STATE] = {"no memory of other runs", hold_state},
+    [PROPERTY_PATTERN] = {"pattern said otherwise", hold_pattern},
 };
 
 const char *property_name(property property) { return table[property].name; }

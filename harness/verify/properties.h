@@ -28,6 +28,7 @@ typedef enum property {
   PROPERTY_DECODED, /* bits: a query alone; where ATTN_DECODE_INVARIANT is promised */
   PROPERTY_BIAS,    /* bits: a bias of -inf hides its key, whatever finite numbers stand in it */
   PROPERTY_STATE,   /* bits: whatever ran before; other inputs at the same addresses, the same at others */
+  PROPERTY_PATTERN, /* bits: its terms in any order, a local term as a band; within bounds: a mask for it */
   PROPERTIES
 } property;
 

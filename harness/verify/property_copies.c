@@ -5,27 +5,28 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "problem/features.h"
+#include "reference/sees.h"
 
 uint64_t property_draw(const properties *all, uint64_t purpose, uint64_t n) {
   return random_bits(random_mixed(all->original->workload.seed) + purpose, n);
 }
 
 bool property_sees(const inputs *in, row_place row, int64_t j) {
-  const attn_range range = attn_visible_keys(&in->problem, row.b, row.i);
-  if (j < range.first || j >= range.end) return false;
-  return !in->problem.mask.type || *row_element(row_at(in, TENSOR_MASK, row), j) != 0;
+  return attn_sees(&in->problem, &in->tensors, row.b, row.h, row.i, j);
 }
 
 static int64_t key_of(const source *from, int64_t j) { return from->order ? from->order[j] : from->key + j; }
 
 /* Where an index of the copy lies on an axis of the original, by the letter that tensors.h has for it. */
-static int64_t original_index(const source *from, char axis, int64_t n) {
+static int64_t original_index(const properties *all, const source *from, char axis, int64_t n) {
   switch (axis) {
     case 'B': return from->entry + n;
     case 'H': return from->query_head + n;
     case 'K': return from->kv_head + n / from->group;
     case 'q': return from->query + n;
     case 'k': return key_of(from, n);
+    case 'u': return from->query / all->original->problem.block_q + n;
     default: return n;
   }
 }
@@ -42,13 +43,26 @@ static void copy_tensor(const properties *all, inputs *to, tensor_id id, const s
       for (int64_t n = 0; n < shape.length; n++) {
         if (axes[2] == 'k' && key_of(from, n) >= keys) continue;
         const number_row copy = row_at(to, id, (row_place){b, h, n});
-        const row_place place = {original_index(from, axes[0], b), original_index(from, axes[1], h),
-                                 original_index(from, axes[2], n)};
+        const row_place place = {original_index(all, from, axes[0], b), original_index(all, from, axes[1], h),
+                                 original_index(all, from, axes[2], n)};
         const number_row given = row_at(all->original, id, place);
         if (axes[3] != 'k') memcpy(copy.first, given.first, (size_t)shape.width * bytes);
         for (int64_t x = 0; axes[3] == 'k' && x < shape.width && key_of(from, x) < keys; x++)
-          memcpy(row_element(copy, x), row_element(given, original_index(from, axes[3], x)), bytes);
+          memcpy(row_element(copy, x), row_element(given, original_index(all, from, axes[3], x)), bytes);
       }
+}
+
+/* The mask of a copy without the pattern: what the original's pattern and query lengths let through as well. */
+static void hide_as_pattern(const properties *all, inputs *to, const source *from) {
+  const attn_problem *p = &to->problem;
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    uint8_t *mask = row_element(row_at(to, TENSOR_MASK, at), 0);
+    for (int64_t j = 0; j < p->key_length; j++)
+      mask[j] = reference_pattern_shows(&all->original->problem, from->entry + at.b, from->query_head + at.h,
+                                        from->query + at.i, key_of(from, j)) &&
+                (!all->original->problem.mask.type || mask[j] != 0);
+  }
 }
 
 static void copy_inputs(const properties *all, inputs *to, const source *from) {
@@ -56,6 +70,21 @@ static void copy_inputs(const properties *all, inputs *to, const source *from) {
     if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type &&
         all->original->buffers[id].mapping)
       copy_tensor(all, to, id, from);
+  if (attn_has_pattern(&all->original->problem) && !attn_has_pattern(&to->problem) && from->with_pattern)
+    hide_as_pattern(all, to, from);
+}
+
+void property_leave_out_pattern(workload *w) {
+  static const uint64_t pattern = ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK;
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
+    if (row->bit & pattern) feature_leave_out(row, w);
+}
+
+bool property_pattern_to_mask(const properties *all, workload *w, source *from) {
+  from->with_pattern = attn_has_pattern(&all->original->problem);
+  if (from->with_pattern) w->mask = (workload_axes){true, true, true, true};
+  property_leave_out_pattern(w);
+  return from->with_pattern;
 }
 
 bool property_begin(properties *all, altered_kind kind, const workload *w, const source *from, char *why,

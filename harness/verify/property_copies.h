@@ -30,6 +30,9 @@ typedef enum altered_kind {
   RESCALED, /* another scale, of linear attention another epsilon */
   BIASED,   /* a bias of -inf hides some keys, of some rows all */
   UNSEEN,   /* the same with other numbers in those keys and their values */
+  TURNED,   /* the terms of the pattern the other way round */
+  AS_BAND,  /* a pattern of one local term as a band */
+  AS_MASK,  /* a pattern as a mask */
   ALTERED
 } altered_kind;
 
@@ -63,6 +66,7 @@ typedef struct source {
   int64_t entry, query_head, kv_head, query, key;
   int64_t group;        /* heads of the copy to one key/value head of the original */
   const int64_t *order; /* or: each key of the copy; NULL: one after the other */
+  bool with_pattern;    /* that of the original is in the mask of the copy, which has none */
 } source;
 
 static const source property_whole = {.group = 1};
@@ -78,7 +82,13 @@ bool property_finish(properties *all, altered_kind kind, bool with_bounds, char 
 bool property_make(properties *all, altered_kind kind, const workload *w, const source *from,
                    bool with_bounds, char *why, size_t why_size);
 
-/* Whether a query row sees a key, by band, key lengths and mask. */
+/* Leaves it out. */
+void property_leave_out_pattern(workload *w);
+
+/* Puts a mask in its place, which varies over all axes, where the original has one; returns that. */
+bool property_pattern_to_mask(const properties *all, workload *w, source *from);
+
+/* Whether a query row sees a key, by band, lengths, mask and pattern. */
 bool property_sees(const inputs *in, row_place row, int64_t j);
 
 /* All that the problem allows of either kind; of numbers after shapes. */

@@ -95,7 +95,7 @@ static bool make_hidden(properties *all, int set, char *why, size_t why_size) {
  * large for a constant to be added to it hides its key. */
 static void shift_bias(const properties *all, const inputs *level, const inputs *shifted, double *shift_of) {
   const attn_problem *p = &level->problem;
-  const unsigned char *first = tensor_data(&level->tensors, TENSOR_BIAS);
+  const unsigned char *first = tensor_data(&level->problem, &level->tensors, TENSOR_BIAS);
   for (int64_t n = 0; n < query_rows(p); n++) {
     const row_place at = row_place_of(p, n);
     const number_row bias = row_at(level, TENSOR_BIAS, at), moved = row_at(shifted, TENSOR_BIAS, at);
@@ -157,6 +157,7 @@ static bool make_sink_key(properties *all, char *why, size_t why_size) {
   w.sink = w.wants_weights = w.has_offsets = w.has_lengths = false;
   w.left = w.right = ATTN_UNLIMITED;
   w.offset = 0;
+  property_leave_out_pattern(&w);
   w.bias.present = w.bias.head = true;
   if (!property_begin(all, SINK_KEY, &w, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[SINK_KEY].inputs, *plain = &all->of[PLAIN].inputs;

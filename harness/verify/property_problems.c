@@ -27,6 +27,9 @@ static const char *const chosen[] = {
     "causal/B:16/H:8/Hkv:8/D:8/T:70/lse",
     "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
     "window:100/B:2/H:32/Hkv:16/D:8/T:300",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/see:strided:7+first:3/sink/lse",
+    "full/B:1/H:2/D:16/T:130/see:local:20,3",
+    "full/B:2/H:4/Hkv:2/D:8/Tq:140/Tk:200/blocks:64,32,0.4,bh/bias:h/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
 };
@@ -74,6 +77,8 @@ static workload random_small(uint64_t seed, int64_t n, double most_work) {
   }
   for (int64_t b = 0; b < w.batch && w.has_lengths; b++)
     if (w.lengths[b] > w.key_length) w.lengths[b] = w.key_length;
+  for (int64_t b = 0; b < w.batch && w.has_query_lengths; b++)
+    if (w.query_lengths[b] > w.query_length) w.query_lengths[b] = w.query_length;
   /* What few problems have, for the variants and properties that need it. */
   if (n % 4 == 0) w.kv_heads = 1;
   if (n % 4 == 2 && reference_function_of(w.function)->has_scores) w.wants_weights = true;

@@ -61,6 +61,7 @@ static bool make_order(properties *all, char *why, size_t why_size) {
   w.left = w.right = ATTN_UNLIMITED;
   w.offset = 0;
   w.has_offsets = w.has_lengths = false;
+  property_leave_out_pattern(&w);
   int64_t *order = malloc(((size_t)w.key_length + 1) * sizeof *order);
   bool had_memory = order && make_unlimited(all, PLAIN, &w, &property_whole, why, why_size);
   for (int64_t j = 0; had_memory && j < w.key_length; j++) { /* Fisher and Yates */
@@ -115,6 +116,7 @@ static bool make_isolated(properties *all, char *why, size_t why_size) {
   w.query_heads = group;
   if (w.has_offsets) w.offsets[0] = w.offsets[all->isolated_entry];
   if (w.has_lengths) w.lengths[0] = w.lengths[all->isolated_entry];
+  if (w.has_query_lengths) w.query_lengths[0] = w.query_lengths[all->isolated_entry];
   return property_make(all, ISOLATED, &w, &from, false, why, why_size);
 }
 
@@ -125,6 +127,8 @@ static bool make_decoded(properties *all, char *why, size_t why_size) {
   all->decoded_query = (int64_t)(property_draw(all, 10, 0) % (uint64_t)w.query_length);
   const source from = {.query = all->decoded_query, .group = 1};
   w.query_length = 1;
+  for (int64_t b = 0; w.has_query_lengths && b < w.batch; b++)
+    w.query_lengths[b] = w.query_lengths[b] > all->decoded_query;
   w.offset += all->decoded_query;
   if (w.offset > ATTN_FARTHEST) return true;
   for (int64_t b = 0; w.has_offsets && b < w.batch; b++) {
@@ -135,17 +139,19 @@ static bool make_decoded(properties *all, char *why, size_t why_size) {
 }
 
 static bool make_halves(properties *all, char *why, size_t why_size) {
-  const workload *w = &all->original->workload;
+  workload whole = all->original->workload, *w = &whole;
   if (!reference_function_of(w->function)->has_scores || w->key_length < 2) return true;
   const int64_t first = 1 + (int64_t)(property_draw(all, 7, 0) % (uint64_t)(w->key_length - 1));
+  source start = property_whole, rest = {.key = first, .group = 1};
+  property_pattern_to_mask(all, w, &start);
+  rest.with_pattern = start.with_pattern;
   const workload before = cut(w, 0, first);
   workload behind = cut(w, first, w->key_length - first);
   behind.sink = false; /* it counts once */
-  const source rest = {.key = first, .group = 1};
   if (behind.offset < -ATTN_FARTHEST) return true;
   for (int64_t b = 0; b < w->batch; b++)
     if (w->has_offsets && behind.offsets[b] < -ATTN_FARTHEST) return true;
-  return property_make(all, FIRST_HALF, &before, &property_whole, true, why, why_size) &&
+  return property_make(all, FIRST_HALF, &before, &start, true, why, why_size) &&
          property_make(all, SECOND_HALF, &behind, &rest, true, why, why_size);
 }
 
@@ -175,10 +181,31 @@ static bool make_rescaled(properties *all, char *why, size_t why_size) {
   return property_make(all, RESCALED, &w, &property_whole, true, why, why_size);
 }
 
+/* The terms in another order, the one term that is a band as one, and all of the pattern as a mask. */
+static bool make_pattern(properties *all, char *why, size_t why_size) {
+  const workload *w = &all->original->workload;
+  workload turned = *w, band = *w, mask = *w;
+  const attn_problem *p = &all->original->problem;
+  source as_mask = property_whole;
+  for (int64_t n = 0; n < w->term_count; n++) turned.terms[n] = w->terms[w->term_count - 1 - n];
+  if (w->term_count > 1 && !property_make(all, TURNED, &turned, &property_whole, false, why, why_size))
+    return false;
+  const bool is_band = p->term_count == 1 && p->terms[0].kind == ATTN_LOCAL && !w->document_length &&
+                       !w->blocks.present && !w->topk && w->left == ATTN_UNLIMITED &&
+                       w->right == ATTN_UNLIMITED;
+  band.term_count = 0;
+  band.left = p->terms[0].a;
+  band.right = p->terms[0].b;
+  if (is_band && !property_make(all, AS_BAND, &band, &property_whole, false, why, why_size)) return false;
+  return !property_pattern_to_mask(all, &mask, &as_mask) ||
+         property_make(all, AS_MASK, &mask, &as_mask, true, why, why_size);
+}
+
 bool property_make_shapes(properties *all, char *why, size_t why_size) {
   return make_front(all, why, why_size) && make_bands(all, why, why_size) &&
          make_groups(all, why, why_size) && make_order(all, why, why_size) &&
          make_layouts(all, why, why_size) && make_halves(all, why, why_size) &&
          make_isolated(all, why, why_size) && make_decoded(all, why, why_size) &&
-         make_other(all, why, why_size) && make_rescaled(all, why, why_size);
+         make_other(all, why, why_size) && make_rescaled(all, why, why_size) &&
+         make_pattern(all, why, why_size);
 }

@@ -86,8 +86,20 @@ static bool leave_out_feature(shrinking *s, const feature_row *feature) {
   return changed;
 }
 
-static bool leave_out_parts(shrinking *s) {
+static bool leave_out_terms(shrinking *s) {
   bool changed = false;
+  for (int64_t n = s->best.workload.term_count - 1; n >= 0; n--) {
+    failing candidate = s->best;
+    workload *w = &candidate.workload;
+    for (int64_t m = n; m + 1 < w->term_count; m++) w->terms[m] = w->terms[m + 1];
+    w->term_count--;
+    changed |= take(s, &candidate);
+  }
+  return changed;
+}
+
+static bool leave_out_parts(shrinking *s) {
+  bool changed = leave_out_terms(s);
   for (int n = FEATURES - 1; n >= 0; n--) changed |= leave_out_feature(s, &feature_table[n]);
   for (int part = 0; part < PARTS; part++) {
     failing candidate = s->best;
@@ -111,6 +123,7 @@ static bool leave_out_entries(shrinking *s) {
     for (int64_t n = b; n + 1 < w->batch && n + 1 < WORKLOAD_MAX_LISTED_BATCH; n++) {
       w->offsets[n] = w->offsets[n + 1];
       w->lengths[n] = w->lengths[n + 1];
+      w->query_lengths[n] = w->query_lengths[n + 1];
     }
     w->batch--;
     changed |= take(s, &candidate);
@@ -174,6 +187,8 @@ static void shorten(workload *w, int64_t queries, int64_t keys) {
   if (bottom_right) w->offset = w->key_length - w->query_length;
   for (int64_t b = 0; b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++)
     if (w->lengths[b] > w->key_length) w->lengths[b] = w->key_length;
+  for (int64_t b = 0; b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++)
+    if (w->query_lengths[b] > w->query_length) w->query_lengths[b] = w->query_length;
 }
 
 static void lower(failing *of, int number, int64_t by) {

@@ -217,7 +217,7 @@ static void presets_are_sound_and_have_names(void **state) {
     const workload back = parse(name);
     assert_true(same(&p->workload, &back));
   }
-  assert_int_equal(count, 8);
+  assert_int_equal(count, 14);
   assert_null(preset_find("gpt5"));
 }
 

@@ -35,8 +35,8 @@ static float *row_of(const inputs *in, tensor_id id, int64_t position) {
   const attn_layout *layout = tensor_layout(p, id);
   const int64_t b = position / p->query_length / p->query_heads,
                 h = position / p->query_length % p->query_heads;
-  return (float *)(uintptr_t)tensor_data(&in->tensors, id) + b * layout->batch + h * layout->head +
-         position % p->query_length * layout->position;
+  return (float *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id) + b * layout->batch +
+         h * layout->head + position % p->query_length * layout->position;
 }
 
 /* The reference's rows, for the caller to destroy; they are written as the outputs too. */

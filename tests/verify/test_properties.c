@@ -57,6 +57,8 @@ typedef enum fault {
   VALUES_REMEMBERED_BY_SHAPE,
   INPUTS_WHERE_THEY_WERE,
   HIDDEN_PARTNER_TIMES_ZERO,
+  LAST_TERM_FORGOTTEN,
+  TERM_BY_ONE,
 } fault;
 
 static fault planted;
@@ -69,6 +71,8 @@ static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
   attn_problem changed = *p;
   if (planted == OFFSET_IGNORED) changed.offset = 0;
   if (planted == LEFT_BY_ONE && p->left != ATTN_UNLIMITED && p->left > 0) changed.left--;
+  if (planted == LAST_TERM_FORGOTTEN && p->term_count > 1) changed.term_count--;
+  if (planted == TERM_BY_ONE && p->term_count > 0) changed.terms[0].a++;
   if (planted == RIGHT_BY_ONE && p->right != ATTN_UNLIMITED && p->right > 0) changed.right--;
   return attn_visible_keys(&changed, b, i);
 }
@@ -230,15 +234,22 @@ static void run(const attn_call *call) {
   if (planted == OUTPUT_OVERRUN) set(out, -1, 0);
 }
 
+static const char *unsupported(const attn_call *call) {
+  for (int64_t n = 0; n < call->problem->term_count; n++)
+    if (call->problem->terms[n].kind != ATTN_LOCAL) return "takes local terms alone";
+  return NULL;
+}
+
 static const attn_variant kernel = {.name = "kernel",
                                     .summary = "three loops",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
-                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK,
+                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN,
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
                                     .workspace_exponent = 1,
+                                    .unsupported = unsupported,
                                     .workspace_size = workspace_size,
                                     .run = run};
 
@@ -319,6 +330,10 @@ static const struct {
      "with other contents where others were"},
     {VALUES_REMEMBERED_BY_SHAPE, PROPERTY_STATE, "full/B:1/H:2/D:8/T:20", "with other contents, output["},
     {INPUTS_WHERE_THEY_WERE, PROPERTY_STATE, "full/B:1/H:2/D:8/T:20", "with other contents, output["},
+    /* Of local terms what lies between the first and the last key is seen, and that is what the kernel asks. */
+    {LAST_TERM_FORGOTTEN, PROPERTY_PATTERN, "full/B:1/H:2/D:8/T:20/see:local:3,0+local:1,4",
+     "with the terms of its pattern in another order"},
+    {TERM_BY_ONE, PROPERTY_PATTERN, "full/B:1/H:2/D:8/T:20/see:local:3,1", "with a band for the local term"},
 };
 
 static void expect_fault(size_t n, const char *type) {
@@ -525,7 +540,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "19 properties held on 1 problem: "))
+      !strstr(text, "20 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

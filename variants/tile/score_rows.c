@@ -39,14 +39,21 @@ static attn_range visible(const score_rows *rows, int64_t r) {
   return attn_visible_keys(rows->problem, rows->batch, rows->first_row + r);
 }
 
-static const uint8_t *mask_row(const score_rows *rows, int64_t r) {
-  if (!rows->problem->mask.type) return NULL;
-  return rows->tensors->mask + at(&rows->problem->mask, rows->batch, rows->head, rows->first_row + r);
+/* Beyond the range of a row something is hidden from it. */
+static bool is_masked(const attn_problem *problem) { return problem->mask.type || attn_has_pattern(problem); }
+
+/* Of keys [first, end), at most AT_ONCE. */
+enum { AT_ONCE = 256 };
+
+static void visible_keys(const score_rows *rows, int64_t r, int64_t first, int64_t end,
+                         uint8_t visible[AT_ONCE]) {
+  attn_visible_row(rows->problem, rows->tensors, rows->batch, rows->head, rows->first_row + r, first, end,
+                   visible);
 }
 
 void score_rows_place(score_rows *rows) {
   const attn_problem *problem = rows->problem;
-  bool hidden = problem->mask.type;
+  bool hidden = is_masked(problem);
   rows->kv_head = rows->head / (problem->query_heads / problem->kv_heads);
   rows->keys = (attn_range){0, 0};
   for (int64_t r = 0; r < rows->count; r++) {
@@ -77,13 +84,16 @@ float score_rows_factor(const attn_problem *problem) {
 
 static void hide(const score_rows *rows, int64_t r, float *score, int64_t padded) {
   const attn_range range = visible(rows, r);
-  const uint8_t *mask = mask_row(rows, r);
+  uint8_t seen[AT_ONCE];
   const int64_t from = range.first - rows->keys.first, to = range.end - rows->keys.first;
   for (int64_t j = 0; j < from && j < padded; j++) score[j] = -INFINITY;
   for (int64_t j = to > 0 ? to : 0; j < padded; j++) score[j] = -INFINITY;
-  if (mask)
-    for (int64_t j = range.first; j < range.end; j++)
-      if (!mask[j]) score[j - rows->keys.first] = -INFINITY;
+  for (int64_t first = range.first; first < range.end && is_masked(rows->problem); first += AT_ONCE) {
+    const int64_t end = first + AT_ONCE < range.end ? first + AT_ONCE : range.end;
+    visible_keys(rows, r, first, end, seen);
+    for (int64_t j = first; j < end; j++)
+      if (!seen[j - first]) score[j - rows->keys.first] = -INFINITY;
+  }
 }
 
 static void write_weights(const score_rows *rows, int64_t r, const float *weight) {
@@ -93,16 +103,21 @@ static void write_weights(const score_rows *rows, int64_t r, const float *weight
   memset(out, 0, (size_t)problem->key_length * sizeof *out);
   if (rows->sum[r] == 0) return;
   const attn_range range = visible(rows, r);
-  const uint8_t *mask = mask_row(rows, r);
-  for (int64_t j = range.first; j < range.end; j++)
-    if (!mask || mask[j]) out[j] = weight[j - rows->keys.first] / rows->sum[r];
+  uint8_t seen[AT_ONCE];
+  for (int64_t first = range.first; first < range.end; first += AT_ONCE) {
+    const int64_t end = first + AT_ONCE < range.end ? first + AT_ONCE : range.end;
+    visible_keys(rows, r, first, end, seen);
+    for (int64_t j = first; j < end; j++)
+      if (seen[j - first]) out[j] = weight[j - rows->keys.first] / rows->sum[r];
+  }
 }
 
 /* The log-sum-exp of a row with this largest score, in base 2; the sink joins its sum. */
 static double log_sum(score_rows *rows, int64_t r, float max) {
   const attn_layout *layout = &rows->problem->sink;
   const double largest = (double)max * ln2;
-  if (layout->type == ATTN_ABSENT) return largest + log((double)rows->sum[r]);
+  if (layout->type == ATTN_ABSENT || rows->first_row + r >= attn_query_count(rows->problem, rows->batch))
+    return largest + log((double)rows->sum[r]);
   const double sink = rows->tensors->sink[rows->head * layout->head];
   if (rows->sum[r] == 0) return sink; /* no key is seen */
   const double top = fmax(largest, sink);
@@ -137,9 +152,10 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
 static void add_nonfinite(const score_rows *rows, int64_t r, float *out) {
   const attn_problem *problem = rows->problem;
   const attn_range range = visible(rows, r);
-  const uint8_t *mask = mask_row(rows, r);
   for (int64_t j = range.first; j < range.end; j++) {
-    if (mask && !mask[j]) continue;
+    if (is_masked(problem) &&
+        !attn_sees(problem, rows->tensors, rows->batch, rows->head, rows->first_row + r, j))
+      continue;
     const float weight = rows->scores[r * rows->pitch + j - rows->keys.first];
     const float *value = first_value(rows) + (j - rows->keys.first) * problem->value.position;
     for (int64_t e = 0; e < problem->value_dim; e++)
