@@ -10,7 +10,8 @@
  *
  * and output / sum after the last key is the answer (tile/online_softmax.c). Scores never leave the L1 cache; the
  * workspace does not grow with T (where few rows meet many keys, up to 64 parts of those keep a state each). Key
- * tiles that no row of a query tile sees are not visited. A few query tiles go past the keys together, so that keys
+ * tiles that no row of a query tile sees are not visited, be it by the band or by a pattern; those that all see whole
+ * are not masked. A few query tiles go past the keys together, so that keys
  * and values that come from afar serve them all (tile/schedule.c).
  *
  * Of 16 bits, keys and values of a key tile become floats once for all query tiles that pass them; or, where the processor
@@ -32,7 +33,7 @@ const attn_variant attn_fused = {
     .name = "fused",
     .summary = "online softmax over register tiles; scores never leave the caches",
     .function = ATTN_SOFTMAX,
-    .features = SCHEDULE_FEATURES,
+    .features = SCHEDULE_FEATURES | SCHEDULE_PATTERNS,
     .types = SCHEDULE_TYPES,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 2,

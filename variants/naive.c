@@ -2,7 +2,6 @@
  * weighted sum of the values: three plain loops that anyone can check by eye. The Tq x Tk scores of a head
  * are kept whole; time and workspace both grow with T squared. */
 #include <math.h>
-#include <omp.h>
 
 #include "widen.h"
 
@@ -23,6 +22,20 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   return result;
 }
 
+/* A row as the loops below look at it. */
+typedef struct query_row {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  int64_t b, h, i;
+  attn_range range;
+  const uint8_t *mask;
+} query_row;
+
+static bool is_visible(const query_row *of, int64_t j) {
+  return j >= of->range.first && j < of->range.end && (!of->mask || of->mask[j]) &&
+         (!attn_has_pattern(of->problem) || attn_sees(of->problem, of->tensors, of->b, of->h, of->i, j));
+}
+
 /* Scores of a row become weights, of which the sink takes its share; returns the log-sum-exp. */
 static float softmax(float *row, int64_t length, float sink) {
   float max = sink, sum = 0;
@@ -37,12 +50,18 @@ static float softmax(float *row, int64_t length, float sink) {
   return max + logf(sum);
 }
 
-/* row: [Tk], this query's row of the scores, which become the weights; visible: [Tk]. */
+/* row: [Tk], this query's row of the scores, which become the weights. */
 static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                      int64_t i, float *row, uint8_t *visible) {
-  attn_visible_row(problem, tensors, b, h, i, 0, problem->key_length, visible);
+                      int64_t i, float *row) {
+  const query_row of = {problem,
+                        tensors,
+                        b,
+                        h,
+                        i,
+                        attn_visible_keys(problem, b, i),
+                        problem->mask.type ? tensors->mask + at(&problem->mask, b, h, i) : NULL};
   for (int64_t j = 0; j < problem->key_length; j++)
-    row[j] = visible[j] ? score(problem, tensors, b, h, i, j) : -INFINITY;
+    row[j] = is_visible(&of, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
 
   const bool has_sink = problem->sink.type && i < attn_query_count(problem, b);
   const float sink = has_sink ? tensors->sink[h * problem->sink.head] : -INFINITY;
@@ -50,7 +69,7 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   if (problem->lse.type) tensors->lse[at(&problem->lse, b, h, i)] = lse;
   if (problem->weights.type) {
     float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
-    for (int64_t j = 0; j < problem->key_length; j++) weights[j] = visible[j] ? row[j] : 0;
+    for (int64_t j = 0; j < problem->key_length; j++) weights[j] = is_visible(&of, j) ? row[j] : 0;
   }
 
   const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
@@ -59,15 +78,14 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   if (lse == -INFINITY) return;
   for (int64_t j = 0; j < problem->key_length; j++) {
     /* Left out, not multiplied by 0: a NaN that the row cannot see must not reach it. */
-    if (!visible[j]) continue;
+    if (!is_visible(&of, j)) continue;
     const float *value = (const float *)tensors->value + at(&problem->value, b, kv_head, j);
     for (int64_t d = 0; d < problem->value_dim; d++) output[d] += row[j] * value[d];
   }
 }
 
 static size_t float32_workspace(const attn_call *call) {
-  return (size_t)call->problem->key_length *
-         ((size_t)call->problem->query_length * sizeof(float) + (size_t)call->threads * sizeof(uint8_t));
+  return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
 }
 
 static void run_float32(const attn_call *call) {
@@ -75,13 +93,11 @@ static void run_float32(const attn_call *call) {
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
   float *weights = workspace;
-  uint8_t *visible = (uint8_t *)(weights + problem->query_length * problem->key_length);
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
 #pragma omp parallel for num_threads(call->threads)
       for (int64_t i = 0; i < problem->query_length; i++)
-        solve_row(problem, tensors, b, h, i, weights + i * problem->key_length,
-                  visible + omp_get_thread_num() * problem->key_length);
+        solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
 }
 
 static size_t workspace_size(const attn_call *call) {

@@ -45,6 +45,10 @@ static const char *const chosen_narrow[] = {
     "full/B:3/H:2/Hkv:2/D:40/Tq:1/Tk:300/lse",
     "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/lse",
     "window:6/B:3/H:2/Hkv:1/D:8/Tq:40/Tk:90/lengths:90,33,0/lse",
+    "full/B:2/H:4/Hkv:2/D:16/T:70/see:local:9,4/lse",
+    "causal/B:1/H:4/Hkv:1/D:24/T:90/see:strided:7+first:3/sink/lse",
+    "full/B:2/H:2/Hkv:1/D:16/Tq:70/Tk:140/blocks:32,64,0.4,bh/qlengths:70,33/lse",
+    "causal/B:2/H:2/D:16/T:80/docs:20/topk:5/lse",
 };
 
 /* Of the output too, where it is not said. */

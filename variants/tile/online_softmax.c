@@ -16,10 +16,30 @@ static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_
   query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);
 }
 
+/* The first key from j on that a tile may see of keys; their end where there is none. */
+static int64_t next_wanted(query_tile *tile, attn_range keys, int64_t j) {
+  const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);
+  if (first >= end || j >= end) return keys.end;
+  if (end - first <= tile->layout.keys) return j <= first ? first : keys.end; /* one step, see below */
+  const int64_t next = query_tile_next(tile, larger(j, first));
+  return next < end ? next : keys.end;
+}
+
+/* Passes over the key tiles that none of the tiles wants. */
+static int64_t skip_empty(query_tile *tiles, int64_t count, attn_range keys, int64_t j) {
+  const int64_t step = tiles->layout.keys;
+  int64_t next = keys.end;
+  for (query_tile *tile = tiles; tile < tiles + count; tile++)
+    next = smaller(next, next_wanted(tile, keys, j));
+  return next == keys.end ? next : larger(j, next / step * step);
+}
+
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const int64_t step = tiles->layout.keys;
+  const bool has_pattern = attn_has_pattern(tiles->problem);
   key_tile of = {.keys = {0, 0}};
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
+    if (has_pattern && (j = skip_empty(tiles, count, keys, j)) == keys.end) break;
     next = smaller(j / step * step + step, keys.end);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);

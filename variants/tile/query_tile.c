@@ -60,6 +60,7 @@ void query_tile_place(query_tile *tile) {
                                tile->batch * problem->value.batch + kv_head * problem->value.head);
   tile->value.stride = problem->value.position;
   int64_t first = problem->key_length, end = 0;
+  tile->next = -1;
   /* Counted up: the divisions of each row would take 3% of the time of causal linear attention. */
   int64_t position = tile->first_row / tile->heads, head = tile->first_row % tile->heads;
   for (int64_t r = 0; r < tile->count; r++) {
@@ -163,9 +164,34 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
 }
 
+/* Query heads of the tile of which the pattern may be another. */
+static int64_t differing_heads(const query_tile *tile) {
+  const attn_problem *problem = tile->problem;
+  const bool differ =
+      (problem->blocks.type && problem->blocks.head) || (problem->topk.type && problem->topk.head);
+  return differ ? tile->heads : 1;
+}
+
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
-  return attn_tile_visibility(tile->problem, tile->batch, tile->row[0].position,
-                              tile->row[tile->count - 1].position + 1, first, end);
+  const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
+  if (!attn_has_pattern(tile->problem))
+    return attn_tile_visibility(tile->problem, tile->batch, i0, i1, first, end);
+  const attn_visibility seen =
+      attn_visible_tile(tile->problem, tile->batch, tile->first_head, i0, i1, first, end);
+  for (int64_t h = 1; h < differing_heads(tile); h++)
+    if (attn_visible_tile(tile->problem, tile->batch, tile->first_head + h, i0, i1, first, end) != seen)
+      return ATTN_PARTIAL;
+  return seen;
+}
+
+int64_t query_tile_next(query_tile *tile, int64_t j) {
+  const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
+  if (tile->next >= j) return tile->next;
+  tile->next = tile->problem->key_length;
+  for (int64_t h = 0; h < differing_heads(tile) && tile->next > j; h++)
+    tile->next =
+        smaller(tile->next, attn_next_visible(tile->problem, tile->batch, tile->first_head + h, i0, i1, j));
+  return tile->next;
 }
 
 /* Which of keys [first, end), at most TILE_FEW_KEYS, row r sees; returns how many. */
@@ -189,7 +215,7 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
 
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
-  if (!tile->problem->mask.type) {
+  if (!tile->problem->mask.type && !attn_has_pattern(tile->problem)) {
     hide_outside(tile, first, end);
     return;
   }
@@ -290,7 +316,8 @@ void query_tile_merge(query_tile *tile, const float *other_state) {
 static float join_sink(query_tile *tile, int64_t r) {
   const attn_layout *layout = &tile->problem->sink;
   float *max = &tile->state.max[r], *sum = &tile->state.sum[r];
-  if (layout->type == ATTN_ABSENT) return 1;
+  if (layout->type == ATTN_ABSENT || tile->row[r].position >= attn_query_count(tile->problem, tile->batch))
+    return 1;
   const float sink = log2e * tile->tensors->sink[tile->row[r].head * layout->head], before = *max;
   *max = fmaxf(before, sink);
   const float shift = *max == -INFINITY ? 0 : *max, left = exp2f(before - shift);

@@ -57,6 +57,7 @@ struct query_tile {
   tile_rows key, value; /* of this batch entry and key/value head */
   query_tile_row row[TILE_MAX_ROWS];
   attn_range keys; /* from the first key that some row sees to the last */
+  int64_t next;    /* query_tile_next, as it was asked last; -1: it was not */
 
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
@@ -121,6 +122,10 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
 
 /* What the rows see of keys [first, end). */
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end);
+
+/* The first key from j on that some row may see by the pattern of the problem; the key length where there is none. j does
+ * not go back. */
+int64_t query_tile_next(query_tile *tile, int64_t j);
 
 /* Gives those of keys [first, end) that a row does not see a score of -inf. */
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end);

@@ -34,9 +34,10 @@ typedef struct schedule_call {
 /* How a problem is cut. */
 typedef struct tiling {
   const query_tile_steps *steps;
-  int64_t heads, rows;                     /* of a stack, and of a full tile */
-  int64_t stacks, tiles_per_stack;         /* stacks of a batch entry, and query tiles of each */
-  int64_t parts, part_keys;                /* part p has keys from p * part_keys */
+  int64_t heads, rows;              /* of a stack, and of a full tile */
+  int64_t period, tiles_per_period; /* tiles begin anew after so many rows, as blocks of the pattern do */
+  int64_t stacks, tiles_per_stack;  /* stacks of a batch entry, and query tiles of each */
+  int64_t parts, part_keys;         /* part p has keys from p * part_keys */
   int64_t block, blocks_per_stack, blocks; /* tiles of a block */
   int64_t shares; /* threads that a block's parts are for, each with a state for every part */
   query_tile_sizes floats;
@@ -55,6 +56,25 @@ static void cut_keys(const attn_problem *problem, tiling *plan) {
   plan->parts = larger(1, pieces(problem->key_length, plan->part_keys));
 }
 
+/* Queries after which the pattern may be another; 0: it is not in blocks. */
+static int64_t pattern_period(const attn_problem *problem) {
+  if (problem->features & ATTN_BLOCKS) return problem->block_q;
+  for (int64_t n = 0; problem->features & ATTN_PATTERN && n < problem->term_count; n++)
+    if (problem->terms[n].kind == ATTN_RANDOM && problem->offset == 0 && !problem->offsets)
+      return problem->terms[n].b;
+  return 0;
+}
+
+/* A tile that lies in two rows of blocks would take the keys of both. */
+static void place_tiles(const attn_problem *problem, int64_t rows, tiling *plan) {
+  const int64_t wanted = plan->steps == &full_tile ? smaller(pattern_period(problem), rows) * plan->heads : 0;
+  if (wanted > 0 && wanted < plan->rows) plan->rows = plan->rows / wanted * wanted;
+  plan->period = wanted > plan->rows ? wanted : plan->rows;
+  plan->tiles_per_period = pieces(plan->period, plan->rows);
+  plan->tiles_per_stack =
+      rows / plan->period * plan->tiles_per_period + pieces(rows % plan->period, plan->rows);
+}
+
 static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const attn_problem *problem = call->problem;
   tiling plan = {.blocks = 0};
@@ -65,7 +85,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   plan.heads = shape.heads;
   plan.rows = smaller(shape.rows, plan.steps->rows);
   plan.stacks = problem->query_heads / shape.heads;
-  plan.tiles_per_stack = pieces(rows, plan.rows);
+  place_tiles(problem, rows, &plan);
   cut_keys(problem, &plan);
 
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
@@ -138,8 +158,9 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
     tile->heads = plan->heads;
     tile->batch = stack / plan->stacks;
     tile->first_head = stack % plan->stacks * plan->heads;
-    tile->first_row = (first + t) * plan->rows;
-    tile->count = smaller(plan->rows, rows - tile->first_row);
+    const int64_t within = (first + t) % plan->tiles_per_period * plan->rows;
+    tile->first_row = (first + t) / plan->tiles_per_period * plan->period + within;
+    tile->count = smaller(smaller(plan->rows, plan->period - within), rows - tile->first_row);
     tile->leads = t == 0;
     query_tile_place(tile);
     query_tile_use(tile, queries + (size_t)t * plan->floats.queries,
