@@ -241,6 +241,7 @@ static bool give_report(const report *report, const options *options, char *why,
   if (strcmp(options->format, "console") == 0) {
     printf("\n");
     report_summary(report, options->out, stdout);
+    if (options->out) printf("The page is %s/index.html\n", options->out);
   }
   return true;
 }

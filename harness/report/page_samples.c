@@ -8,7 +8,7 @@
 #include "html.h"
 #include "page_parts.h"
 
-enum { STRIP_WIDTH = 320, STRIP_HEIGHT = 64, MARGIN = 6, VALUES_MOST = 200 };
+enum { STRIP_WIDTH = 320, STRIP_HEIGHT = 64, MARGIN = 6, VALUES_MOST = 200, DOTS_MOST = 1000 };
 
 /* ---- the samples, drawn ---- */
 
@@ -47,7 +47,8 @@ static void put_strip(const result *result, FILE *out) {
   }
   const double y = strip_y(&strip, median.estimate);
   fprintf(out, "<path d=\"M0 %.1fH%d\" class=\"median\"/><path class=\"samples\" d=\"", y, STRIP_WIDTH);
-  for (size_t n = 0; n < result->repetitions; n++)
+  const size_t step = result->repetitions / DOTS_MOST + 1; /* more dots than these would lie on each other */
+  for (size_t n = 0; n < result->repetitions; n += step)
     fprintf(out, "M%.1f %.1fh0", strip_x(&strip, n), strip_y(&strip, result->seconds[n]));
   fputs("\"/></svg>\n", out);
 }

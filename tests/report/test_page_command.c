@@ -132,6 +132,8 @@ static void ctrl_c_keeps_what_was_measured_in_every_file(void **state) {
              " --isolate=%s --out interrupted%zu",
              isolated[n], n);
     shell_expect(command, 130, "Interrupted: this is what was measured until then.");
+    snprintf(command, sizeof command, "The page is interrupted%zu/index.html\n", n);
+    assert_non_null(strstr(shell_output, command));
     snprintf(command, sizeof command,
              "cd interrupted%zu && grep -o 'interrupts/full/[^\"]*T:[0-9]*' results.json | sort -u | wc -l",
              n);
