@@ -53,7 +53,7 @@ static bool find_mistake(const hint_rows *rows, hint *found) {
 
 void hint_find(const expected *known, const examination *wrong, hint *found) {
   static bool (*const ways[])(const hint_rows *, hint *) = {
-      find_mistake,     hint_of_nonfinite, hint_of_one_key, hint_of_columns, hint_of_other_rows,
+      find_mistake,     hint_of_one_key,   hint_of_columns, hint_of_nonfinite, hint_of_other_rows,
       hint_of_a_factor, hint_of_precision, hint_of_lse,     hint_of_places};
   hint_rows rows;
   *found = (hint){0};

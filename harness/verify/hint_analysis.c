@@ -221,7 +221,8 @@ static double largest_error(const hint_rows *rows, bool marked) {
   for (int n = 0; n < rows->count; n++) {
     hint_error(rows, n);
     for (int64_t e = 0; e < rows->known->inputs->problem.value_dim; e++)
-      if (rows->wrong->columns[e] == marked) largest = fmax(largest, fabs(rows->error[e]));
+      if (rows->wrong->columns[e] == marked)
+        largest = isfinite(rows->error[e]) ? fmax(largest, fabs(rows->error[e])) : INFINITY;
   }
   return largest;
 }
@@ -235,7 +236,8 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
     wrong += rows->wrong->columns[e];
     if (rows->wrong->columns[e]) first = e;
   }
-  if (wrong == Dv || wrong == 0 || !(largest_error(rows, false) <= little * largest_error(rows, true)))
+  const double right = largest_error(rows, false);
+  if (wrong == Dv || wrong == 0 || !isfinite(right) || !(right <= little * largest_error(rows, true)))
     return false;
   if (wrong == Dv - first)
     return hint_say(found, "columns",

@@ -88,7 +88,14 @@ typedef struct difference {
 
 static void add(difference *to, double computed, double truth, double answered, double bound) {
   bound = fabs(bound);
-  if (!(bound < (double)INFINITY) || !isfinite(truth)) return;
+  if (!(bound < (double)INFINITY)) return;
+  if (!isfinite(truth)) {
+    /* What lost it must be the mistake. */
+    to->contradicts = to->contradicts || isfinite(computed) != isfinite(answered);
+    to->is_wrong = to->is_wrong || isfinite(computed);
+    to->whole += isfinite(computed);
+    return;
+  }
   if (!isfinite(computed) || !isfinite(answered)) {
     /* In float32 what is very large is infinite. */
     const bool same = !isfinite(computed) && (!isfinite(answered) || fabs(answered) > 1e38);
@@ -123,7 +130,7 @@ double hint_unexplained(const hint_rows *rows, int n) {
         truth->output_bound[e]);
   if (p->lse.type) {
     const double computed = hint_computed(rows, TENSOR_LSE, n, 0);
-    add(&lse, computed, truth->lse, *answer->lse, truth->lse_bound);
+    if (isfinite(truth->lse)) add(&lse, computed, truth->lse, *answer->lse, truth->lse_bound);
     /* An empty row's is -inf, and any other number wrong. */
     if (!isfinite(truth->lse) && computed != truth->lse) {
       const double answered = *answer->lse, rounding = 1e-4, as_if_infinite = -1000;

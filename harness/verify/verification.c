@@ -91,10 +91,12 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
   char problem[128];
   snprintf(problem, sizeof problem, "gives other bits with %d thread%s than with %d", threads,
            threads == 1 ? "" : "s", at->threads);
-  if (!result.passed)
+  if (!result.passed) {
     count_failure(to, at, threads, result.problem);
-  else if (!(to->variant->traits & ATTN_FREE_BITS) && inputs_outputs_checksum(at->inputs) != bits)
+    note_hint(to, at, &result);
+  } else if (!(to->variant->traits & ATTN_FREE_BITS) && inputs_outputs_checksum(at->inputs) != bits) {
     count_failure(to, at, at->threads, problem);
+  }
   return true;
 }
 
