@@ -67,7 +67,13 @@ def _():
 def _():
     _, t = drawn(BASE)
     mask = torch.from_numpy(HIDDEN)
-    return both_backends(lambda: hidden_row(sdpa(t.q, t.k, t.v, attn_mask=mask)[0, 0, 1], t.v[0, 0]))
+    added = torch.zeros(3, 5).masked_fill(~mask, -math.inf)
+
+    def solve():
+        of_bool, of_float = (hidden_row(sdpa(t.q, t.k, t.v, attn_mask=m)[0, 0, 1], t.v[0, 0]) for m in (mask, added))
+        return {answer: of_bool[answer] and of_float[answer] for answer in of_bool}
+
+    return both_backends(solve)
 
 
 @case(SDPA, "hidden", 1)
