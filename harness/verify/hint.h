@@ -4,13 +4,7 @@
 #define ATTN_HARNESS_HINT_H
 
 #include "compare.h"
-
-enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };
-
-typedef struct hint {
-  char kind[HINT_KIND_BYTES];   /* a word: scale, heads, keys ...; empty: nothing suggests itself */
-  char words[HINT_WORDS_BYTES]; /* a sentence without its full stop */
-} hint;
+#include "hint_words.h"
 
 /* Of outputs that were examined, with something wrong among them or the root mean square of their errors too large. */
 void hint_find(const expected *known, const examination *wrong, hint *found);

@@ -3,8 +3,8 @@
 #ifndef ATTN_HARNESS_HINT_ANALYSIS_H
 #define ATTN_HARNESS_HINT_ANALYSIS_H
 
-#include "hint.h"
 #include "hint_rows.h"
+#include "hint_words.h"
 
 /* Each leaves a hint and is true where it finds what it is named for. */
 bool hint_of_one_key(const hint_rows *rows, hint *found);

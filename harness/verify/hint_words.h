@@ -1,0 +1,12 @@
+/* What a hint says. */
+#ifndef ATTN_HARNESS_HINT_WORDS_H
+#define ATTN_HARNESS_HINT_WORDS_H
+
+enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };
+
+typedef struct hint {
+  char kind[HINT_KIND_BYTES];   /* a word: scale, heads, keys ...; empty: nothing suggests itself */
+  char words[HINT_WORDS_BYTES]; /* a sentence without its full stop */
+} hint;
+
+#endif
