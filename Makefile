@@ -6,6 +6,7 @@
 #   BUILD=folder                  where everything that is built goes
 #   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
 #   QUICK=1                       kernels that are built in half the time, and slower
+#   EMULATED_FROM=build           the emulated device is taken from that folder, where `make emulated` has built it
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
 #   PYTHON=python3.12             which Python runs the tests of bindings/python
@@ -114,7 +115,7 @@ RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
-DEVICE_PLUGIN_SOURCES := $(wildcard tests/plugins/*.cu)
+DEVICE_PLUGINS := $(patsubst %.cu,$(BUILD)/%.so,$(wildcard tests/plugins/*.cu))
 ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 
 # What scripts/kernels measures beside attnbench.
@@ -220,7 +221,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
-  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests relinks run-tests run-bench run-peers tidy \
+  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
@@ -337,7 +338,9 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so)) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
+tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
+
+emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
 relinks: $(RELINKS)
 
@@ -411,13 +414,19 @@ $(BUILD)/emulated/%.o: variants/cuda/emulation/%.cc $(BUILD)/flags
 $(EMULATION): $(patsubst variants/cuda/emulation/%.cc,$(BUILD)/emulated/%.o,$(wildcard variants/cuda/emulation/*.cc))
 	$(SHOW) $(LD) -r -o $@ $^
 
+ifneq ($(EMULATED_FROM),)
+$(BUILD)/attnbench_emu.so $(DEVICE_PLUGINS): $(BUILD)/%.so: $(EMULATED_FROM)/%.so
+	@mkdir -p $(@D)
+	$(SHOW) cp $< $@
+else
 $(BUILD)/attnbench_emu.so: $(patsubst variants/cuda/%.cu,$(BUILD)/emulated/%.o,$(CUDA_SOURCES)) $(EMULATION) $(BUILD)/sources
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(filter %.o,$^) -ldl
 
-$(DEVICE_PLUGIN_SOURCES:%.cu=$(BUILD)/%.so): $(BUILD)/%.so: %.cu $(EMULATION)
+$(DEVICE_PLUGINS): $(BUILD)/%.so: %.cu $(EMULATION)
 	@mkdir -p $(@D)
 	$(SHOW) $(CXX) $(EMULATED_FLAGS) -I. -fsanitize=thread -MMD -MP -x c++ -c -o $(@:.so=.o) $<
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(@:.so=.o) $(EMULATION) -ldl
+endif
 
 # For Ampere, Hopper and Blackwell; what is named for Hopper, for that alone. What each kernel takes of registers is printed
 # into a .ptxas file beside its object, and the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.

@@ -11,9 +11,14 @@ status=0
 export ATTN_TEST_SECONDS="${ATTN_TEST_SECONDS:-1800}"
 
 run() { # the make variables of the build
-  make --no-print-directory "-j$(nproc)" all tests "$@" &&
-    make --no-print-directory run-tests "$@" || status=1
+  make --no-print-directory "-j$(nproc)" all tests "$@" $emulated &&
+    make --no-print-directory run-tests "$@" $emulated || status=1
 }
+
+# The kernels of the emulated device are never instrumented, and take long to build: they are those of the plain build.
+make --no-print-directory "-j$(nproc)" emulated BUILD=build SANITIZE= || exit 1
+emulated=
+[ ! -f build/attnbench_emu.so ] || emulated=EMULATED_FROM=build
 
 if [ "$which" != thread ]; then
   echo "AddressSanitizer and UndefinedBehaviorSanitizer"
