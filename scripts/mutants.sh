@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Plants faults into the variants, one at a time, and sees that each is caught:
 #
-#   scripts/mutants.sh BUILD [--check | --hints | --readme] [NAME...]
+#   scripts/mutants.sh BUILD [--check | --hints | --whole | --readme] [NAME...]
 #
-# The faults stand in tests/mutants/faults.txt. For each, the sources of the variants are copied, the fault is
-# written into the copy, the object is built from it with this repository's Makefile and QUICK=1 (what the fault does
-# not touch is built so once for all), and the program of BUILD runs `verify --fail-fast` on it. The row "none" is the
-# same path without a fault, on one problem in eight, and must pass. A fault of variants/cuda is compiled for the emulated
-# device and verified on the problems of tests/variants/cuda_problems.txt, which make test poses too. Prints a row for each fault and last "N caught,
+# The faults stand in tests/mutants/faults.txt. For each, the fault is written into a copy of its source, the objects made
+# from that are built as this repository's Makefile does with QUICK=1 (what the fault does not touch is built so once for
+# all), and the program of BUILD runs `verify --fail-fast` on it: first on the problem on which the same check caught the
+# fault when tests/mutants/README.md was written, and where it does not now, on all. A fault of variants/cuda is compiled
+# for the emulated device and verified on the problems of tests/variants/cuda_problems.txt, which make test poses too. The row
+# "none" is the control: without a fault, each problem that caught one passes. Prints a row for each fault and last "N caught,
 # M survived". A race that needs two processors is not testable on a machine with one: its row says so, and it counts
 # as neither.
 #
@@ -15,6 +16,7 @@
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
 #   --check     only see that every fault still fits the sources; builds nothing
 #   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
+#   --whole     pose all problems at once: no fault is known
 #   --readme    of all faults: also write the table to tests/mutants/README.md
 #
 # Status: 0 every fault is caught, 1 one survived or could not be planted. With --hints: 0 where two thirds of the kinds are named.
@@ -22,14 +24,15 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
-build= check= hints= readme= each= wanted=
+build= check= hints= readme= each= whole= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
   --hints) hints=yes ;;
   --readme) readme=yes ;;
+  --whole) whole=yes ;;
   --each) each=yes ;;
-  -*) echo "mutants: there is no option $argument; there are --each, --check, --hints and --readme" >&2; exit 2 ;;
+  -*) echo "mutants: there is no option $argument; there are --each, --whole, --check, --hints and --readme" >&2; exit 2 ;;
   *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
   esac
 done
@@ -155,98 +158,222 @@ is_for_device() { # name
   case ${file[$1]} in variants/cuda/*) ;; *) false ;; esac
 }
 
-# How such a one is verified: on those of the problems that the variant solves, and under one schedule, for a race is seen
-# under any; the whole grid would take minutes.
+# What such a one is verified on: those of the problems that the variant solves; the whole grid would take minutes.
 on_device() { # variant
-  echo --device emu --isa forwards
   # shellcheck disable=SC2046 # an option and a problem on each line
   "$build/attnbench" bench --benchmark_list_tests --quiet --device emu --variant "$1" \
-    $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/#--problem #'
+    $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/##'
 }
 
 objects=build/attnbench_variants.so
 device_objects=build/attnbench_emu.so
 
-# The Makefile on the variants of a tree.
-build_variants() { # tree, jobs, what, options...
-  local tree=$1 jobs=$2 what=$3
-  shift 3
-  # A fault may give a warning.
-  make --no-print-directory -j"$jobs" -C "$tree" "$@" BUILD=build SETUP=no WERROR= QUICK=1 CFLAGS= \
-    $what >"$tree/make.log" 2>&1
+# The Makefile on the variants as they are. A fault may give a warning.
+make_sound() { # options and targets...
+  make --no-print-directory -C "$sound" BUILD=build SETUP=no WERROR= QUICK=1 CFLAGS= "$@"
 }
 
-# The variants without a fault: what the trees of all faults are copies of.
+# Of each object and shared object how it is made, and of each source file which objects are made from it: a fault then
+# costs what is made again and no more. make itself takes half a second to look around.
+declare -A command users
+read_commands() { # targets
+  local line target object source
+  while IFS= read -r line; do
+    target=${line##* -o }
+    command[${target%% *}]=$line
+  done < <(make_sound -n -B V=1 "$@" 2>/dev/null | grep -- ' -o build/')
+  while read -r object source; do
+    case " ${users[$source]-} " in *" $object "*) ;; *) users[$source]+=" $object" ;; esac
+  done < <(cd "$sound" && find build -name '*.d' -exec awk '
+    { for (n = 1; n <= NF; n++) {
+        source = $n
+        sub(/:$/, "", source)
+        while (sub(/[^\/]+\/[.][.]\//, "", source));
+        object = FILENAME
+        sub(/[.]d$/, ".o", object)
+        if (source ~ /^variants\//) print object, source
+      } }' {} +)
+}
+
+# The variants without a fault, which the trees of all faults share with each other.
 sound=$work/sound
 build_sound() {
+  local what=$objects
+  [ ! -f "$build/attnbench_emu.so" ] || what="$objects $device_objects"
   rm -rf "$sound/variants"
   mkdir -p "$sound/build" &&
     cp -pr "$root/variants" "$root/Makefile" "$sound" &&
     cp -p "$build/attnbench" "$sound/build" &&
     ln -sfn "$root/scripts" "$root/harness" "$root/reference" "$root/tests" "$sound" || return 1
-  if ! build_variants "$sound" "$(nproc)" "$objects $([ ! -f "$build/attnbench_emu.so" ] || echo $device_objects)"; then
+  if ! make_sound -j"$(nproc)" $what >"$sound/make.log" 2>&1; then
     complain "the variants do not compile: $(grep -m 1 error "$sound/make.log")"
     return 1
   fi
+  # shellcheck disable=SC2086 # two words
+  read_commands $what
 }
 
-# A tree of its own, in which make finds all objects up to date but those of the fault. The kernels of instruction
-# sets that the fault is not for stay as they are: they take longest to build.
-plant() { # name
-  local name=$1 tree=$work/$1 object different= set wanted= kept=() what=$objects
-  if is_for_device "$name"; then what=$device_objects; fi
-  rm -rf "$tree"
-  cp -pr "$sound" "$tree" || return 1
-  [ "$name" != none ] || return 0
-  for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set") "; done
-  for set in emulated_amx portable avx2 avx512 avx512_bf16 avx512_amx; do
-    case $wanted in
-    *" $set "*) ;;
-    *) kept+=(-o "build/variants/tile/$set.o") ;;
+# The objects that are made again. The kernels of instruction sets that a host's fault is not for stay as they are, and so
+# do those for GPUs of other variants than the one that is verified: neither would be run, and they take longest to build.
+made_again() { # name
+  local name=$1 object set wanted=
+  if is_for_device "$name"; then
+    wanted=" $(basename "${file[$name]}" .cu)"
+    for object in $(cd "$root" && grep -l "^const attn_variant ${variant[$name]} = " variants/cuda/*.cu); do
+      wanted+=" $(basename "$object" .cu)"
+    done
+  else
+    for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set")"; done
+  fi
+  for object in ${users[${file[$name]}]-}; do
+    case $object in
+    build/variants/tile/emulated_amx.o | build/variants/tile/portable.o | build/variants/tile/avx*.o | build/emulated/*)
+      case "$wanted " in *" $(basename "$object" .o) "*) echo "$object" ;; esac ;;
+    *) echo "$object" ;;
     esac
   done
-  edited "$name" >"$tree/${file[$name]}" || return 1
-  if ! build_variants "$tree" 1 $what -o build/flags "${kept[@]}"; then
-    complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
-    return 1
-  fi
-  for object in $(cd "$tree/build" && find variants emulated -name '*.o' -newer "$tree/${file[$name]}"); do
-    same_code "$tree/build/$object" "$sound/build/$object" "$name" || different=yes
+}
+
+# A tree of its own, of links to what the fault does not touch.
+plant() { # name
+  local name=$1 tree=$work/$1 object again different= what=$objects
+  if is_for_device "$name"; then what=$device_objects; fi
+  rm -rf "$tree"
+  mkdir -p "$tree" && cp -rs "$sound/variants" "$sound/build" "$tree" || return 1
+  # The program looks for its variants where it lies itself, not where a link to it does.
+  rm "$tree/build/attnbench" && { ln "$sound/build/attnbench" "$tree/build" 2>/dev/null ||
+    cp -p "$sound/build/attnbench" "$tree/build"; } || return 1
+  rm "$tree/${file[$name]}" && edited "$name" >"$tree/${file[$name]}" || return 1
+  again=$(made_again "$name")
+  for object in $again $what; do
+    rm -f "$tree/$object" "$tree/${object%.o}.d"
+    if ! (cd "$tree" && eval "${command[$object]:-false}") >"$tree/make.log" 2>&1; then
+      complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
+      return 1
+    fi
+  done
+  for object in $again; do
+    same_code "$tree/$object" "$sound/$object" "$name" || different=yes
   done
   rm -f "$work/$name.a" "$work/$name.b"
   if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
 }
 
+# verify of a tree: status as it ends, words in LOG.
+verify() { # tree, log, options...
+  local tree=$1 log=$2
+  shift 2
+  (cd "$tree" && OMP_WAIT_POLICY=passive timeout 600 build/attnbench verify --threads 2 "$@" >"$log" 2>&1)
+}
+
+what_failed() { # log
+  grep -m 1 -E '^ *FAILED: |crashed \(' "$1" | sed 's/^ *FAILED: //'
+}
+
+# The problem on which a fault was caught when tests/mutants/README.md was written, and the check that saw it.
+declare -A known known_check
+read_known() {
+  local name check problem words
+  while IFS=$'\t' read -r name check words; do
+    read -r problem words <<<"$words"
+    case $words in *--threads*) problem+=" --threads ${words##*--threads }" ;; esac
+    known[$name]=$problem known_check[$name]=$check
+  done < <(sed -n 's/^| \([a-z0-9_]*\) | .* | \([^|]*\) | `\([^`]*\)` |$/\1\t\2\t\3/p' "$root/tests/mutants/README.md")
+}
+
+# Whether there is one. On a device it has to be among those that are posed, for on these the kernels have been verified
+# without a fault, by test_cuda; under the emulation it would take long to do that again.
+is_known() { # name
+  [ -n "${known[$1]-}" ] && { ! is_for_device "$1" || on_device "${variant[$1]}" | grep -q -x -F -e "${known[$1]}"; }
+}
+
+# Options of verify, a word on a line: for a fault under an instruction set, or "any".
+options_of() { # name, set
+  named() { printf '%s\n%s\n' "$@"; }
+  named --variant "${variant[$1]}"
+  # Under one schedule, for a race is seen under any.
+  if is_for_device "$1"; then named --device emu --isa forwards; elif [ "$2" != any ]; then named --isa "$2"; fi
+}
+
+# Verifies a planted fault, first on the problem that caught it last. verify poses that among others (test_mutants sees to
+# it), so that it would catch the fault by the same check; all others, where this one does not: then NAME.searched is left.
+catch() { # name, instruction set
+  local name=$1 tree=$work/$1 log=$work/$1/verify.log options
+  mapfile -t options < <(options_of "$name" "$2")
+  if [ -z "$whole" ] && is_known "$name"; then
+    # shellcheck disable=SC2086 # a problem, and perhaps --threads and a number
+    verify "$tree" "$log" --fail-fast "${options[@]}" --problem ${known[$name]}
+    if [ $? -eq 1 ] && [ "$(check_of "$(what_failed "$log")")" = "${known_check[$name]}" ]; then return 1; fi
+  fi
+  touch "$work/$name.searched"
+  if is_for_device "$name"; then mapfile -O ${#options[@]} -t options < <(on_device "${variant[$name]}" | sed 's/^/--problem\n/'); fi
+  verify "$tree" "$log" --fail-fast "${options[@]}"
+}
+
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
-# caught, survived or broken (could not be planted or run); of "none": passed or failed.
+# caught, survived or broken (could not be planted or run).
 try() { # name
-  local name=$1 tree=$work/$1 outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
+  local name=$1 log=$work/$1/verify.log outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
   if plant "$name"; then
     for set in ${isa[$name]-any}; do
-      (cd "$tree" && OMP_WAIT_POLICY=passive timeout 300 build/attnbench verify --fail-fast --threads 2 \
-        $(! is_for_device "$name" || on_device "${variant[$name]}") ${variant[$name]:+--variant "${variant[$name]}"} ${isa[$name]:+--isa "$set"} \
-        $([ "$name" != none ] || echo --every 8) >verify.log 2>&1)
+      catch "$name" "$set"
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each
     done
-    words=$(grep -m 1 -E '^ *FAILED: |crashed \(' "$tree/verify.log" | sed 's/^ *FAILED: //')
-    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9_]*\)\)\{0,1\}.*/\1 \3/p" "$tree/verify.log" |
-      head -n 1)
+    words=$(what_failed "$log")
+    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9_]*\)\)\{0,1\}\( --threads [0-9]*\)\{0,1\}.*/\1 \3\4/p" "$log" |
+      sed -n '1{s/ --threads 2$//;s/  */ /g;p}')
     if [ $status -eq 0 ]; then
       outcome=survived
     elif [ $status -eq 1 ] && [ -n "$words" ]; then
       outcome=caught check=$(check_of "$words")
+      leave_for_control "$name" "$set" "$problem"
     else
-      complain "$name: verify ended with status $status: $(tail -n 1 "$tree/verify.log")"
-    fi
-    if [ "$name" = none ]; then
-      case $outcome in survived) outcome=passed ;; caught) outcome=failed ;; esac
+      complain "$name: verify ended with status $status: $(tail -n 1 "$log")"
     fi
   fi
-  printf '%s\t%d\t%s\t%s\n' $outcome $(((${EPOCHREALTIME/[.,]/} - started) / 100000)) "$check" "${problem% }" \
-    >"$work/$name.result.new"
-  sed -n 's/^ *hint: //p' "$tree/verify.log" 2>/dev/null | head -n 1 >"$work/$name.hint"
-  mv "$work/$name.result.new" "$work/$name.result"
+  sed -n 's/^ *hint: //p' "$log" 2>/dev/null | head -n 1 >"$work/$name.hint"
+  conclude "$name" $outcome "$started" "$check" "${problem% }"
+}
+
+conclude() { # name, outcome, started, check, problem
+  printf '%s\t%d\t%s\t%s\n' "$2" $(((${EPOCHREALTIME/[.,]/} - $3) / 100000)) "$4" "$5" >"$work/$1.result.new"
+  mv "$work/$1.result.new" "$work/$1.result"
+}
+
+# On what a fault was caught: options and problem of one for the host. Those for a device were on known problems.
+leave_for_control() { # name, instruction set, problem and threads
+  local threads=
+  ! is_for_device "$1" || return 0
+  case $3 in *--threads*) threads=" --threads ${3##*--threads }" ;; esac
+  echo "$(options_of "$1" "$2" | tr '\n' ' ')$threads ${3%% *}" | tr -s ' ' >"$work/$1.control"
+}
+
+# The same without a fault, or being caught would mean nothing: what is right passes on each problem that caught a fault.
+control() {
+  local log=$work/none.log started=${EPOCHREALTIME/[.,]/} options
+  rm -f "$work"/none.*
+  cat "$work"/*.control 2>/dev/null | sort -u >"$work/none.runs"
+  while read -r options; do
+    while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+    control_of "$options" &
+  done < <(sed 's/ [^ ]*$//' "$work/none.runs" | sort -u)
+  wait
+  cat "$work"/none.of.* >"$log" 2>/dev/null
+  if [ -f "$work/none.failed" ]; then
+    conclude none failed "$started" "$(check_of "$(what_failed "$log")")" "$(cat "$work/none.failed")"
+  else
+    conclude none passed "$started" "" ""
+  fi
+}
+
+# All problems under the same options.
+control_of() { # options
+  local part problems
+  part=$work/none.of.${1//[^a-z0-9_]/_}
+  mapfile -t problems < <(grep -x -e "$1 [^ ]*" "$work/none.runs" | sed 's/.* /--problem\n/')
+  # shellcheck disable=SC2086 # words without blanks
+  verify "$sound" "$part" $1 "${problems[@]}" || echo "$1 ended with status $?" >>"$work/none.failed"
 }
 
 # ---- all of them -----------------------------------------------------------------------------------------
@@ -284,17 +411,18 @@ write_readme() {
 # Planted faults
 
 Each row is a fault of [faults.txt](faults.txt) that `make mutants` writes into a copy of the sources, builds and
-verifies. This page is what `make mutants ARGS=--readme` writes: the check that catches each fault first, and the
-problem on which it does, and the seconds to build and catch it beside another, on two cores with AVX-512.
+verifies. This page is what `make mutants ARGS=--readme` writes: the check that catches each fault, and the problem on
+which it does, with the instruction set and the number of threads where that is not 2. `make mutants` poses that problem
+first; what the same check does not catch there again meets all that `attnbench verify` poses, which `ARGS=--whole` does
+with each fault. A problem here is one that verify poses without options, as a test sees to.
 
-| fault | what | file | caught by | seconds | on |
-|---|---|---|---|---|---|
+| fault | what | file | caught by | on |
+|---|---|---|---|---|
 TEXT
-  for name in "${list[@]:1}"; do
+  for name in "${list[@]}"; do
     IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$name.result")
     [ "$outcome" = caught ] || check="**$outcome**"
-    printf '| %s | %s | %s | %s | %d.%d | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" \
-      $((tenths / 10)) $((tenths % 10)) "$problem"
+    printf '| %s | %s | %s | %s | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" "$problem"
   done
 }
 
@@ -320,9 +448,8 @@ read_table && check_table || exit 1
 for name in $wanted; do
   [ -n "${what[$name]-}" ] || { complain "there is no fault $name; tests/mutants/faults.txt names them"; exit 2; }
 done
-what[none]="the variants as they are" variant[none]= file[none]=variants
-list=(none) untestable=0
-if [ -n "$hints" ]; then list=(); fi
+what[none]="the variants as they are"
+list=() untestable=0
 for name in ${wanted:-"${names[@]}"}; do
   if [ -n "$hints" ]; then
     [ -n "${kind[$name]-}" ] || continue
@@ -340,12 +467,13 @@ for name in ${wanted:-"${names[@]}"}; do
     list+=("$name")
   fi
 done
-if [ ${#list[@]} -le 1 ] && [ $untestable -gt 0 ]; then
+if [ ${#list[@]} -eq 0 ] && [ $untestable -gt 0 ]; then
   echo "0 caught, 0 survived, $SECONDS s"
   exit 0
 fi
 
-rm -f "$work"/*.result
+rm -f "$work"/*.result "$work"/*.control "$work"/*.searched
+read_known
 build_sound || exit 1
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 caught=0 survived=0 printed=0 hinted=0 named=0
@@ -356,6 +484,10 @@ for name in "${list[@]}"; do
 done
 wait
 while [ $printed -lt ${#list[@]} ]; do print_row "${list[printed++]}"; done
+if [ -z "$hints" ]; then
+  control
+  print_row none
+fi
 if [ -n "$readme" ]; then write_readme >"$root/tests/mutants/README.md"; fi
 if [ -n "$hints" ]; then
   echo "the hint names the kind of $named of $hinted faults, $SECONDS s"

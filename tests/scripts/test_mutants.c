@@ -17,8 +17,11 @@
 #include <unistd.h>
 
 #include "tests/shell.h"
+#include "verify/grid.h"
+#include "verify/properties.h"
+#include "problem/random_problem.h"
 
-enum { LEAST_FAULTS = 40 };
+enum { LEAST_FAULTS = 40, RANDOM = 100, SEED = 1 };
 
 /* Reads a table with these arguments; returns the status, with what was said in shell_output. */
 static int run(const char *table, const char *arguments) {
@@ -88,8 +91,58 @@ static void a_race_is_not_testable_on_one_processor(void **state) {
     fail_msg("%s", shell_output);
 }
 
+/* ---- where each was caught last ---- */
+
+typedef char problem_name[WORKLOAD_NAME_BYTES];
+
+static int by_name(const void *a, const void *b) { return strcmp(a, b); }
+
+static void name_problem(workload w, problem_name name) {
+  workload_seed_unnamed(&w, SEED);
+  workload_name(&w, name);
+}
+
+/* The names of all problems that verify poses without options, sorted. */
+static problem_name *all_posed(size_t *count) {
+  const int64_t grid = verify_grid_count(), held = properties_problems(RANDOM);
+  problem_name *names = malloc((size_t)(grid + RANDOM + held) * sizeof *names);
+  assert_non_null(names);
+  *count = 0;
+  for (int64_t n = 0; n < grid; n++) name_problem(verify_grid_problem(n).workload, names[(*count)++]);
+  for (int64_t n = 0; n < RANDOM; n++) name_problem(random_problem(SEED, n), names[(*count)++]);
+  for (int64_t n = 0; n < held; n++) name_problem(properties_problem(SEED, n), names[(*count)++]);
+  qsort(names, *count, sizeof *names, by_name);
+  return names;
+}
+
+/* `make mutants` tries each fault first on the problem on which the table says that it was caught. That says that verify
+ * would have caught it only as long as verify poses that problem. */
+static void each_known_problem_is_one_that_verify_poses(void **state) {
+  (void)state;
+  size_t count, known = 0, stale = 0;
+  problem_name *names = all_posed(&count);
+  char line[4096];
+  FILE *table = fopen(ATTN_SOURCE_DIR "/tests/mutants/README.md", "r");
+  assert_non_null(table);
+  while (fgets(line, sizeof line, table)) {
+    char *problem = strstr(line, " | `");
+    if (!problem || strstr(line, "| cuda/")) continue; /* those are posed the problems of cuda_problems.txt */
+    problem += strlen(" | `");
+    problem[strcspn(problem, " `")] = '\0';
+    known++;
+    if (bsearch(problem, names, count, sizeof *names, by_name)) continue;
+    print_error("%.*s: verify poses no problem %s\n", (int)strcspn(line + 2, " "), line + 2, problem);
+    stale++;
+  }
+  fclose(table);
+  free(names);
+  assert_true(known >= LEAST_FAULTS);
+  if (stale) fail_msg("%zu of %zu problems; make mutants ARGS=--readme finds others", stale, known);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_known_problem_is_one_that_verify_poses),
       cmocka_unit_test(every_fault_fits_the_sources),
       cmocka_unit_test(a_fault_that_does_not_fit_is_an_error),
       cmocka_unit_test(a_race_is_not_testable_on_one_processor),
