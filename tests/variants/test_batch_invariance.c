@@ -22,9 +22,8 @@ enum { BATCH = 48, HEADS = 4, DIM = 16 };
 
 extern const attn_variant attn_fused, attn_sliding_window, attn_linear, attn_grouped_query, attn_multi_query,
     attn_block_sparse;
-static const attn_variant *const variants[] = {&attn_fused, &attn_sliding_window, &attn_linear,
-                                               &attn_grouped_query, &attn_multi_query,
-                                               &attn_block_sparse};
+static const attn_variant *const variants[] = {&attn_fused,         &attn_sliding_window, &attn_linear,
+                                               &attn_grouped_query, &attn_multi_query,    &attn_block_sparse};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 /* What a batch of BATCH entries with HEADS query heads is asked. Where entries differ, each has an offset and a key

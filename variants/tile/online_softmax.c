@@ -16,13 +16,24 @@ static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_
   query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);
 }
 
-/* The first key from j on that a tile may see of keys; their end where there is none. */
+/* Those of the keys that the tile may see: first >= end where there are none. */
+static attn_range own_keys(const query_tile *tile, attn_range keys) {
+  const int64_t first = larger(keys.first, tile->keys.first);
+  return (attn_range){first, smaller(keys.end, tile->keys.end)};
+}
+
+/* A narrow window may lie across two key tiles: its keys are one step all the same. */
+static bool is_one_step(const query_tile *tile, attn_range own) {
+  return own.end - own.first <= tile->layout.keys;
+}
+
+/* The first key from j on that the pattern may let a tile see of keys; their end where there is none. */
 static int64_t next_wanted(query_tile *tile, attn_range keys, int64_t j) {
-  const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);
-  if (first >= end || j >= end) return keys.end;
-  if (end - first <= tile->layout.keys) return j <= first ? first : keys.end; /* one step, see below */
-  const int64_t next = query_tile_next(tile, larger(j, first));
-  return next < end ? next : keys.end;
+  const attn_range own = own_keys(tile, keys);
+  if (own.first >= own.end || j >= own.end) return keys.end;
+  if (is_one_step(tile, own)) return j <= own.first ? own.first : keys.end;
+  const int64_t next = query_tile_next(tile, larger(j, own.first));
+  return next < own.end ? next : keys.end;
 }
 
 /* Passes over the key tiles that none of the tiles wants. */
@@ -42,13 +53,12 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
     if (has_pattern && (j = skip_empty(tiles, count, keys, j)) == keys.end) break;
     next = smaller(j / step * step + step, keys.end);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
-      const int64_t first = larger(keys.first, tile->keys.first), end = smaller(keys.end, tile->keys.end);
-      /* A narrow window may lie across two key tiles: its keys are one step all the same. */
-      const bool one_step = end - first <= step;
-      const int64_t from = larger(j, first), to = smaller(next, end);
-      if (from >= to || (one_step && from > first)) continue;
+      const attn_range own = own_keys(tile, keys);
+      const bool one_step = is_one_step(tile, own);
+      const int64_t from = larger(j, own.first), to = smaller(next, own.end);
+      if (from >= to || (one_step && from > own.first)) continue;
       if (one_step)
-        take_keys(tile, first, end, tile, 1, (attn_range){first, end}, &of);
+        take_keys(tile, own.first, own.end, tile, 1, own, &of);
       else
         take_keys(tile, from, to, tiles, count, (attn_range){j, next}, &of);
     }
