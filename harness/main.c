@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "measure/bench.h"
+#include "measure/shard.h"
 #include "verify/golden.h"
 #include "verify/fuzz.h"
 #include "gate/gate.h"
@@ -28,6 +29,7 @@
 #include "run/device.h"
 #include "run/plugins.h"
 #include "run/supervisor.h"
+#include "report/merge.h"
 #include "report/report.h"
 #include "measure/sweep.h"
 #include "base/text.h"
@@ -271,28 +273,80 @@ static bool check_context(const options *options, char *why, size_t why_size) {
   return true;
 }
 
-static int measure(const sweep *sweep, const options *options, const char *isa) {
+/* The three places that a sweep is written to, each named by its shard; the caller frees them. */
+static bool name_files(options *options, shard shard) {
+  bool good = true;
+  if (options->out) good = (options->out = shard_folder(options->out, shard)) && good;
+  if (options->out_file) good = (options->out_file = shard_file(options->out_file, shard)) && good;
+  if (options->raw) good = (options->raw = shard_file(options->raw, shard)) && good;
+  return good;
+}
+
+static void say_shard(const sweep *sweep, const options *options, const sweep_plan *plan) {
+  const int neighbours = strcmp(options->shard, "auto") == 0 ? shard_neighbours() : 1;
+  if (sweep->count == 0)
+    fprintf(stderr, "attnbench: shard %d/%d is empty: the sweep has too few points for so many shards\n",
+            plan->shard, plan->shards);
+  else if (neighbours > 1)
+    fprintf(stderr,
+            "attnbench: %d shards measure on this host at once, and slow each other down; start one on each "
+            "host, as mpirun --map-by ppr:1:node --bind-to none does\n",
+            neighbours);
+}
+
+/* Takes the plan. */
+static int measure(const sweep *sweep, const options *options, const bench_options *how, sweep_plan *plan) {
   char why[WHY_BYTES];
-  if (options->out && !folder_make(options->out, why, sizeof why)) return complain(why);
-  if (!check_file_folder("--benchmark_out", options->out_file, why, sizeof why) ||
-      !check_file_folder("--raw", options->raw, why, sizeof why))
-    return complain(why);
-  if (!options->quiet) fputs(sweep->notes, stderr);
-  if (options->device && strcmp(options->device, "emu") == 0)
+  report report = {.plan = *plan};
+  int status = STATUS_UNUSABLE;
+  const bool ready = (!options->out || folder_make(options->out, why, sizeof why)) &&
+                     check_file_folder("--benchmark_out", options->out_file, why, sizeof why) &&
+                     check_file_folder("--raw", options->raw, why, sizeof why) &&
+                     check_context(options, why, sizeof why);
+  if (ready && !options->quiet) fputs(sweep->notes, stderr);
+  if (ready && options->device && strcmp(options->device, "emu") == 0)
     fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, and are no share of a "
           "peak\n",
           stderr);
-
-  bench_options how = bench_options_from(options, isa);
-  if (!check_context(options, why, sizeof why)) return complain(why);
-  report report = {0};
-  int status = STATUS_UNUSABLE;
-  if (!bench_run(sweep->points, sweep->count, &how, &report, why, sizeof why) ||
-      !give_report(with_context(&report, options), options, why, sizeof why))
+  const bool measured =
+      ready && bench_run(sweep->points, sweep->count, how, &report, why, sizeof why); /* empties it first */
+  report.plan = *plan;
+  if (!measured || !give_report(with_context(&report, options), options, why, sizeof why))
     complain(why);
   else
     status = status_of(&report);
   report_destroy(&report);
+  return status;
+}
+
+/* The part of the sweep that this process is to measure. */
+static int measure_shard(sweep *sweep, const options *options, const char *isa) {
+  char why[WHY_BYTES];
+  shard shard = {1, 1};
+  sweep_plan plan = {0};
+  const bench_options how = bench_options_from(options, isa);
+  if ((options->shard && !shard_parse(options->shard, &shard, why, sizeof why)) ||
+      !shard_take(sweep, shard, &how, &plan, why, sizeof why)) {
+    sweep_plan_destroy(&plan);
+    return complain(why);
+  }
+  if (options->list_tests) {
+    list_points(sweep, stdout);
+    sweep_plan_destroy(&plan);
+    return STATUS_GOOD;
+  }
+  struct options named = *options;
+  int status = STATUS_UNUSABLE;
+  if (options->shard) say_shard(sweep, options, &plan);
+  if (options->shard && !name_files(&named, shard)) {
+    sweep_plan_destroy(&plan);
+    complain("out of memory");
+  } else {
+    status = measure(sweep, &named, &how, &plan);
+  }
+  if (named.out != options->out) free((char *)(uintptr_t)named.out);
+  if (named.out_file != options->out_file) free((char *)(uintptr_t)named.out_file);
+  if (named.raw != options->raw) free((char *)(uintptr_t)named.raw);
   return status;
 }
 
@@ -326,11 +380,7 @@ static int run_bench(const options *options, const variant_list *list) {
                                  .seed = options->seed,
                                  .filter = options->filter};
   if (!sweep_create(&sweep, &request, list, why, sizeof why)) return complain(why);
-  int status = STATUS_GOOD;
-  if (options->list_tests)
-    list_points(&sweep, stdout);
-  else
-    status = measure(&sweep, options, isa ? isa : "portable");
+  const int status = measure_shard(&sweep, options, isa ? isa : "portable");
   sweep_destroy(&sweep);
   return status;
 }
@@ -515,6 +565,44 @@ static int run_report(const options *options) {
   return written ? STATUS_GOOD : complain(why);
 }
 
+/* A file where its name ends so, or else a folder. */
+static bool is_json(const char *path) {
+  const size_t length = strlen(path);
+  return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+/* What is merged is never written over. */
+static bool check_merged(const options *options, char *why, size_t why_size) {
+  char path[4096];
+  if (!options->out) return true;
+  snprintf(path, sizeof path, "%s%s", options->out, is_json(options->out) ? "" : "/results.json");
+  if (!merge_reads(&options->words, path))
+    return !is_json(path) || !is_json(options->out) || check_file_folder("--out", path, why, why_size);
+  snprintf(why, why_size, "--out %s would replace a report that is merged; give another place", options->out);
+  return false;
+}
+
+static int run_merge(const options *options) {
+  static const report_options rows = {.repetitions = true, .aggregates = true};
+  char why[WHY_BYTES];
+  report report = {0};
+  int status = STATUS_UNUSABLE;
+  bool good =
+      check_merged(options, why, sizeof why) && merge_reports(&report, &options->words, why, sizeof why);
+  if (good && options->out)
+    good = is_json(options->out) ? report_write(&report, &rows, "json", options->out, why, sizeof why)
+                                 : write_folder(&report, options, &rows, why, sizeof why);
+  if (good) {
+    const char *pictures = options->out && !is_json(options->out) ? options->out : NULL;
+    report_summary(&report, pictures, stdout);
+    status = status_of(&report) == STATUS_WRONG ? STATUS_WRONG : STATUS_GOOD;
+  } else {
+    complain(why);
+  }
+  report_destroy(&report);
+  return status;
+}
+
 /* ---- the gate ---- */
 
 static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
@@ -630,6 +718,7 @@ static int run(const options *options) {
   if (options->command == COMMAND_DUMP) return run_dump(options);
   if (options->command == COMMAND_JUDGE) return run_judge(options);
   if (options->command == COMMAND_REPORT) return run_report(options);
+  if (options->command == COMMAND_MERGE) return run_merge(options);
   if (options->command == COMMAND_GATE) return run_gate(options);
   if (options->command == COMMAND_COUNT_INSTRUCTIONS)
     return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,

@@ -21,6 +21,7 @@ typedef enum command {
   COMMAND_MACHINE,
   COMMAND_PLOTS,
   COMMAND_REPORT,
+  COMMAND_MERGE,
   COMMAND_GATE,
   COMMAND_PROBLEM,
   COMMAND_HELP,
@@ -36,8 +37,9 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 
 typedef struct options {
   command command;
-  command about;   /* whose options help prints; COMMAND_HELP: everyone's */
-  text_list words; /* what stands beside options: the files of plots and report, the problem of dump, benchmarks of gate-measure */
+  command about; /* whose options help prints; COMMAND_HELP: everyone's */
+  text_list
+      words; /* what stands beside options: the files of plots and report, the problem of dump, benchmarks of gate-measure */
 
   text_list variants; /* empty: all */
   const char *device;
@@ -56,7 +58,8 @@ typedef struct options {
   int64_t threads; /* never unsaid: the processors this process may use by default */
   const char *isa; /* NULL: the fastest when measuring, each when verifying */
   uint64_t seed;
-  const char *out;   /* a folder, or NULL */
+  const char *shard; /* K/N or auto, or NULL: all of it */
+  const char *out;   /* a folder, or NULL; of merge, or a file */
   const char *html;  /* the file of the page, or NULL: index.html beside the report */
   const char *raw;   /* a file for single repetitions, or NULL */
   const char *title; /* of the pictures, or NULL */

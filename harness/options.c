@@ -419,6 +419,11 @@ static bool check_together(const options *options, char *why, size_t why_size) {
     snprintf(why, why_size, "report needs a file: attnbench report results/latest/results.json");
     return false;
   }
+  if (options->command == COMMAND_MERGE && !options->words.count) {
+    snprintf(why, why_size,
+             "merge needs reports: attnbench merge a/results.json b/results.json, or their folder");
+    return false;
+  }
   if (options->command == COMMAND_GATE_MEASURE &&
       (options->gate.bases.count != 1 || options->gate.heads.count != 1 || !options->gate.itself)) {
     snprintf(why, why_size, "gate-measure needs one --base, one --head and --itself");

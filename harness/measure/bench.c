@@ -11,6 +11,7 @@
 
 #include "complexity.h"
 #include "families.h"
+#include "kept.h"
 #include "base/interrupt.h"
 
 #include "limits.h"
@@ -73,18 +74,18 @@ static const attn_device *device_of_all(const bench_point *points, size_t count)
 
 /* What an earlier process has measured, which a variant ended, is kept. */
 static void measure_machine(machine *now, const bench_options *options) {
-  machine **known = (machine **)supervisor_root();
-  if (*known) {
+  bench_kept *before = bench_kept_find();
+  if (before && before->machine) {
     const attn_device *device = now->measured_on; /* where it was loaded this time */
-    *now = **known;
+    *now = *before->machine;
     now->measured_on = device;
     return;
   }
   machine_measure(now, options->threads, options->machine_seconds);
-  machine *kept = supervisor_keep(sizeof *kept);
+  machine *kept = before ? supervisor_keep(sizeof *kept) : NULL;
   if (!kept) return;
   *kept = *now;
-  *known = kept;
+  before->machine = kept;
 }
 
 /* Of the rate of the first level that holds all it has to move, as reads find it there, or of the memory's. */
@@ -204,6 +205,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   memset(report, 0, sizeof *report);
   bench bench = {.points = points, .count = count, .options = options, .report = report};
   describe_run(report, options);
+  if (count == 0) return true;
   interrupt_catch();
   bench.progress = progress_begin(options->quiet);
   bool good = footprint_begin(&bench.footprints, points, options->threads, options->isa, why, why_size) &&

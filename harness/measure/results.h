@@ -22,13 +22,16 @@ const char *sweep_axis_name(sweep_axis axis);
 
 typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
 
+enum { HOST_NAME_BYTES = 64, PLAN_OPTIONS_BYTES = 256 };
+
 /* One point: a variant on a workload. */
 typedef struct result {
   char name[WORKLOAD_NAME_BYTES];   /* fused/causal/B:1/H:8/Hkv:8/D:64/T:4096 */
   char family[WORKLOAD_NAME_BYTES]; /* without the length that is swept: points of one growth curve */
   sweep_axis swept;
   char variant[VARIANT_NAME_BYTES];
-  bool from_plugin; /* and so somebody's own; not known of a report that was read */
+  bool from_plugin;           /* and so somebody's own; not known of a report that was read */
+  char host[HOST_NAME_BYTES]; /* that it was measured on, in its name too; "": the only one */
   workload workload;
   int family_index, instance_index; /* as in Google Benchmark */
   int threads;
@@ -79,6 +82,40 @@ typedef struct growth {
   interval instructions; /* exponent of the instructions counted on small problems of this kind */
 } growth;
 
+/* A point of the whole sweep, and the shard that measures it, from 1 on. */
+typedef struct planned_point {
+  char name[WORKLOAD_NAME_BYTES];
+  int shard;
+} planned_point;
+
+/* What a variant says of its growth, for those who have no variants. */
+typedef struct declared_exponents {
+  char variant[VARIANT_NAME_BYTES];
+  int time_exponent, workspace_exponent;
+} declared_exponents;
+
+/* What was to be measured, by all shards together, and how. */
+typedef struct sweep_plan {
+  int shard, shards; /* 1 of 1: all of it; 0: merged from several */
+  int interface;     /* of attention.h */
+  char version[96], options[PLAN_OPTIONS_BYTES];
+  planned_point *points;
+  size_t point_count; /* 0: not known, as in a report of before */
+  declared_exponents *declared;
+  size_t declared_count;
+} sweep_plan;
+
+/* One of the runs that a report was merged from. */
+typedef struct merged_run {
+  char host[HOST_NAME_BYTES];
+  machine machine;
+  char isa[ISA_NAME_BYTES];
+  disturbance disturbance;
+  int shard, shards;
+  bool interrupted;
+  char *context; /* all that its report said of it, as JSON */
+} merged_run;
+
 typedef struct report {
   machine machine;
   environment environment;
@@ -98,6 +135,9 @@ typedef struct report {
   size_t peak_memory_bytes;
   const char *const *context; /* key=value, from the command line, and its owner's */
   size_t context_count;
+  sweep_plan plan;
+  merged_run *runs; /* [run_count]; with any, machine and isa above say what all have in common */
+  size_t run_count;
 } report;
 
 void report_destroy(report *report);

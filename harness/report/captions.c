@@ -136,14 +136,33 @@ static void write_disturbance(const report *report, char text[CAPTION_BYTES]) {
   if (!strchr(text, ' ')) text[0] = '\0';
 }
 
+/* Of several hosts, which are told apart by their names, what each is. */
+static void write_machine(const report *report, char text[CAPTION_BYTES]) {
+  const machine *machine = &report->machine;
+  size_t used = 0;
+  if (strcmp(machine->host, "several") != 0 || report->run_count == 0) {
+    snprintf(text, CAPTION_BYTES, "%s, %d thread%s, %s", machine->cpu, machine->threads,
+             machine->threads == 1 ? "" : "s", report->isa);
+    return;
+  }
+  for (size_t n = 0; n < report->run_count && used < CAPTION_BYTES; n++) {
+    const merged_run *run = &report->runs[n];
+    bool is_first = true;
+    for (size_t before = 0; before < n; before++)
+      is_first = is_first && strcmp(report->runs[before].host, run->host) != 0;
+    if (is_first)
+      used += (size_t)snprintf(text + used, CAPTION_BYTES - used, "%s%s: %s, %d thread%s, %s",
+                               used ? "; " : "", run->host, run->machine.cpu, run->machine.threads,
+                               run->machine.threads == 1 ? "" : "s", run->isa);
+  }
+}
+
 /* All but the title and what the axis is called. */
 static void put_notes(caption_writer *to, const picture *picture) {
   static const char grey[] = "#555555", red[] = "#B03000";
   const families *families = picture->families;
-  const machine *machine = &picture->report->machine;
   char text[CAPTION_BYTES];
-  snprintf(text, sizeof text, "%s, %d thread%s, %s", machine->cpu, machine->threads,
-           machine->threads == 1 ? "" : "s", picture->report->isa);
+  write_machine(picture->report, text);
   put_caption(to, text, grey);
   write_disturbance(picture->report, text);
   put_caption(to, text, red);

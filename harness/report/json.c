@@ -137,7 +137,8 @@ json_t *report_json_context(const report *report) {
       put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
       put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
       put_rates(context, "sgemm", &machine->sgemm, machine->sgemm.median > 0) &&
-      put_rates(context, "reads", machine->reads, machine->read_count) && device_json_put(context, machine);
+      put_rates(context, "reads", machine->reads, machine->read_count) && device_json_put(context, machine) &&
+      sweep_json_put(context, report);
   for (size_t n = 0; n < report->context_count; n++) good = good && put_pair(context, report->context[n]);
   if (good) return context;
   json_decref(context);
@@ -146,7 +147,14 @@ json_t *report_json_context(const report *report) {
 
 bool report_json_has_context(const char *key) {
   /* What is written only where it was measured counts too. */
-  report everything = {.disturbance.seconds = 1, .machine.device.name = "device"};
+  static planned_point point;
+  static char nothing[] = "{}";
+  merged_run run = {.context = nothing};
+  report everything = {.disturbance.seconds = 1,
+                       .machine.device.name = "device",
+                       .plan = {.points = &point, .point_count = 1},
+                       .runs = &run,
+                       .run_count = 1};
   environment_describe(&everything.environment);
   json_t *context = report_json_context(&everything);
   const bool has = json_object_get(context, key) != NULL;
@@ -171,6 +179,7 @@ static bool put_columns(json_t *row, const result *result) {
     good = good && (column->is_number ? put_integer(row, column->key, strtoll(text, NULL, 10))
                                       : put_text(row, column->key, text));
   }
+  good = good && (!result->host[0] || put_text(row, "host", result->host));
   return good && put_text(row, "isa", result->isa) && put_text(row, "swept", sweep_axis_name(result->swept));
 }
 

@@ -18,4 +18,8 @@ enum { REPORT_VERSION = 2 };
 bool device_json_put(json_t *context, const machine *machine);
 void device_json_get(const json_t *context, machine *machine);
 
+/* Of which sweep a report is a part, and of which runs it was merged (sweep_json.c); false without memory. */
+bool sweep_json_put(json_t *context, const report *report);
+bool sweep_json_get(const json_t *context, sweep_plan *plan);
+
 #endif

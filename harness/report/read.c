@@ -165,6 +165,30 @@ static void get_disturbance(const json_t *context, disturbance *found) {
   found->shortest_batch_seconds = optional_number(context, "shortest_batch_seconds");
 }
 
+/* Of the runs that a report was merged from. */
+static bool get_runs(const reader *reader, const json_t *context) {
+  report *report = reader->report;
+  const json_t *runs = json_object_get(context, "runs"), *of;
+  size_t n;
+  report->runs = json_array_size(runs) ? calloc(json_array_size(runs), sizeof *report->runs) : NULL;
+  if (!report->runs) return !json_array_size(runs) || fail(reader, "needs more memory than there is");
+  json_array_foreach(runs, n, of) {
+    merged_run *run = &report->runs[report->run_count++];
+    const json_t *sweep = json_object_get(of, "sweep");
+    if (!get_machine(reader, of, &run->machine) ||
+        !get_text(reader, of, "host", run->host, sizeof run->host) ||
+        !get_text(reader, of, "isa", run->isa, sizeof run->isa) ||
+        !get_int(reader, sweep, "shard", INT32_MAX, &run->shard) ||
+        !get_int(reader, sweep, "shards", INT32_MAX, &run->shards))
+      return false;
+    get_disturbance(of, &run->disturbance);
+    run->interrupted = json_is_true(json_object_get(of, "interrupted"));
+    run->context = json_dumps(of, JSON_COMPACT);
+    if (!run->context) return fail(reader, "needs more memory than there is");
+  }
+  return true;
+}
+
 /* Reports of before lack some. */
 static void get_environment(const json_t *context, environment *environment) {
   for (size_t n = 0; n < ENVIRONMENT_FACTS; n++) {
@@ -193,6 +217,8 @@ static bool get_context(reader *reader, const json_t *root) {
       !get_text(reader, context, "seed", seed, sizeof seed) ||
       !get_bytes(reader, context, "peak_memory_bytes", &report->peak_memory_bytes))
     return false;
+  if (!sweep_json_get(context, &report->plan)) return fail(reader, "needs more memory than there is");
+  if (!get_runs(reader, context)) return false;
   get_disturbance(context, &report->disturbance);
   get_environment(context, &report->environment);
   const char *counted = json_string_value(json_object_get(context, "instructions_isa"));
@@ -218,6 +244,16 @@ static bool get_variant(const reader *reader, const char *name, char variant[VAR
   variant[length] = 0;
   *rest = name + length + 1;
   return true;
+}
+
+/* Of a merged report: which host stands in front of the problem, and what stands behind it. */
+static const char *get_host(const json_t *row, const char *workload, char host[HOST_NAME_BYTES]) {
+  const char *name = json_string_value(json_object_get(row, "host"));
+  snprintf(host, HOST_NAME_BYTES, "%s", name ? name : "");
+  const size_t length = strlen(host);
+  const bool has = length && strncmp(workload, "host:", 5) == 0 && strncmp(workload + 5, host, length) == 0 &&
+                   workload[5 + length] == '/';
+  return has ? workload + 5 + length + 1 : workload;
 }
 
 /* The result that this row belongs to, made where the row is its first. Rows of a result follow each other. */
@@ -251,6 +287,7 @@ static result *find_result(const reader *reader, const json_t *row, const char *
       !get_integer(reader, row, "rows_total", INT64_MAX, &new->rows_total))
     return NULL;
   new->swept = get_axis(row);
+  workload = get_host(row, workload, new->host);
   if (workload_parse(workload, &new->workload, why, sizeof why)) return new;
   fail(reader, "'%s' does not name a workload: %s", name, why);
   return NULL;

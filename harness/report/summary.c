@@ -8,6 +8,7 @@
 
 #include "measure/crossover.h"
 #include "format.h"
+#include "merged.h"
 #include "ratios.h"
 #include "summary.h"
 
@@ -147,7 +148,7 @@ static const result *first_of(const report *report, int family) {
 /* But for the length that is swept, along which they can be compared. */
 static bool same_sizes(const result *one, const result *other) {
   const workload *a = &one->workload, *b = &other->workload;
-  if (one->swept != other->swept) return false;
+  if (one->swept != other->swept || strcmp(one->host, other->host) != 0) return false;
   if (one->swept == SWEPT_KEYS && a->query_length != b->query_length) return false;
   if (one->swept == SWEPT_QUERIES && a->key_length != b->key_length) return false;
   return a->batch == b->batch && a->query_heads == b->query_heads && a->kv_heads == b->kv_heads &&
@@ -279,6 +280,11 @@ static void print_pictures(const char *pictures, FILE *out) {
 }
 
 void report_summary(const report *report, const char *pictures, FILE *out) {
+  if (report->run_count > 0) {
+    merged_summary(report, out);
+    if (pictures) print_pictures(pictures, out);
+    return;
+  }
   const machine *machine = &report->machine;
   const machine_rate *peak = report_peak(report, ATTN_FLOAT32);
   if (machine->device.name[0])

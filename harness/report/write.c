@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/replace.h"
+#include "measure/shard.h"
 #include "report.h"
 
 static bool fail(char *why, size_t why_size, const char *path, int error) {
@@ -126,6 +127,9 @@ void report_destroy(report *report) {
     free(report->results[i].seconds);
     free(report->results[i].cpu_seconds);
   }
+  for (size_t i = 0; i < report->run_count; i++) free(report->runs[i].context);
+  free(report->runs);
+  sweep_plan_destroy(&report->plan);
   free(report->results);
   free(report->growths);
   memset(report, 0, sizeof *report);
