@@ -70,7 +70,8 @@ TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | s
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy is a matter of the numbers, which are the same.
 UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants python rooms readme_example \
-  walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c
+  walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c \
+  tests/measure/test_cluster.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \

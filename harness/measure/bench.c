@@ -205,6 +205,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   memset(report, 0, sizeof *report);
   bench bench = {.points = points, .count = count, .options = options, .report = report};
   describe_run(report, options);
+  report->machine.threads = options->threads;
   if (count == 0) return true;
   interrupt_catch();
   bench.progress = progress_begin(options->quiet);

@@ -265,11 +265,20 @@ static void print_fact(const report *report, const char *format, const char *key
   if (text && *text) fprintf(out, "%.*s%s%s", (int)(at - format), format, text, at + strlen("%s"));
 }
 
-static void print_context(const report *report, FILE *out) {
+/* Each run that was merged, and what of its host shares are of. */
+static void print_runs(const report *report, FILE *out) {
+  for (size_t n = 0; n < report->run_count; n++) {
+    const merged_run *run = &report->runs[n];
+    const machine *machine = &run->machine;
+    const machine_rate *peak = machine_peak(machine, run->isa, ATTN_FLOAT32);
+    fprintf(out, "  %s, shard %d/%d: %s, %d thread%s, instruction set %s\n", run->host, run->shard,
+            run->shards, machine->cpu, machine->threads, machine->threads == 1 ? "" : "s", run->isa);
+    if (peak) print_rate("  multiply-add ", peak, "GFLOP/s", out);
+  }
+}
+
+static void print_machine(const report *report, FILE *out) {
   const machine *machine = &report->machine;
-  fprintf(out, "%s, %s, attnbench %s", report->started, report->executable, ATTNBENCH_VERSION);
-  print_fact(report, " (%s)", "attnbench_commit", out);
-  fputc('\n', out);
   fprintf(out, "%s, %d x %.0f MHz, %d thread%s, instruction set %s\n", machine->cpu, machine->cores,
           machine->mhz, machine->threads, machine->threads == 1 ? "" : "s", report->isa);
   print_fact(report, "processors %s, ", "affinity", out);
@@ -281,6 +290,16 @@ static void print_context(const report *report, FILE *out) {
   if (machine->sgemm.median > 0) print_rate("", &machine->sgemm, "GFLOP/s", out);
   for (size_t i = 0; i < machine->read_count; i++) print_rate("", &machine->reads[i], "GB/s", out);
   if (isfinite(machine->load_average)) fprintf(out, "  load average %.2f\n", machine->load_average);
+}
+
+static void print_context(const report *report, FILE *out) {
+  fprintf(out, "%s, %s, attnbench %s", report->started, report->executable, ATTNBENCH_VERSION);
+  print_fact(report, " (%s)", "attnbench_commit", out);
+  fputc('\n', out);
+  if (report->run_count > 0)
+    print_runs(report, out);
+  else
+    print_machine(report, out);
   for (size_t n = 0; n < report->context_count; n++) {
     const size_t key = strcspn(report->context[n], "=");
     fprintf(out, "%.*s: %s\n", (int)key, report->context[n], report->context[n] + key + 1);

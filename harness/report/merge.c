@@ -301,7 +301,8 @@ static void describe_machine(const merger *merger) {
   machine->peak_count = machine->read_count = 0;
   machine->sgemm.median = 0;
   machine->device = (attn_device_facts){0};
-  machine->load_average = machine->mhz = NAN;
+  machine->load_average = NAN;
+  machine->mhz = 0;
   machine->l1_bytes = machine->l2_bytes = machine->l3_bytes = 0;
   for (size_t n = 0; n < merged->run_count; n++) {
     const struct machine *of = &merged->runs[n].machine;
