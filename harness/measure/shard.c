@@ -24,11 +24,11 @@ static bool parse_count(const char *text, int64_t minimum, int64_t maximum, int 
 
 /* What says rank and size, in the order in which it is believed: mpirun inside a Slurm job starts the ranks, not srun. */
 static const struct launcher {
-  const char *name, *rank, *size, *only_with;
-} launchers[] = {{"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL},
-                 {"mpirun", "PMI_RANK", "PMI_SIZE", NULL},
+  const char *rank, *size, *only_with;
+} launchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", NULL},
+                 {"PMI_RANK", "PMI_SIZE", NULL},
                  /* A batch script has the first two as well, and is one process whatever they say. */
-                 {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"}};
+                 {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"}};
 
 static bool find_rank(shard *shard, char *why, size_t why_size) {
   for (size_t n = 0; n < sizeof launchers / sizeof *launchers; n++) {

@@ -436,7 +436,7 @@ static bool make(merger *merger) {
   report *merged = merger->merged;
   size_t results = 0;
   for (size_t n = 0; n < merger->count; n++) results += merger->parts[n].result_count;
-  merged->runs = calloc(merger->count, sizeof *merged->runs);
+  merged->runs = calloc(merger->count + 1, sizeof *merged->runs);
   merged->results = calloc(results + 1, sizeof *merged->results);
   bool good = merged->runs && merged->results;
   for (size_t n = 0; good && n < merger->count; n++) good = note_run(merger, n);

@@ -132,20 +132,17 @@ static bool view_host(const report *whole, size_t run, report *view) {
   return true;
 }
 
-static void print_host(const report *whole, size_t run, FILE *out) {
+static void print_host(const report *whole, size_t run, merged_of_host *of_host, FILE *out) {
   const char *host = whole->runs[run].host;
   report view;
   size_t runs = 0;
-  for (size_t n = 0; n < whole->run_count; n++) {
-    if (strcmp(whole->runs[n].host, host) != 0) continue;
-    runs++;
-  }
+  for (size_t n = 0; n < whole->run_count; n++) runs += strcmp(whole->runs[n].host, host) == 0;
   fprintf(out, "\n%s: ", host);
   if (view_host(whole, run, &view)) {
     view.plan.point_count = 0;
     view.interrupted = false; /* said of each run below */
     view.disturbance.seconds = 0;
-    report_summary(&view, NULL, out);
+    of_host(&view, NULL, out);
   }
   free(view.results);
   free(view.growths);
@@ -193,10 +190,10 @@ static void print_shares(const report *report, FILE *out) {
   }
 }
 
-void merged_summary(const report *report, FILE *out) {
+void merged_summary(const report *report, merged_of_host *of_host, FILE *out) {
   print_counts(report, out);
   print_missing(report, out);
   for (size_t n = 0; n < report->run_count; n++)
-    if (is_first_of_host(report, n)) print_host(report, n, out);
+    if (is_first_of_host(report, n)) print_host(report, n, of_host, out);
   print_shares(report, out);
 }

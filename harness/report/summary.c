@@ -281,7 +281,7 @@ static void print_pictures(const char *pictures, FILE *out) {
 
 void report_summary(const report *report, const char *pictures, FILE *out) {
   if (report->run_count > 0) {
-    merged_summary(report, out);
+    merged_summary(report, report_summary, out);
     if (pictures) print_pictures(pictures, out);
     return;
   }
