@@ -25,7 +25,7 @@ typedef struct plot_axes {
   bool y_logarithmic; /* x always is */
   double width;       /* of the plot, as a share of the picture's */
   double left;        /* where it begins, likewise */
-  double scale;       /* of the font against that of scripts/plots/frame.gp; 0: the same */
+  double scale;       /* of the font against that of scripts/plots/canvas.gp; 0: the same */
 } plot_axes;
 
 /* Shares of the plot's width and height. */

@@ -1,22 +1,13 @@
 /* The pictures of a report, written down for gnuplot. What is drawn is decided in picture.c; how it looks, in
- * scripts/plots. gnuplot gets three files in turn: common.gp, one that is written here and holds the
- * settings of this picture, and the picture's own script. */
-#include <errno.h>
+ * scripts/plots. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/replace.h"
 #include "captions.h"
+#include "drawing.h"
 #include "format.h"
-#include "gnuplot.h"
 #include "picture.h"
-
-enum { PATH_BYTES = 4096 };
-
-static const double usual_font_size = 17;
 
 static void put_labels(FILE *out, const picture *picture) {
   for (size_t i = 0; i < picture->count + picture->machine_count; i++) {
@@ -53,24 +44,10 @@ static void put_rate(FILE *out, const char *name, const machine_rate *rate) {
           spread ? rate->low : 0, name, spread ? rate->high : 0);
 }
 
-/* What captions and all others need before. */
-static void put_canvas(FILE *out, const picture *picture, const char *output, const char *format) {
+static void put_settings(const void *what, const plot_style *style, FILE *out) {
+  const picture *picture = what;
   const plot_axes *axes = &picture->axes;
-  caption_string(out, "format", format);
-  caption_string(out, "output", output);
-  fprintf(out, "font_scale = %.5f\nleft_margin = %.5f\nplot_width = %.5f\n", axes->scale, axes->left,
-          axes->width);
-  fprintf(out, "array caption[%d]\narray caption_colour[%d]\n", CAPTIONS_MOST, CAPTIONS_MOST);
-}
-
-static bool write_settings(const picture *picture, const plot_style *style, const char *path,
-                           const char *data, const char *output, const char *format) {
-  FILE *out = fopen(path, "w");
-  if (!out) return false;
-  const plot_axes *axes = &picture->axes;
-  caption_string(out, "scripts", style->scripts);
-  caption_string(out, "data", data);
-  put_canvas(out, picture, output, format);
+  fprintf(out, "left_margin = %.5f\nplot_width = %.5f\n", axes->left, axes->width);
   captions_put(out, picture, style);
   fprintf(out, "lines = %zu\nmachine_lines = %zu\narray style[%zu] = [", picture->count,
           picture->machine_count, picture->count);
@@ -83,8 +60,6 @@ static bool write_settings(const picture *picture, const plot_style *style, cons
   put_rate(out, "peak", report_peak(picture->report, ATTN_FLOAT32));
   put_rate(out, "narrow", picture_narrow_peak(picture->report));
   put_rate(out, "sgemm", &picture->report->machine.sgemm);
-  bool good = !ferror(out);
-  return fclose(out) == 0 && good;
 }
 
 /* The line through the points: the fit of time, else the points. */
@@ -113,9 +88,8 @@ static void put_points(FILE *out, const plot_line *line) {
 
 /* Blocks of x and y: first the points of each line, with the ends of their intervals; then the curve of each; then what is of
  * the machine. */
-static bool write_data(const picture *picture, const char *path) {
-  FILE *out = fopen(path, "w");
-  if (!out) return false;
+static void put_data(const void *what, FILE *out) {
+  const picture *picture = what;
   for (size_t i = 0; i < picture->count; i++) {
     put_points(out, &picture->lines[i]);
     fputs("\n\n", out);
@@ -128,117 +102,45 @@ static bool write_data(const picture *picture, const char *path) {
     put_points(out, &picture->lines[picture->count + i]);
     fputs("\n\n", out);
   }
-  bool good = !ferror(out);
-  return fclose(out) == 0 && good;
 }
-
-/* ---- gnuplot ---- */
-
-typedef struct plotter {
-  const plot_style *style;
-  const char *folder;         /* where the pictures go */
-  char temporary[PATH_BYTES]; /* in folder, so that a finished picture can be renamed into place */
-  char *why;
-  size_t why_size;
-} plotter;
-
-static bool fail(const plotter *plotter, const char *what, const char *about) {
-  snprintf(plotter->why, plotter->why_size, "%s '%s': %s", what, about, strerror(errno));
-  return false;
-}
-
-static bool make_path(char path[PATH_BYTES], const char *folder, const char *name, const char *suffix) {
-  errno = ENAMETOOLONG;
-  return (size_t)snprintf(path, PATH_BYTES, "%s/%s%s", folder, name, suffix) < PATH_BYTES;
-}
-
-static bool draw_format(const plotter *plotter, const picture *picture, const char *data,
-                        const char *format) {
-  const char *name = picture_name(picture->kind);
-  char script[PATH_BYTES], common[PATH_BYTES], settings[PATH_BYTES], drawn[PATH_BYTES], place[PATH_BYTES],
-      complaints[PATH_BYTES], suffix[8];
-  snprintf(suffix, sizeof suffix, ".%s", format);
-  if (!make_path(script, plotter->style->scripts, name, ".gp") ||
-      !make_path(common, plotter->style->scripts, "common", ".gp") ||
-      !make_path(settings, plotter->temporary, name, ".gp") ||
-      !make_path(complaints, plotter->temporary, "complaints", "") ||
-      !make_path(drawn, plotter->temporary, name, suffix) || !make_path(place, plotter->folder, name, suffix))
-    return fail(plotter, "cannot write", plotter->folder);
-  if (access(script, R_OK) != 0 || access(common, R_OK) != 0)
-    return fail(plotter, "cannot read the script of a picture,", access(script, R_OK) != 0 ? script : common);
-  if (!write_settings(picture, plotter->style, settings, data, drawn, format))
-    return fail(plotter, "cannot write", settings);
-  const char *const files[] = {common, settings, script};
-  if (!gnuplot_run(files, complaints, plotter->why, plotter->why_size)) return false;
-  return replace_rename(drawn, place) == 0 || fail(plotter, "cannot write", place);
-}
-
-static const char *const all_formats[] = {"png", "svg", "pdf"};
 
 /* A picture of which nothing was measured, such as errors where no reference was run, is not drawn. */
-static bool draw_picture(const plotter *plotter, picture *picture) {
-  const plot_style *style = plotter->style;
-  const size_t count = style->format_count ? style->format_count : 2;
-  const char *const *formats = style->format_count ? style->formats : all_formats;
-  char data[PATH_BYTES];
-  if (!picture_make(picture)) return true;
-  if (!make_path(data, plotter->temporary, picture_name(picture->kind), ".dat") || !write_data(picture, data))
-    return fail(plotter, "cannot write", data);
-  for (size_t n = 0; n < count; n++)
-    if (!draw_format(plotter, picture, data, formats[n])) return false;
-  return true;
-}
-
-static void remove_temporary(const plotter *plotter) {
-  static const char *const suffixes[] = {".gp", ".dat", ".png", ".svg", ".pdf"};
-  char path[PATH_BYTES];
-  for (size_t i = 0; i < PICTURES; i++)
-    for (size_t s = 0; s < sizeof suffixes / sizeof suffixes[0]; s++)
-      if (make_path(path, plotter->temporary, picture_name((picture_kind)i), suffixes[s])) unlink(path);
-  if (make_path(path, plotter->temporary, "complaints", "")) unlink(path);
-  rmdir(plotter->temporary);
-}
-
-static bool draw_all(const plotter *plotter, const report *report, const families *families, double scale) {
+static bool draw_all(const drawing *drawing, const report *report, const families *families) {
   double *numbers = calloc(picture_numbers(report), sizeof *numbers);
   picture *picture = calloc(1, sizeof *picture);
   bool good = numbers && picture;
-  if (!good) snprintf(plotter->why, plotter->why_size, "out of memory");
+  if (!good) snprintf(drawing->why, drawing->why_size, "out of memory");
   for (int kind = 0; good && kind < PICTURES; kind++) {
     *picture = (struct picture){.kind = (picture_kind)kind,
                                 .report = report,
                                 .families = families,
-                                .axes.scale = scale,
+                                .axes.scale = drawing_scale(drawing->style),
                                 .numbers = numbers};
-    good = draw_picture(plotter, picture);
+    const drawing_picture drawn = {picture_name(picture->kind), picture_name(picture->kind), picture,
+                                   put_settings, put_data};
+    good = !picture_make(picture) || drawing_make(drawing, &drawn);
   }
   free(picture);
   free(numbers);
   return good;
 }
 
-static double scale_of(const plot_style *style) {
-  return style->font_size > 0 ? style->font_size / usual_font_size : 1;
-}
-
 size_t picture_most_families(const plot_style *style) {
-  const plot_axes axes = {.scale = scale_of(style)};
+  const plot_axes axes = {.scale = drawing_scale(style)};
   return (size_t)(1 / plot_label_height(&axes)) - 3;
 }
 
 bool report_plot(const report *report, const plot_style *style, const char *folder, char *why,
                  size_t why_size) {
-  plotter plotter = {.style = style, .folder = folder, .why = why, .why_size = why_size};
+  drawing drawing;
   families families;
   picture_find_families(report, &families, picture_most_families(style));
   if (families.count == 0) {
     snprintf(why, why_size, "nothing was measured, so there is nothing to draw");
     return false;
   }
-  if (!make_path(plotter.temporary, folder, ".plots-XXXXXX", ""))
-    return fail(&plotter, "cannot write", folder);
-  if (!mkdtemp(plotter.temporary)) return fail(&plotter, "cannot write pictures into", folder);
-  const bool good = draw_all(&plotter, report, &families, scale_of(style));
-  remove_temporary(&plotter);
+  if (!drawing_begin(&drawing, style, folder, why, why_size)) return false;
+  const bool good = draw_all(&drawing, report, &families);
+  drawing_end(&drawing);
   return good;
 }

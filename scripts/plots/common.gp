@@ -1,4 +1,4 @@
-# How every picture looks. harness/report/plots.c loads this first, then the settings of one picture (its texts,
+# How every picture looks. harness/report/drawing.c loads this first, then the settings of one picture (its texts,
 # ranges, labels and the name of its data file), then the script of that picture.
 set encoding utf8
 set minussign
