@@ -31,6 +31,7 @@
 #include "run/supervisor.h"
 #include "report/merge.h"
 #include "report/report.h"
+#include "report/show.h"
 #include "measure/sweep.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -603,6 +604,26 @@ static int run_merge(const options *options) {
   return status;
 }
 
+/* ---- who sees whom ---- */
+
+static int run_show(const options *options) {
+  char why[WHY_BYTES], found[PARTS_PATH_BYTES];
+  const int width = terminal_width();
+  const show_paper paper = {.out = stdout, .width = width ? width : 80, .color = wants_color(options)};
+  const show_request request = {.problem = options->words.items[0],
+                                .batch = options->show.batch,
+                                .head = options->show.head,
+                                .tile = options->show.tile,
+                                .weights = options->show.weights,
+                                .folder = options->out,
+                                .style = style_from(options, found)};
+  if ((options->out && !folder_make(options->out, why, sizeof why)) ||
+      !show_problem(&request, &paper, why, sizeof why))
+    return complain(why);
+  if (options->out) printf("\nThe pictures lie in %s\n", options->out);
+  return STATUS_GOOD;
+}
+
 /* ---- the gate ---- */
 
 static const char *const *texts(const text_list *list) { return (const char *const *)list->items; }
@@ -719,6 +740,7 @@ static int run(const options *options) {
   if (options->command == COMMAND_JUDGE) return run_judge(options);
   if (options->command == COMMAND_REPORT) return run_report(options);
   if (options->command == COMMAND_MERGE) return run_merge(options);
+  if (options->command == COMMAND_SHOW) return run_show(options);
   if (options->command == COMMAND_GATE) return run_gate(options);
   if (options->command == COMMAND_COUNT_INSTRUCTIONS)
     return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,

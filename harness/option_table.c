@@ -39,6 +39,16 @@ static const command_row commands[COMMAND_COUNT] = {
     [COMMAND_MERGE] = {"merge", SHOWN, NO_LIMIT_OF_WORDS, "merge RESULTS...",
                        "make one report of a sweep's shards, or of the same sweep on several hosts", NULL,
                        NULL},
+    [COMMAND_SHOW] =
+        {"show", SHOWN, 1, "show PROBLEM", "draw who sees whom in one head of a problem, and its weights",
+         "attnbench show PROBLEM [options]: draws who sees whom in one head of a problem, queries down the "
+         "page and keys\n"
+         "to the right, and counts the tiles that are empty, partial and full; --weights draws its attention "
+         "weights too.\n"
+         "PROBLEM is a line as help problem has it, or the name of a preset. Letters are printed; --out "
+         "draws "
+         "pictures.",
+         NULL},
     [COMMAND_GATE] =
         {"gate", SHOWN_APART, 0, "gate --base A.so --head B.so",
          "is a kernel wrong, bigger or slower than before? gate --help lists its options",
@@ -74,6 +84,7 @@ enum {
   IN_PLOTS = 1 << COMMAND_PLOTS,
   IN_REPORT = 1 << COMMAND_REPORT,
   IN_MERGE = 1 << COMMAND_MERGE,
+  IN_SHOW = 1 << COMMAND_SHOW,
   IN_GATE = 1 << COMMAND_GATE,
   IN_HELP = 1 << COMMAND_HELP,
   IN_GATE_MEASURE = 1 << COMMAND_GATE_MEASURE,
@@ -159,6 +170,15 @@ static const option_row rows[] = {
     {"--out", "FOLDER", IN_BENCH | IN_PLOTS, KIND_TEXT, AT(out), PATH,
      "write results.json, results.csv, console.txt, summary.txt, index.html and the plots there"},
     {"--html", "FILE", IN_REPORT, KIND_TEXT, AT(html), PATH, "the page (index.html beside RESULTS.json)"},
+    {"--batch", "B", IN_SHOW, KIND_INTEGER, AT(show.batch), SIZES_FROM(0),
+     "the batch entry, counted from 0 (0)"},
+    {"--head", "H", IN_SHOW, KIND_INTEGER, AT(show.head), SIZES_FROM(0),
+     "the query head, counted from 0 (0)"},
+    {"--tile", "QUERIESxKEYS", IN_SHOW, KIND_TEXT, AT(show.tile), NO_LIMITS, "the size of a tile (64x64)"},
+    {"--weights", NULL, IN_SHOW, KIND_FLAG, AT(show.weights), NO_LIMITS,
+     "the attention weights too, by the reference"},
+    {"--out", "FOLDER", IN_SHOW, KIND_TEXT, AT(out), PATH,
+     "draw pattern.png and .svg there, with --weights weights.png and .svg; gnuplot does it"},
     {"--raw", "FILE.csv", IN_BENCH, KIND_TEXT, AT(raw), PATH,
      "write every single repetition there, a row each"},
     {"--min-time", "SECONDS|Nx", IN_BENCH, KIND_MIN_TIME, AT(min_time), NO_LIMITS,
@@ -192,14 +212,14 @@ static const option_row rows[] = {
      "run kernels in a process of their own, so that none can end this one;\n=false: for a debugger (true)"},
     {"--cases", "FOLDER", IN_VERIFY, KIND_TEXT, AT(cases), PATH,
      "hold the variants to a folder of given answers instead"},
-    {"--title", "TEXT", IN_BENCH | IN_PLOTS | IN_MERGE, KIND_TEXT, AT(title), 0, 200, NULL,
+    {"--title", "TEXT", IN_BENCH | IN_PLOTS | IN_MERGE | IN_SHOW, KIND_TEXT, AT(title), 0, 200, NULL,
      "what stands above each picture (what it shows)"},
-    {"--font-size", "POINTS", IN_BENCH | IN_PLOTS | IN_MERGE, KIND_INTEGER, AT(font_size), 8, 40, NULL,
-     "of the pictures (17); a slide wants 26"},
-    {"--format", "FORMAT,...", IN_BENCH | IN_PLOTS | IN_MERGE, KIND_WORDS, AT(formats), 0, 0, "png|svg|pdf",
-     "of the pictures (png,svg)"},
-    {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS | IN_MERGE | IN_REPORT, KIND_TEXT, AT(scripts), PATH,
-     "where the gnuplot files lie (the program's own)"},
+    {"--font-size", "POINTS", IN_BENCH | IN_PLOTS | IN_MERGE | IN_SHOW, KIND_INTEGER, AT(font_size), 8, 40,
+     NULL, "of the pictures (17); a slide wants 26"},
+    {"--format", "FORMAT,...", IN_BENCH | IN_PLOTS | IN_MERGE | IN_SHOW, KIND_WORDS, AT(formats), 0, 0,
+     "png|svg|pdf", "of the pictures (png,svg)"},
+    {"--scripts", "FOLDER", IN_BENCH | IN_PLOTS | IN_MERGE | IN_REPORT | IN_SHOW, KIND_TEXT, AT(scripts),
+     PATH, "where the gnuplot files lie (the program's own)"},
     {"--benchmark_filter", "REGEX", IN_BENCH, KIND_TEXT, AT(filter), NO_LIMITS,
      "only points whose name matches; with a '-' in front, all others"},
     {"--benchmark_list_tests", NULL, IN_BENCH, KIND_FLAG, AT(list_tests), NO_LIMITS,

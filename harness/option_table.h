@@ -22,6 +22,7 @@ typedef enum command {
   COMMAND_PLOTS,
   COMMAND_REPORT,
   COMMAND_MERGE,
+  COMMAND_SHOW,
   COMMAND_GATE,
   COMMAND_PROBLEM,
   COMMAND_HELP,
@@ -39,7 +40,7 @@ typedef struct options {
   command command;
   command about; /* whose options help prints; COMMAND_HELP: everyone's */
   text_list
-      words; /* what stands beside options: the files of plots and report, the problem of dump, benchmarks of gate-measure */
+      words; /* what stands beside options: the files of plots and report, the problem of dump and show, benchmarks of gate-measure */
 
   text_list variants; /* empty: all */
   const char *device;
@@ -97,6 +98,13 @@ typedef struct options {
   /* judge: files, or NULL; how the verdict is printed. */
   const char *output, *lse, *weights;
   bool json;
+
+  /* show: of what. */
+  struct {
+    int64_t batch, head;
+    const char *tile; /* queries x keys */
+    bool weights;
+  } show;
 
   /* gate and gate-measure; gate.h says what they mean. Texts are NULL where nothing is said. */
   struct {

@@ -222,6 +222,7 @@ static options options_default(void) {
       .out_format = "json",
       .color = "auto",
       .as = "text",
+      .show = {.tile = "64x64"},
       .gate = {.base_name = "the base", .budget = 120, .smallest = 2, .cases = 5},
   };
   return options;
@@ -422,6 +423,10 @@ static bool check_together(const options *options, char *why, size_t why_size) {
   if (options->command == COMMAND_MERGE && !options->words.count) {
     snprintf(why, why_size,
              "merge needs reports: attnbench merge a/results.json b/results.json, or their folder");
+    return false;
+  }
+  if (options->command == COMMAND_SHOW && !options->words.count) {
+    snprintf(why, why_size, "show needs a problem: attnbench show causal/T:64");
     return false;
   }
   if (options->command == COMMAND_GATE_MEASURE &&

@@ -179,6 +179,16 @@ static const taken all_taken[] = {
     {COMMAND_GATE, "--cases 0", KIND_INTEGER, AT(gate.cases), "0"},
     {COMMAND_GATE, "--seed 11", KIND_SEED, AT(seed), "11"},
 
+    {COMMAND_SHOW, "--batch 3", KIND_INTEGER, AT(show.batch), "3"},
+    {COMMAND_SHOW, "--head 5", KIND_INTEGER, AT(show.head), "5"},
+    {COMMAND_SHOW, "--tile 16x32", KIND_TEXT, AT(show.tile), "16x32"},
+    {COMMAND_SHOW, "--weights", KIND_FLAG, AT(show.weights), "true"},
+    {COMMAND_SHOW, "--out folder", KIND_TEXT, AT(out), "folder"},
+    {COMMAND_SHOW, "--title title", KIND_TEXT, AT(title), "title"},
+    {COMMAND_SHOW, "--font-size 26", KIND_INTEGER, AT(font_size), "26"},
+    {COMMAND_SHOW, "--format svg,pdf", KIND_WORDS, AT(formats), "svg pdf"},
+    {COMMAND_SHOW, "--scripts plots", KIND_TEXT, AT(scripts), "plots"},
+
     {COMMAND_HELP, "--as man", KIND_TEXT, AT(as), "man"},
     {COMMAND_GATE_MEASURE, "--head a.so --base b.so --itself c.so", KIND_ITEM, AT(gate.heads), "a.so"},
     {COMMAND_GATE_MEASURE, "--base b.so --head a.so --itself c.so", KIND_ITEM, AT(gate.bases), "b.so"},
@@ -190,8 +200,9 @@ static const taken all_taken[] = {
     {COMMAND_COUNT_INSTRUCTIONS, "fused full/T:8", KIND_ITEM, AT(words), "fused full/T:8"},
 };
 
-/* What the gate needs with each of its options. */
+/* What a command needs with each of its options. */
 static const char *with_option(const taken *taken) {
+  if (taken->command == COMMAND_SHOW) return " T:8";
   if (taken->command != COMMAND_GATE) return "";
   if (strstr(taken->line, "--write-facts")) return " --head h.so";
   if (strstr(taken->line, "--head b.so")) return " --head h.so --no-base why --head-facts f";

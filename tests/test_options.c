@@ -39,6 +39,7 @@ static void each_command_has_its_name(void **state) {
                {"plots a.json", COMMAND_PLOTS},
                {"report a.json b.json", COMMAND_REPORT},
                {"merge a.json b.json", COMMAND_MERGE},
+               {"show T:8", COMMAND_SHOW},
                {"help", COMMAND_HELP},
                {"bench --help", COMMAND_HELP},
                {"verify -h", COMMAND_HELP},
@@ -224,8 +225,9 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"help benhc", "the nearest is bench"},
       {"help bench fuzz", "'fuzz'"},
       {"gaet", "the nearest is gate"},
-      {"frobnicate", "bench, verify, fuzz, dump, judge, list, machine, plots, report, merge, gate, problem, "
-                     "help and version"},
+      {"frobnicate",
+       "bench, verify, fuzz, dump, judge, list, machine, plots, report, merge, show, gate, problem, "
+       "help and version"},
       {"bench -", "'-'"},
       {"bench --budget 5", "bench has no option --budget; attnbench bench --help"},
       {"bench --itself a.so", "there is no option --itself"},
@@ -240,6 +242,8 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"gate --head a.so --head b.so --base c.so --times", "there are 1 --base and 2 --head"},
       {"gate --head a.so --head b.so --write-facts f", "one --head; there are 2"},
       {"gate --hed x", "the nearest is --head"},
+      {"show --tile 4x4", "show needs a problem"},
+      {"show T:8 T:9", "does not know what to do with 'T:9'"},
       {"gate --zzzzzzzz", "attnbench gate --help lists them all"},
       {"gate --head-dim 64", "gate has no option --head-dim"},
       {"help --as man gate", "help --as man is of all commands; leave out 'gate'"},

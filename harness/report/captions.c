@@ -190,3 +190,9 @@ void captions_put(FILE *out, const picture *picture, const plot_style *style) {
   caption_string(out, "x_title", text);
   fprintf(out, "captions = %zu\n", to.lines);
 }
+
+void captions_put_lines(FILE *out, size_t letters, const char *const *lines, size_t count) {
+  caption_writer to = {.out = out, .letters = letters};
+  for (size_t n = 0; n < count; n++) put_caption(&to, lines[n], "#555555");
+  fprintf(out, "captions = %zu\n", to.lines);
+}

@@ -23,4 +23,7 @@ void caption_shapes(const report *report, const families *families, char *text, 
 /* Sets title, x_title, captions, and caption and caption_colour, arrays of CAPTIONS_MOST that are there. */
 void captions_put(FILE *out, const picture *picture, const plot_style *style);
 
+/* Sets captions, caption and caption_colour alone: these, over as many lines of so many letters as they take. */
+void captions_put_lines(FILE *out, size_t letters, const char *const *lines, size_t count);
+
 #endif
