@@ -39,8 +39,8 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 typedef struct options {
   command command;
   command about; /* whose options help prints; COMMAND_HELP: everyone's */
-  text_list
-      words; /* what stands beside options: the files of plots and report, the problem of dump and show, benchmarks of gate-measure */
+  /* What stands beside options: the files of plots and report, the problem of dump and show, benchmarks of gate-measure. */
+  text_list words;
 
   text_list variants; /* empty: all */
   const char *device;

@@ -46,8 +46,7 @@ static bool read_tile(const char *text, int64_t *height, int64_t *width, complai
 static bool check_place(const char *option, int64_t place, int64_t count, const char *what, complaint to) {
   if (place < count) return true;
   if (count == 0) return wrong(to, "%s %lld: the problem has no %s", option, SHOW(place), what);
-  return wrong(to, "%s %lld: the problem has %lld %s, counted from 0", option, SHOW(place), SHOW(count),
-               what);
+  return wrong(to, "%s %lld: %s of this problem are 0 to %lld", option, SHOW(place), what, SHOW(count - 1));
 }
 
 static int64_t tiles_along(int64_t length, int64_t tile) { return (length - 1) / tile + 1; }
@@ -85,9 +84,10 @@ static bool read_request(const show_request *request, shown *s, complaint to) {
 static workload needed(const workload *asked, bool weights) {
   workload w = *asked;
   w.value_dim = 0;
-  if (!weights) w.head_dim = 1;
-  if (!weights) w.bias.present = false;
   w.wants_lse = w.wants_weights = false;
+  if (weights) return w;
+  w.head_dim = 1;
+  w.bias.present = false;
   return w;
 }
 
@@ -104,7 +104,7 @@ static void put_counts(const show_paper *paper, const shown *s, const char *line
           line, SHOW(s->head.b), SHOW(s->head.h), SHOW(tiles->pairs), SHOW(pairs),
           percent(tiles->pairs, pairs));
   fprintf(paper->out,
-          "tiles of %lld queries x %lld keys: %lld, of these %lld empty (%.3g%%), %lld partial (%.3g%%), "
+          "tiles of %lld x %lld (queries x keys): %lld, of these %lld empty (%.3g%%), %lld partial (%.3g%%), "
           "%lld full "
           "(%.3g%%)\n",
           SHOW(tiles->height), SHOW(tiles->width), SHOW(count), SHOW(tiles->kinds[ATTN_EMPTY]),

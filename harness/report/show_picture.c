@@ -11,8 +11,9 @@
 /* Of scripts/plots/canvas.gp. */
 enum { CANVAS = 1600 };
 
-/* At the usual size of the font: what stands left and right of the plot; and the plot's sizes, in points of the canvas. */
-enum { LEFT = 150, RIGHT = 390, HIGHEST = 900, SMALLEST = 90 };
+/* In points of the canvas, at the usual size of the font: what stands left and right of the plot, and how small and how high
+ * that may be; the scale of weights has to have room beside it. */
+enum { LEFT = 150, RIGHT = 390, LEAST_WIDTH = 90, LEAST_HEIGHT = 280, HIGHEST = 900 };
 
 /* How two pictures differ: what is said around them, and the colour of a cell. */
 typedef struct matrix {
@@ -32,8 +33,8 @@ static void plot_size(const plot_style *style, int64_t queries, int64_t keys, in
   const double widest = CANVAS - (LEFT + RIGHT) * drawing_scale(style);
   const double ratio = (double)queries / (double)keys;
   const double wide = fmin(widest, HIGHEST / ratio), high = fmin(HIGHEST, widest * ratio);
-  *width = (int64_t)fmax(wide, SMALLEST);
-  *height = (int64_t)fmax(high, SMALLEST);
+  *width = (int64_t)fmax(wide, LEAST_WIDTH * drawing_scale(style));
+  *height = (int64_t)fmax(high, LEAST_HEIGHT * drawing_scale(style));
 }
 
 void show_picture_size(const plot_style *style, const attn_problem *problem, int64_t *rows,
@@ -122,22 +123,22 @@ static void put_entry(FILE *out, int n, uint32_t color, const char *text) {
 
 static void put_pairs_words(const matrix *matrix, double font_scale, FILE *out) {
   (void)font_scale;
-  static const char *const names[] = {"empty tiles", "partial tiles", "full tiles"};
+  static const char *const names[] = {"empty", "partial", "full"};
   static const attn_visibility order[] = {ATTN_FULL, ATTN_PARTIAL, ATTN_EMPTY};
   const show_tiles *tiles = matrix->of->tiles;
   const uint32_t colors[] = {white, orange, blue};
   char text[128];
   for (int n = 0; n < 3; n++) {
     const attn_visibility kind = order[n];
-    snprintf(text, sizeof text, "%lld %s, %.3g%%", (long long)tiles->kinds[kind], names[kind],
-             percent(tiles->kinds[kind], tiles->rows * tiles->columns));
+    snprintf(text, sizeof text, "%lld %s tile%s, %.3g%%", (long long)tiles->kinds[kind], names[kind],
+             tiles->kinds[kind] == 1 ? "" : "s", percent(tiles->kinds[kind], tiles->rows * tiles->columns));
     put_entry(out, n + 1, colors[kind], text);
   }
   put_entry(out, 4, hidden_in_partial, "hidden in partial tiles");
   fputs("entries = 4\n", out);
 }
 
-/* Numbers on the scale: powers of ten, and between them where these are few. */
+/* Numbers on the scale: powers of ten, every other where these are many, and between them where they are few. */
 static void put_ticks(const show_scale *scale, double font_scale, FILE *out) {
   const double decades = log10(scale->high / scale->low);
   fprintf(out, "set cbtics font ',%g' (", 15 * font_scale); /* as captions */
@@ -145,7 +146,8 @@ static void put_ticks(const show_scale *scale, double font_scale, FILE *out) {
   for (int power = (int)floor(log10(scale->low)); power <= (int)ceil(log10(scale->high)); power++)
     for (int digit = 1; digit < 10; digit++) {
       const double tick = digit * pow(10, power);
-      const bool wanted = digit == 1 || (decades < 3 && (digit == 2 || digit == 5));
+      const bool wanted =
+          digit == 1 ? decades <= 4 || power % 2 == 0 : decades < 2.5 && (digit == 2 || digit == 5);
       if (!wanted || tick < scale->low * (1 - 1e-9) || tick > scale->high * (1 + 1e-9)) continue;
       fprintf(out, "%s'%g' %.17g", between, tick, tick);
       between = ", ";
@@ -182,7 +184,7 @@ static void cell_words(const matrix *matrix, char *text, size_t size) {
              (double)cells->queries / (double)cells->rows, (double)cells->keys / (double)cells->columns);
   if (matrix->weighs && matrix->scale.is_cut) {
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%sWeights below %.2g, 0 among them, look like that.", used ? " " : "",
+    snprintf(text + used, size - used, "%sWeights below %.2g look like that.", used ? " " : "",
              matrix->scale.low);
   }
 }
@@ -201,12 +203,13 @@ static void put_captions(const matrix *matrix, const plot_style *style, FILE *ou
   const bool fits = strlen(title) * 26 <= letters * 15 && !style->title;
   caption_string(out, "title", style->title ? style->title : fits ? title : matrix->title);
   if (!fits) lines[count++] = of->line;
-  int used = snprintf(
-      first, sizeof first, "Batch entry %lld, head %lld: %lld of %lld pairs are visible (%.3g%%).",
-      (long long)of->head->b, (long long)of->head->h, (long long)tiles->pairs,
-      (long long)(cells->queries * cells->keys), percent(tiles->pairs, cells->queries * cells->keys));
+  const int64_t pairs = cells->queries * cells->keys;
+  const int used =
+      snprintf(first, sizeof first, "Batch entry %lld, head %lld: %lld of %lld pairs are visible (%.3g%%).",
+               (long long)of->head->b, (long long)of->head->h, (long long)tiles->pairs, (long long)pairs,
+               percent(tiles->pairs, pairs));
   if (!matrix->weighs)
-    snprintf(first + used, sizeof first - (size_t)used, " Tiles of %lld queries x %lld keys.",
+    snprintf(first + used, sizeof first - (size_t)used, " Tiles of %lld x %lld (queries x keys).",
              (long long)tiles->height, (long long)tiles->width);
   lines[count++] = first;
   cell_words(matrix, second, sizeof second);

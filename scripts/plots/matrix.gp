@@ -24,11 +24,10 @@ do for [i=1:entries] {
     left font sprintf(',%g', caption_font) noenhanced
 }
 if (has_scale) {
-  scale_top = entry_top(entries + 1) + 34 * font_scale
+  scale_top = entry_top(entries + 1) + 40 * font_scale
   scale_pixels = 300 * font_scale
   if (scale_top + scale_pixels > top_pixels + plot_pixels) { scale_pixels = top_pixels + plot_pixels - scale_top }
-  if (scale_pixels < 100 * font_scale) { scale_pixels = 100 * font_scale }
-  set label 60 scale_title at screen entry_left,from_top(scale_top - 18 * font_scale) left font sprintf(',%g', caption_font) noenhanced
+  set label 60 scale_title at screen entry_left,from_top(scale_top - 24 * font_scale) left font sprintf(',%g', caption_font) noenhanced
   set logscale cb
   set cbrange [scale_low:scale_high]
   set colorbox vertical user origin screen entry_left,from_top(scale_top + scale_pixels) \

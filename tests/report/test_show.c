@@ -41,7 +41,7 @@ static void small_problems_are_given_letter_for_letter(void **state) {
       {{.problem = "causal/H:1/T:4/D:8", .tile = "2x2"},
        "causal/B:1/H:1/Hkv:1/D:8/T:4\n"
        "batch entry 0, head 0: 10 of 16 pairs of a query and a key are visible (62.5%)\n"
-       "tiles of 2 queries x 2 keys: 4, of these 1 empty (25%), 2 partial (50%), 1 full (25%)\n"
+       "tiles of 2 x 2 (queries x keys): 4, of these 1 empty (25%), 2 partial (50%), 1 full (25%)\n"
        "\npairs: # is visible\n"
        "     key 0\n"
        "      0 |##      |\n"
@@ -55,7 +55,7 @@ static void small_problems_are_given_letter_for_letter(void **state) {
       {{.problem = "window:1/H:2/Tq:3/Tk:5", .head = 1, .tile = "3x2"},
        "window:1/B:1/H:2/Hkv:2/D:64/Tq:3/Tk:5\n"
        "batch entry 0, head 1: 5 of 15 pairs of a query and a key are visible (33.3%)\n"
-       "tiles of 3 queries x 2 keys: 3, of these 1 empty (33.3%), 2 partial (66.7%), 0 full (0%)\n"
+       "tiles of 3 x 2 (queries x keys): 3, of these 1 empty (33.3%), 2 partial (66.7%), 0 full (0%)\n"
        "\npairs: # is visible\n"
        "     key 0       4\n"
        "      0 |##        |\n"
@@ -67,7 +67,7 @@ static void small_problems_are_given_letter_for_letter(void **state) {
       {{.problem = "full/B:2/H:1/T:3/lengths:3,2", .batch = 1, .tile = "64x64"},
        "full/B:2/H:1/Hkv:1/D:64/T:3/lengths:3,2\n"
        "batch entry 1, head 0: 6 of 9 pairs of a query and a key are visible (66.7%)\n"
-       "tiles of 3 queries x 3 keys: 1, of these 0 empty (0%), 1 partial (100%), 0 full (0%)\n"
+       "tiles of 3 x 3 (queries x keys): 1, of these 0 empty (0%), 1 partial (100%), 0 full (0%)\n"
        "\npairs: # is visible\n"
        "     key 0\n"
        "      0 |####  |\n"
@@ -76,7 +76,7 @@ static void small_problems_are_given_letter_for_letter(void **state) {
       {{.problem = "causal/H:1/T:3/fill:equal", .tile = "64x64", .weights = true},
        "causal/B:1/H:1/Hkv:1/D:64/T:3/fill:equal\n"
        "batch entry 0, head 0: 6 of 9 pairs of a query and a key are visible (66.7%)\n"
-       "tiles of 3 queries x 3 keys: 1, of these 0 empty (0%), 1 partial (100%), 0 full (0%)\n"
+       "tiles of 3 x 3 (queries x keys): 1, of these 0 empty (0%), 1 partial (100%), 0 full (0%)\n"
        "\npairs: # is visible\n"
        "     key 0\n"
        "      0 |##    |\n"
@@ -100,6 +100,32 @@ static size_t count_letter(const char *text, char letter) {
   size_t count = 0;
   for (; *text; text++) count += *text == letter;
   return count;
+}
+
+static void kinds_of_tiles_are_told_apart_by_color_where_there_is_color(void **state) {
+  (void)state;
+  static char text[1 << 14];
+  char why[256];
+  const show_request request = {.problem = "causal/H:1/T:4", .tile = "2x2"};
+  FILE *out = fmemopen(text, sizeof text, "w");
+  const show_paper paper = {.out = out, .width = 80, .color = true};
+  assert_true(show_problem(&request, &paper, why, sizeof why));
+  fclose(out);
+  assert_non_null(strstr(text, "      3 |\033[34m####\033[33m####\033[0m|\n"));
+  assert_non_null(strstr(text, "      0 |\033[33m##  \033[0m    |\n"));
+}
+
+/* A sign for 4 queries x 2 keys: 7 of 8 pairs are visible, 3 of 8, and 4 of 8. */
+static void signs_for_several_pairs_tell_how_many_are_visible(void **state) {
+  (void)state;
+  static char text[1 << 16];
+  const show_request causal = {.problem = "causal/H:1/Tq:128/Tk:140", .tile = "64x64"};
+  give(&causal, text, sizeof text);
+  assert_non_null(strstr(text, "a sign stands for 4 queries x 2 keys"));
+  assert_non_null(strstr(text, "\n      4 |##o.  "));
+  const show_request half = {.problem = "full/H:1/Tq:128/Tk:140/lengths:101", .tile = "64x64"};
+  give(&half, text, sizeof text);
+  assert_non_null(strstr(text, "##o                   |\n"));
 }
 
 /* Query 0 sees the last key, and nobody else sees anything: of 2^24 pairs one. */
@@ -298,10 +324,11 @@ static void a_cell_shows_its_largest_weight_and_is_hidden_only_where_all_is(void
 static void a_bias_of_minus_infinity_hides_and_a_nan_is_told(void **state) {
   (void)state;
   show_cells cells;
+  enum { T = 64, PAIRS = T * T };
   int64_t hidden = 0, nan = 0;
-  weigh("full/H:1/T:64/D:8/bias:q", 64, 64, &cells);
-  for (int64_t n = 0; n < 64 * 64; n++) hidden += cells.weight[n] == SHOW_HIDDEN;
-  assert_true(hidden > 64 && hidden < 64 * 64 / 8); /* one in 32 is drawn so */
+  weigh("full/H:1/T:64/D:8/bias:q", T, T, &cells);
+  for (int64_t n = 0; n < PAIRS; n++) hidden += cells.weight[n] == SHOW_HIDDEN;
+  assert_true(hidden > T && hidden < PAIRS / 8); /* one in 32 is drawn so */
   show_cells_destroy(&cells);
   weigh("full/H:1/T:16/D:8/fill:nonfinite", 4, 4, &cells);
   for (int64_t n = 0; n < 16; n++) nan += isnan(cells.weight[n]);
@@ -387,14 +414,19 @@ static void gnuplot_gets_a_color_for_every_point_and_numbers_for_every_name(void
 static void a_single_pair_of_many_is_drawn(void **state) {
   (void)state;
   static unsigned char points[1 << 23];
-  size_t others = 0;
+  size_t others = 0, at = 0;
   assert_int_equal(in_folder(MAKE_GNUPLOT), 0);
   expect("PATH=.:$PATH " PROGRAM " show band:0,0,4095/H:1/T:4096 --tile 1x1 --out . --format png", 2,
          "too many tiles");
   expect("PATH=.:$PATH " PROGRAM " show band:0,0,4095/H:1/T:4096 --tile 2x4 --out . --format png", 0, "lie");
   const size_t bytes = read_file("pattern.png", points, sizeof points);
-  for (size_t n = 0; n < bytes; n += 3) others += !is_color(points + n, 0xFFFFFF);
+  for (size_t n = 0; n < bytes; n += 3)
+    if (!is_color(points + n, 0xFFFFFF)) {
+      others++;
+      at = n;
+    }
   assert_int_equal(others, 1);
+  assert_true(points[at + 1] < 0xB4); /* of orange so much that it is seen on white */
 }
 
 static void gnuplot_draws_both_pictures_and_leaves_nothing_else(void **state) {
@@ -418,8 +450,8 @@ static void what_cannot_be_shown_is_refused_in_one_line(void **state) {
       {"", "show needs a problem: attnbench show causal/T:64"},
       {"causal/T:8 full/T:8", "show does not know what to do with 'full/T:8'"},
       {"nonsense/T:8", "show nonsense/T:8: unknown part 'nonsense'"},
-      {"causal/T:8 --head 4", "--head 4: the problem has 4 query heads, counted from 0"},
-      {"causal/T:8 --batch 1", "--batch 1: the problem has 1 batch entries, counted from 0"},
+      {"causal/T:8 --head 4", "--head 4: query heads of this problem are 0 to 3"},
+      {"causal/T:8 --batch 1", "--batch 1: batch entries of this problem are 0 to 0"},
       {"causal/T:8/B:0", "--batch 0: the problem has no batch entries"},
       {"causal/T:8 --head -1", "--head takes a whole number from 0"},
       {"causal/T:8 --tile 0", "--tile takes QUERIESxKEYS, each 1 or more, such as 64x64, not '0'"},
@@ -469,6 +501,8 @@ static int remove_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_problems_are_given_letter_for_letter),
+      cmocka_unit_test(kinds_of_tiles_are_told_apart_by_color_where_there_is_color),
+      cmocka_unit_test(signs_for_several_pairs_tell_how_many_are_visible),
       cmocka_unit_test(a_single_visible_pair_never_vanishes),
       cmocka_unit_test(lines_fit_the_width),
       cmocka_unit_test(tiles_and_cells_count_what_the_header_says_of_each_pair),
