@@ -103,29 +103,38 @@ static size_t describe_call(char *message, const char *question, unsigned id, co
   return used;
 }
 
-/* An answer to a question that this process did not ask was for one that was ended while it waited. */
-static bool receive(unsigned id, char answer[MESSAGE_BYTES]) {
+/* Numbers with blanks behind them, all of which a double holds; the text goes on behind them. False where one is missing. */
+static bool read_numbers(const char **text, double *numbers, int how_many) {
+  for (int n = 0; n < how_many; n++) {
+    char *end;
+    numbers[n] = strtod(*text, &end);
+    if (end == *text) return false;
+    *text = end + (*end == ' ');
+  }
+  return true;
+}
+
+/* The words behind the answer's numbers, which are PID ID SECONDS. An answer to a question that this process did not ask was
+ * for one that was ended while it waited. NULL: Python is not there any more. */
+static const char *receive(unsigned id, char answer[MESSAGE_BYTES], double *took) {
   for (;;) {
     const ssize_t length = recv(with.socket, answer, MESSAGE_BYTES - 1, 0);
     if (length < 0 && errno == EINTR) continue;
-    if (length <= 0) return false;
+    if (length <= 0) return NULL;
     answer[length] = '\0';
-    unsigned answered;
-    int asker;
-    if (sscanf(answer, "%d %u", &asker, &answered) == 2 && asker == (int)getpid() && answered == id)
-      return true;
+    const char *text = answer;
+    double numbers[3];
+    if (!read_numbers(&text, numbers, 3) || numbers[0] != getpid() || numbers[1] != id) continue;
+    *took = numbers[2];
+    return text;
   }
 }
 
-/* The words behind the answer's numbers, which hold PID ID SECONDS; NULL: Python is not there any more. */
 static const char *ask(const char *message, size_t length, unsigned id, char answer[MESSAGE_BYTES],
                        double *took) {
-  int start = 0;
   while (send(with.socket, message, length, MSG_NOSIGNAL) < 0)
     if (errno != EINTR) return NULL;
-  if (!receive(id, answer)) return NULL;
-  if (sscanf(answer, "%*d %*u %lf %n", took, &start) < 1 || start == 0) return NULL;
-  return answer + start;
+  return receive(id, answer, took);
 }
 
 static const char *ask_about(const char *question, const attn_call *call, char answer[MESSAGE_BYTES],
@@ -290,23 +299,23 @@ extern const attn_device attn_plugin_device __attribute__((alias("device"), visi
 
 /* ---- as it is loaded ---- */
 
+/* "NAME FUNCTION FEATURES TYPES TRAITS EXPONENT LIMITS SUMMARY" */
 static void read_variant(const char *line) {
-  int function, exponent, start = 0;
-  uint64_t features;
-  uint32_t types, traits;
-  const size_t n = table.count;
-  if (n == MOST_VARIANTS || sscanf(line, "%47s %d %" SCNu64 " %" SCNu32 " %" SCNu32 " %d %u %n", names[n],
-                                   &function, &features, &types, &traits, &exponent, &limits[n], &start) < 7)
-    return;
-  snprintf(summaries[n], sizeof summaries[n], "%s", line + start);
+  const size_t n = table.count, length = strcspn(line, " ");
+  const char *text = line + length + 1;
+  double said[6];
+  if (n == MOST_VARIANTS || !line[length] || !read_numbers(&text, said, 6)) return;
+  snprintf(names[n], sizeof names[n], "%.*s", (int)length, line);
+  snprintf(summaries[n], sizeof summaries[n], "%s", text);
+  limits[n] = (unsigned)said[5];
   functions[n] = (attn_variant){.name = names[n],
                                 .summary = summaries[n],
-                                .function = (attn_function)function,
-                                .features = features,
-                                .types = types,
+                                .function = (attn_function)said[0],
+                                .features = (uint64_t)said[1],
+                                .types = (uint32_t)said[2],
                                 .place = ATTN_CUDA,
-                                .traits = traits,
-                                .time_exponent = exponent,
+                                .traits = (uint32_t)said[3],
+                                .time_exponent = (int)said[4],
                                 .unsupported = unsupported,
                                 .run = run};
   listed[n] = &functions[n];
@@ -317,10 +326,13 @@ __attribute__((constructor)) static void read_environment(void) {
   const char *said = getenv("ATTNBENCH_PYTHON");
   char *text = said ? strdup(said) : NULL, *rest = NULL;
   const char *line = text ? strtok_r(text, "\n", &rest) : NULL;
-  int memory;
-  if (line &&
-      sscanf(line, "%d %d %zu %lf", &with.socket, &memory, &with.bytes, &device.flops_per_second) == 4) {
-    void *mapped = mmap(NULL, with.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
+  double numbers[4];
+  if (line && read_numbers(&line, numbers, 4)) {
+    with.socket = (int)numbers[0];
+    with.bytes = (size_t)numbers[2];
+    device.flops_per_second = numbers[3];
+    void *mapped =
+        mmap(NULL, with.bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, (int)numbers[1], 0);
     with.memory = mapped == MAP_FAILED ? NULL : mapped;
     while (with.memory && (line = strtok_r(NULL, "\n", &rest))) read_variant(line);
   }
