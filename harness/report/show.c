@@ -112,7 +112,8 @@ static void put_counts(const show_paper *paper, const shown *s, const char *line
           percent(tiles->kinds[ATTN_PARTIAL], count), SHOW(tiles->kinds[ATTN_FULL]),
           percent(tiles->kinds[ATTN_FULL], count));
   if (tiles->unsaid)
-    fprintf(paper->out, "attn_tile_visibility calls %lld more of them partial\n", SHOW(tiles->unsaid));
+    fprintf(paper->out, "attn_visible_tile calls %lld of the empty and full ones partial\n",
+            SHOW(tiles->unsaid));
   if (w->bias.present) fputs("a bias of -inf hides keys too: --weights shows these as hidden\n", paper->out);
 }
 

@@ -77,8 +77,8 @@ static void sum_up(show_tiles *tiles, const show_head *of) {
       const attn_visibility kind = show_tile_kind(tiles, row, column, p);
       const int64_t i0 = row * tiles->height, j0 = column * tiles->width;
       const attn_visibility said =
-          attn_tile_visibility(p, of->b, i0, smaller(i0 + tiles->height, p->query_length), j0,
-                               smaller(j0 + tiles->width, p->key_length));
+          attn_visible_tile(p, of->b, of->h, i0, smaller(i0 + tiles->height, p->query_length), j0,
+                            smaller(j0 + tiles->width, p->key_length));
       tiles->kinds[kind]++;
       tiles->unsaid += said == ATTN_PARTIAL && kind != ATTN_PARTIAL;
       tiles->pairs += tiles->visible[row * tiles->columns + column];

@@ -18,7 +18,7 @@ typedef struct show_tiles {
   int64_t *visible;      /* [rows * columns] pairs */
   int64_t pairs;         /* that are visible, of all tiles */
   int64_t kinds[3];      /* tiles that are empty, partial and full: by attn_visibility */
-  int64_t unsaid;        /* tiles that are empty or full, and attn_tile_visibility says partial */
+  int64_t unsaid;        /* tiles that are empty or full, and attn_visible_tile says partial */
 } show_tiles;
 
 /* Cell (r, c) stands for queries show_first(r, ...) to show_first(r + 1, ...), and for keys likewise; at least one each. */
