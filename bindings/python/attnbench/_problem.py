@@ -61,6 +61,7 @@ class Problem:
     types: dict[str, str]  # of each tensor that is there
     line: str = ""  # in words, where it is known
     strides: dict[str, tuple[int, int, int]] = field(default_factory=dict, repr=False)
+    others: tuple[str, ...] = ()  # parts that Python is not given
 
     @property
     def groups(self) -> int:
@@ -116,6 +117,8 @@ class Problem:
 
     def visible(self, mask: np.ndarray | None = None) -> np.ndarray | None:
         """Which keys each query sees, as bools that broadcast to [B, H, Tq, Tk]; None: all."""
+        if self.others:
+            raise ValueError(f"who sees whom is not known here of a problem with {', '.join(self.others)}")
         seen = None
         if self.left is not None or self.right is not None or self.key_lengths is not None:
             first, end = self.ranges()
@@ -148,6 +151,7 @@ def _problem(said: dict) -> Problem:
         **same,
         types={name: tensor["type"] for name, tensor in tensors.items()},
         line=said["problem"],
+        others=tuple(word for word in said["features"] if word not in WORDS),
         strides={name: tuple(tensor["strides"]) for name, tensor in tensors.items()},
     )
 
@@ -262,7 +266,7 @@ def refusal(asked: Problem, function: str, features: Iterable[str], dtypes: Iter
         uses.discard("band")
     if asked.function != function:
         return f"computes {function} attention"
-    for word in sorted(uses - takes):
+    for word in (*asked.others, *sorted(uses - takes)):
         return f"takes no {word}"
     if asked.groups > 1 and "gqa" not in takes:
         return "takes as many key/value heads as query heads"

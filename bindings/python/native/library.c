@@ -31,14 +31,17 @@ static json_t *json_list(const int64_t *numbers, int64_t count) {
   return list;
 }
 
-/* "a mask" is "mask". */
+/* "a mask" is "mask", "key lengths" stay so. */
+static const char *without_article(const char *what) {
+  const size_t article = strncmp(what, "a ", 2) == 0 ? 2 : strncmp(what, "an ", 3) == 0 ? 3 : 0;
+  return what + article;
+}
+
 static json_t *json_features(const attn_problem *problem) {
   json_t *features = json_array();
-  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
-    const char *word = strchr(row->what, ' ');
+  for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
     if (row->bit && problem->features & row->bit)
-      json_array_append_new(features, json_string(word ? word + 1 : row->what));
-  }
+      json_array_append_new(features, json_string(without_article(row->what)));
   return features;
 }
 
