@@ -66,7 +66,7 @@ typedef struct attn_device {
   /* Until all that was launched has ended. NULL, or in words what went wrong. */
   const char *(*wait)(void);
 
-  /* Seconds of the device between the two. */
+  /* Seconds of the device from the first to the end of what was launched since; asked for after wait. */
   void (*start_clock)(void);
   double (*stop_clock)(void);
 
