@@ -149,17 +149,10 @@ COMMIT := $(or $(shell if git rev-parse --git-dir >/dev/null 2>&1; then test -z 
 
 HEADERS := $(shell find harness reference variants -name '*.h' 2>/dev/null)
 
-# What scripts/peers needs of the suite, as a shared object for Python.
-SUITE := $(BUILD)/peers/suite.so
-# Its rooms up to run/, and expected rows with what judges them.
-SUITE_SOURCES := scripts/peers/suite.c $(REFERENCE_SOURCES) \
-  $(filter harness/base/% harness/problem/% harness/run/% harness/verify/expected.c \
-  harness/verify/compare.c harness/verify/mean_square.c harness/verify/pattern.c,$(HARNESS_SOURCES))
-
 # For other languages (bindings/python): rooms up to verify/ as a library, and a plugin whose variants are functions of Python.
 # No Python loads what is instrumented.
 PYTHON_PARTS := $(if $(SANITIZE),,$(BUILD)/libattnbench.so $(BUILD)/attnbench_python.so)
-LIBRARY_SOURCES := bindings/python/native/library.c $(REFERENCE_SOURCES) \
+LIBRARY_SOURCES := bindings/python/native/library.c bindings/python/native/timed.c $(REFERENCE_SOURCES) \
   $(filter harness/base/% harness/problem/% harness/run/% harness/verify/%,$(HARNESS_SOURCES))
 
 # ---- Flags ----------------------------------------------------------------------------------------
@@ -273,12 +266,12 @@ bench: ## set up, build, verify, measure, plot; everything lands in results/late
 plots: all ## draw the pictures of results/latest again (JSON=file: of that file, beside it)
 	$(PROGRAM) plots $(or $(JSON),$(RESULTS)/latest/results.json)
 
-peers: ## measure fused beside PyTorch, ONNX Runtime, oneDNN and OpenVINO (ARGS="--help": options)
+peers: ## measure fused beside PyTorch, ONNX Runtime, oneDNN and OpenVINO, or a GPU's kernels beside PyTorch's (ARGS="--help": options)
 	@if command -v python3 >/dev/null; then python3 scripts/peers/options.py $(ARGS); fi
 ifeq ($(findstring --help,$(ARGS)),)
 	@scripts/peers/setup.sh $(BUILD)/peers/venv $$(python3 scripts/peers/options.py --names $(ARGS))
 	@scripts/setup.sh bench
-	@$(MAKE) --no-print-directory $(PARALLEL) all $(SUITE)
+	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@$(MAKE) --no-print-directory run-peers
 endif
 
@@ -339,7 +332,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(SUITE) $(KERNEL_TOOLS) $(RATES) $(POWER)
+tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER)
 
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
@@ -351,7 +344,7 @@ run-tests:
 	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(TESTS)
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
-  $(TEST_PLUGIN_SOURCES) scripts/peers/suite.c bindings/python/native/library.c bindings/python/native/bridge.c \
+  $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
   $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
@@ -482,11 +475,6 @@ $(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(B
 
 $(POWER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
-
-$(SUITE): $(SUITE_SOURCES) $(HEADERS) $(BUILD)/flags
-	@mkdir -p $(@D)
-	$(SHOW) $(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -shared -o $@ \
-	  $(filter %.c,$^) -ldl -lm
 
 # -MMD writes beside each object which headers it was made from.
 $(BUILD)/%.o: %.c $(BUILD)/flags

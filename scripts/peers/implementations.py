@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from suite import Case, Shape, Suite
+from shapes import Shape, attnbench
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Candidate:
     name: str
     run: Callable[[], Any]
     output: Callable[[], np.ndarray]
+    clock: Callable[[int], float] | None = None  # runs so many times and gives seconds of the device's clock
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
@@ -74,24 +75,15 @@ def aligned(array: np.ndarray) -> np.ndarray:
 class Ours:
     """A variant of this repository, or of somebody's plugin."""
 
-    def __init__(self, threads: int, library: Path, plugin: Path, variant: str) -> None:
-        self.threads, self.suite = threads, Suite(library)
-        self.variant, self.name = self.suite.variant(plugin, variant), variant
+    def __init__(self, threads: int, plugin: Path, variant: str, device: int) -> None:
+        self.threads, self.plugin, self.name, self.device = threads, plugin, variant, device
 
     def version(self) -> str:
         return os.environ.get("ATTN_ISA", "the fastest instruction set")
 
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
-        case = Case(self.suite, inputs.shape)
-        for name, values in zip(("query", "key", "value"), inputs.tensors()):
-            if case.tensor(name).tobytes() != values.tobytes():
-                raise RuntimeError("the inputs of two processes differ")
-        case.prepare(self.variant, self.threads)
-        yield Candidate(
-            self.name,
-            lambda: case.run(self.variant, self.threads),
-            lambda: case.tensor("output").copy(),
-        )
+        kernel = attnbench.Kernel(inputs.shape.line(), self.name, self.plugin, self.threads, self.device)
+        yield Candidate(self.name, kernel.run, kernel.output, kernel.run)
 
 
 class Torch:
@@ -313,11 +305,107 @@ class OpenVino:
         )
 
 
+class TorchDevice:
+    """A backend of scaled_dot_product_attention on a GPU."""
+
+    backend = ""
+
+    def __init__(self, threads: int, device: str) -> None:
+        import torch
+        import torch.nn.attention
+
+        torch.set_grad_enabled(False)
+        if not torch.cuda.is_available():
+            raise RuntimeError("PyTorch sees no GPU")
+        self.torch, self.device = torch, torch.device(device)
+        torch.cuda.set_device(self.device)
+
+    def version(self) -> str:
+        return f"{self.torch.__version__}, {self.torch.cuda.get_device_name(self.device)}"
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        torch = self.torch
+        query, key, value = (tensor.to(self.device) for tensor in inputs.torch_tensors(torch))
+        seen = inputs.seen()
+        mask = None if seen is None else torch.from_numpy(seen).to(self.device)
+        backend = getattr(torch.nn.attention.SDPBackend, self.backend)
+
+        def run() -> Any:
+            with torch.nn.attention.sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(
+                    query,
+                    key,
+                    value,
+                    attn_mask=mask,
+                    is_causal=inputs.causal,
+                    enable_gqa=inputs.shape.groups() > 1,
+                )
+
+        yield self._candidate(self.backend.lower(), inputs, run)
+
+    def _candidate(self, name: str, inputs: Inputs, run: Callable[[], Any]) -> Candidate:
+        torch = self.torch
+
+        def clock(calls: int) -> float:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda._sleep(100_000)  # cycles in which the host launches, so that its way there is not timed
+            start.record()
+            for _ in range(calls):
+                run()
+            end.record()
+            end.synchronize()
+            return start.elapsed_time(end) * 1e-3
+
+        def once() -> None:
+            run()
+            torch.cuda.synchronize()
+
+        return Candidate(name, once, lambda: inputs.from_torch(torch, run().cpu()), clock)
+
+
+class TorchFlash(TorchDevice):
+    backend = "FLASH_ATTENTION"
+
+
+class TorchCudnn(TorchDevice):
+    backend = "CUDNN_ATTENTION"
+
+
+class TorchEfficient(TorchDevice):
+    backend = "EFFICIENT_ATTENTION"
+
+
+class FlashAttention(TorchDevice):
+    """The library flash-attn, where it is installed: tensors are [B, T, H, D]. Its causal mask is aligned at the last key."""
+
+    def __init__(self, threads: int, device: str) -> None:
+        super().__init__(threads, device)
+        import flash_attn
+
+        self.library = flash_attn
+
+    def version(self) -> str:
+        return str(self.library.__version__)
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        tensors = [x.to(self.device).transpose(1, 2).contiguous() for x in inputs.torch_tensors(self.torch)]
+        causal = inputs.shape.mask == "causal"
+
+        def run() -> Any:
+            return self.library.flash_attn_func(*tensors, causal=causal).transpose(1, 2)
+
+        yield self._candidate("flash_attn_func", inputs, run)
+
+
 # ---- all of them ----
 
-PEERS: dict[str, Callable[[int], Any]] = {
+PEERS: dict[str, Callable[..., Any]] = {
     "torch": Torch,
     "onnxruntime": OnnxRuntime,
     "onednn": OneDnn,
     "openvino": OpenVino,
+    "torch_flash": TorchFlash,
+    "torch_cudnn": TorchCudnn,
+    "torch_efficient": TorchEfficient,
+    "flash_attn": FlashAttention,
 }

@@ -16,13 +16,20 @@ ROOT = Path(__file__).resolve().parents[2]
 MASKS = ("full", "causal")
 TYPES = ("f32", "bf16", "f16")
 
-# The peers and what they are called, in the order in which they are shown.
-TITLES = {
+# The peers and what they are called, in the order in which they are shown: on the host, and on a GPU.
+HOST = {
     "torch": "PyTorch",
     "onnxruntime": "ONNX Runtime",
     "onednn": "oneDNN",
     "openvino": "OpenVINO",
 }
+DEVICE = {
+    "torch_flash": "PyTorch FLASH",
+    "torch_cudnn": "PyTorch CUDNN",
+    "torch_efficient": "PyTorch EFFICIENT",
+    "flash_attn": "flash-attn",
+}
+TITLES = HOST | DEVICE
 
 
 class _Parser(argparse.ArgumentParser):
@@ -41,6 +48,13 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1")
     return int(text)
+
+
+def _device(text: str) -> str:
+    kind, _, number = text.partition(":")
+    if kind not in ("cuda", "emu") or not (number or "0").isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a device such as cuda:0")
+    return f"{kind}:{number or 0}"
 
 
 def _names(known: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -62,6 +76,7 @@ class Options:
     types: list[str]
     threads: list[int]
     peers: list[str]
+    device: str | None
     variant: str
     plugin: Path
     batch: int
@@ -86,6 +101,7 @@ def parse(arguments: list[str]) -> Options:
     lengths, dims, out = [512, 1024, 2048, 4096, 8192], [64, 128], ROOT / "results" / f"peers-{now}"
     processors = len(os.sched_getaffinity(0))
     known, masks, types = _names(tuple(TITLES)), _names(MASKS), _names(TYPES)
+    host, device = ",".join(HOST), ",".join(DEVICE)
     add("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
     add("--head-dims", metavar="D,...", type=_numbers, default=dims, help="(64,128)")
@@ -98,8 +114,9 @@ def parse(arguments: list[str]) -> Options:
         default=[threads for threads in (1, 2) if threads <= processors],
         help="at most as many as there are processors (1,2)",
     )
-    add("--peers", metavar="NAME,...", type=known, default=list(TITLES), help=f"of {','.join(TITLES)} (all)")
-    add("--variant", metavar="NAME", default="fused", help="of ours or of the plugin (fused)")
+    add("--peers", metavar="NAME,...", type=known, help=f"of {host}, or of {device} (all)")
+    add("--device", metavar="KIND:N", type=_device, help="cuda:0: on a GPU, beside PyTorch's and flash-attn")
+    add("--variant", metavar="NAME", help="of ours or of the plugin (fused, on a GPU cuda_fused)")
     add("--plugin", metavar="FILE.so", type=Path, help="a shared object to take the variant from (ours)")
     add("--batch", metavar="B", type=_number, default=1, help="batch entries (1)")
     add("--heads", metavar="H", type=_number, default=4, help="heads (4)")
@@ -127,8 +144,16 @@ def parse(arguments: list[str]) -> Options:
     add("--seed", metavar="N", type=_number, default=1, help="of the inputs and the order (1)")
     add("--out", metavar="FOLDER", type=Path, default=out, help="a folder to be made (results/peers-TIME)")
     found = vars(parser.parse_args(arguments))
-    if not found["plugin"]:
-        found["plugin"] = found["build"] / "attnbench_variants.so"
+    device = found["device"]
+    there = DEVICE if device else HOST
+    found["plugin"] = found["plugin"] or found["build"] / f"attnbench_{device.partition(':')[0] if device else 'variants'}.so"
+    found["variant"] = found["variant"] or ("cuda_fused" if device else "fused")
+    found["peers"] = found["peers"] or list(there)
+    for name in found["peers"]:
+        if name not in there:
+            parser.error(f"--peers {name} is measured {'on the host, without --device' if device else 'with --device cuda:0'}")
+    if device and len(found["threads"]) > 1:
+        found["threads"] = [1]  # those of the host mean nothing there
     if found["out"].exists():
         parser.error(f"'{found['out']}' is there already; name a folder that is not")
     if max(found["threads"]) > processors:

@@ -20,46 +20,52 @@ from dataclasses import replace
 from implementations import PEERS, Inputs, Ours
 from options import ROOT, TITLES, TYPES, Options, parse
 from results import Measurement, Point, Run, header, plot, row, summary, write
-from suite import Case, Shape, Suite, SuiteError
+from shapes import Shape, attnbench, median
 from worker import Worker, WorkerError
 
 TURN_SECONDS = 0.02  # of one implementation in one repetition, at least one call
 
 
 def measure_peaks(options: Options, threads: int) -> dict[str, float]:
-    """The multiply-add peak of the fastest instruction set in FLOP/s, by type; empty where it cannot be had.
-    What no instruction multiplies is converted, and its peak that of float32."""
+    """The multiply-add peak of the fastest instruction set, or of the device, in FLOP/s, by type; empty where it cannot be
+    had. What no instruction multiplies is converted, and its peak that of float32."""
     program = options.build / "attnbench"
+    where = ["--device", options.device] if options.device else ["--threads", str(threads)]
     try:
-        done = subprocess.run([program, "machine", "--threads", str(threads)], capture_output=True, text=True)
+        done = subprocess.run([program, "machine", *where], capture_output=True, text=True)
     except OSError:
         return {}
     peaks = {}
-    line = re.compile(r"^  (portable|avx2|avx512|avx512_bf16) +([0-9.]+) GFLOP/s", re.MULTILINE)
+    line = re.compile(r"^ +(\w+) +([0-9.]+) GFLOP/s", re.MULTILINE)
     for name, rate in line.findall(done.stdout):
-        for kind in ("bf16",) if name.endswith("_bf16") else TYPES:
-            peaks[kind] = float(rate) * 1e9
+        if name in TYPES:
+            peaks[name] = float(rate) * 1e9
+        elif name in ("portable", "avx2", "avx512", "avx512_bf16"):
+            for kind in ("bf16",) if name.endswith("_bf16") else TYPES:
+                peaks[kind] = float(rate) * 1e9
     return peaks
 
 
 def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
     """Ours first. A peer that does not start is said to, and left out."""
-    library = options.build / "peers" / "suite.so"
-    workers = [Worker(options.variant, threads, Ours, library, options.plugin.resolve(), options.variant)]
+    number = int(options.device.partition(":")[2]) if options.device else 0
+    workers = [Worker(options.variant, threads, Ours, options.plugin.resolve(), options.variant, number)]
+    where = (options.device,) if options.device else ()
     for name in options.peers:
         try:
-            workers.append(Worker(name, threads, PEERS[name]))
+            workers.append(Worker(name, threads, PEERS[name], *where))
         except WorkerError as error:
             print(f"{TITLES[name]} does not start: {error}", file=sys.stderr)
     run.versions |= {worker.name: worker.version for worker in workers}
     return workers
 
 
-def inputs_of(case: Case) -> Inputs:
-    return Inputs(case.shape, *(case.tensor(name) for name in ("query", "key", "value")))
+def inputs_of(shape: Shape) -> Inputs:
+    drawn = attnbench.inputs(shape.line())
+    return Inputs(shape, *(drawn[name].view(shape.array_type()) for name in ("q", "k", "v")))
 
 
-def prepare(worker: Worker, case: Case, timed: Case, measurement: Measurement) -> bool:
+def prepare(worker: Worker, case: Shape, timed: Shape, measurement: Measurement) -> bool:
     """Holds the output to the reference, then makes the point ready with other inputs, so that an answer that was
     remembered would be wrong; true when it can be timed."""
     try:
@@ -73,7 +79,7 @@ def prepare(worker: Worker, case: Case, timed: Case, measurement: Measurement) -
     return True
 
 
-def hold_timed(worker: Worker, timed: Case, measurement: Measurement) -> None:
+def hold_timed(worker: Worker, timed: Shape, measurement: Measurement) -> None:
     """Holds what the last timed call wrote to the reference."""
     try:
         held = timed.hold(worker.output())
@@ -84,14 +90,14 @@ def hold_timed(worker: Worker, timed: Case, measurement: Measurement) -> None:
         measurement.note(held, "wrong while it is timed: ")
 
 
-def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape, threads: int) -> Point:
-    case, other = Case(suite, shape), Case(suite, replace(shape, seed=shape.seed + 1))
+def measure(options: Options, workers: list[Worker], shape: Shape, threads: int) -> Point:
+    other = replace(shape, seed=shape.seed + 1)
     by_name = {name: Measurement(name) for name in [options.variant, *options.peers]}
     there = {worker.name: worker for worker in workers}
     for name, found in by_name.items():
         if name not in there:
             found.failure = "does not start"
-    timed = [worker for worker in workers if prepare(worker, case, other, by_name[worker.name])]
+    timed = [worker for worker in workers if prepare(worker, shape, other, by_name[worker.name])]
     order = random.Random(f"{options.seed} {shape.workload()} {threads}")
     repetitions, end = 0, time.monotonic() + options.seconds
     while timed and (repetitions < options.repetitions or time.monotonic() < end):
@@ -105,17 +111,17 @@ def measure(options: Options, suite: Suite, workers: list[Worker], shape: Shape,
         repetitions += 1
     for worker in timed:
         hold_timed(worker, other, by_name[worker.name])
-    point = Point(shape, threads, case.flops, list(by_name.values()))
+    point = Point(shape, threads, attnbench.parse(shape.line()).flops, list(by_name.values()))
     for found in point.measurements:
         complete = 0 < len(found.seconds) == repetitions
-        found.time = suite.median(found.seconds) if complete else None
+        found.time = median(found.seconds) if complete else None
         if complete and point.ours().time:
             ratios = [theirs / mine for theirs, mine in zip(found.seconds, point.ours().seconds)]
-            found.ratio = suite.median(ratios)
+            found.ratio = median(ratios)
     return point
 
 
-def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], None]) -> None:
+def measure_all(options: Options, run: Run, say: Callable[[str], None]) -> None:
     say(f"{options.variant} against its peers: their time over ours, above 1 where ours is less;")
     say("median [95% interval] of paired repetitions; '!': an output that our checks fail, as told below.")
     decoding = f", Tq {options.query_length}: T is that of the keys" if options.query_length else ""
@@ -139,7 +145,7 @@ def measure_all(options: Options, suite: Suite, run: Run, say: Callable[[str], N
                     options.kv_heads,
                     options.query_length,
                 )
-                run.points.append(measure(options, suite, workers, shape, threads))
+                run.points.append(measure(options, workers, shape, threads))
                 say(row(run, run.points[-1]))
         finally:
             for worker in workers:
@@ -157,10 +163,8 @@ def main(arguments: list[str]) -> int:
     run = Run(options.variant, str(options.plugin), options.peers, {}, {})
     interrupted = False
     try:
-        suite = Suite(options.build / "peers" / "suite.so")
-        suite.variant(options.plugin.resolve(), options.variant)
-        measure_all(options, suite, run, say)
-    except (OSError, SuiteError, WorkerError) as error:
+        measure_all(options, run, say)
+    except (OSError, ValueError, WorkerError) as error:
         print(f"make peers: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # what is measured is kept

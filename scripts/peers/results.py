@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from options import TITLES, TYPES
-from suite import Held, Interval, Shape
+from shapes import Held, Interval, Shape
 
 
 @dataclass

@@ -7,6 +7,7 @@ docs/python.md of the repository shows the rest."""
 
 from ._arrays import to_bfloat16, to_float32
 from ._commands import Result, bench, fuzz, verify
+from ._kernel import Kernel, median
 from ._native import library as _library
 from ._problem import FEATURES, Inputs, Problem, inputs, parse, problems
 from ._variant import Call, Variant, run, variant
@@ -14,6 +15,7 @@ from ._verdict import Verdict, judge
 
 __version__ = _library.attnbench_version().decode()
 __all__ = [
-    *("FEATURES", "Call", "Inputs", "Problem", "Result", "Variant", "Verdict", "bench", "fuzz", "inputs", "judge"),
+    *("FEATURES", "Call", "Inputs", "Kernel", "Problem", "Result", "Variant", "Verdict", "bench", "fuzz", "inputs", "judge"),
+    "median",
     *("parse", "problems", "run", "to_bfloat16", "to_float32", "variant", "verify"),
 ]

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from ctypes import POINTER, c_bool, c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 
 LIBRARY, PROGRAM, BRIDGE = "libattnbench.so", "attnbench", "attnbench_python.so"
@@ -54,6 +54,11 @@ def _load() -> tuple[Path, ctypes.CDLL]:
         "attnbench_posed": (c_void_p, (c_uint64, c_int64)),
         "attnbench_judge": (c_void_p, (c_char_p, POINTER(Array), c_size_t, c_bool, POINTER(c_void_p), *why)),
         "attnbench_free": (None, (c_void_p,)),
+        "attnbench_ready": (c_void_p, (c_char_p, c_char_p, c_char_p, c_int, c_int, *why)),
+        "attnbench_repeat": (c_double, (c_void_p, c_int64)),
+        "attnbench_output": (c_void_p, (c_void_p,)),
+        "attnbench_release": (None, (c_void_p,)),
+        "attnbench_median": (None, (POINTER(c_double), c_size_t, POINTER(c_double))),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
@@ -101,6 +106,10 @@ def draw(line: str, tensor: str, address: int, size: int) -> None:
 
 def posed(seed: int, number: int) -> str:
     return _text(library.attnbench_posed(seed, number))
+
+
+def ready(line: str, plugin: str, variant: str, device: int, threads: int) -> int:
+    return _ask("attnbench_ready", line.encode(), plugin.encode(), variant.encode(), device, threads)
 
 
 def judge(line: str, arrays: list[Array], hint: bool) -> tuple[dict, str]:

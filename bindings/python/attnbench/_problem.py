@@ -60,6 +60,7 @@ class Problem:
     key_lengths: list[int] | None
     types: dict[str, str]  # of each tensor that is there
     line: str = ""  # in words, where it is known
+    flops: float = 0  # that count, of the forward pass
     strides: dict[str, tuple[int, int, int]] = field(default_factory=dict, repr=False)
     others: tuple[str, ...] = ()  # parts that Python is not given
 
@@ -152,6 +153,7 @@ def _problem(said: dict) -> Problem:
         types={name: tensor["type"] for name, tensor in tensors.items()},
         line=said["problem"],
         others=tuple(word for word in said["features"] if word not in WORDS),
+        flops=said["flops"],
         strides={name: tuple(tensor["strides"]) for name, tensor in tensors.items()},
     )
 
@@ -280,7 +282,7 @@ def problems(
     variant: Any = None,
     count: int = 50,
     features: Iterable[str] = (),
-    dtypes: Iterable[str] = ("f32",),
+    dtypes: Iterable[str] | None = None,
     function: str = "softmax",
     seed: int = 1,
     most_flops: float = 1e7,
@@ -290,19 +292,18 @@ def problems(
     """Lines of the program's own grid, and then random ones, that a variant takes, or a function with these features and types, and
     which accepts says None or True of; none of more operations than most_flops."""
     if variant is not None:
-        features, dtypes, function = variant.features, variant.dtypes, variant.computes
+        features, function = variant.features, variant.computes
+        dtypes = variant.dtypes if dtypes is None else [kind for kind in variant.dtypes if kind in set(dtypes)]
         finite = variant.finite if finite is None else finite
     asking = [ask for ask in (accepts, getattr(variant, "accepts", None)) if ask]
     features = check_words(features, (*KINDS, *FEATURES), "feature")
-    dtypes = check_words(dtypes, TYPES, "type")
+    dtypes = check_words(("f32",) if dtypes is None else dtypes, TYPES, "type")
     taken: list[str] = []
     for number in range(200 * count + 20000):
         if len(taken) == count:
             break
         line = _native.posed(seed, number)
         said = _native.describe(line, 1)
-        if not WORDS.issuperset(said["features"]):
-            continue
         if said["flops"] > most_flops or (finite and said["fill"] in ("nonfinite", "largest")):
             continue
         asked = _problem(said)

@@ -39,4 +39,18 @@ char *attnbench_judge(const char *line, const attnbench_array *arrays, size_t co
 
 void attnbench_free(void *text);
 
+/* ---- to be timed in turns with what is not of this suite (timed.c) ---- */
+
+/* A variant of a plugin, with memory and drawn inputs for one problem; device: which one of its kind, where it computes on
+ * one. */
+typedef struct attnbench_kernel attnbench_kernel;
+attnbench_kernel *attnbench_ready(const char *line, const char *plugin, const char *variant, int device,
+                                  int threads, char *why, size_t why_size);
+double attnbench_repeat(attnbench_kernel *kernel, int64_t calls); /* runs it; seconds, by its device's clock */
+const void *attnbench_output(attnbench_kernel *kernel); /* what the last run wrote, as described; never NULL */
+void attnbench_release(attnbench_kernel *kernel);
+
+/* A median and the ends of its 95% interval, by ranks: the extremes where values are few. */
+void attnbench_median(const double *values, size_t count, double median_low_high[3]);
+
 #endif
