@@ -15,7 +15,8 @@
 #   NAME...     only these faults
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
 #   --check     only see that every fault still fits the sources; builds nothing
-#   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
+#   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind;
+#               all problems are posed
 #   --whole     pose all problems at once: no fault is known
 #   --readme    of all faults: also write the table to tests/mutants/README.md
 #
@@ -28,7 +29,7 @@ build= check= hints= readme= each= whole= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
-  --hints) hints=yes ;;
+  --hints) hints=yes whole=yes ;;
   --readme) readme=yes ;;
   --whole) whole=yes ;;
   --each) each=yes ;;

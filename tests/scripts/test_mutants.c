@@ -97,20 +97,24 @@ typedef char problem_name[WORKLOAD_NAME_BYTES];
 
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 
-static void name_problem(workload w, problem_name name) {
-  workload_seed_unnamed(&w, SEED);
-  workload_name(&w, name);
-}
-
 /* The names of all problems that verify poses without options, sorted. */
 static problem_name *all_posed(size_t *count) {
   const int64_t grid = verify_grid_count(), held = properties_problems(RANDOM);
   problem_name *names = malloc((size_t)(grid + RANDOM + held) * sizeof *names);
   assert_non_null(names);
   *count = 0;
-  for (int64_t n = 0; n < grid; n++) name_problem(verify_grid_problem(n).workload, names[(*count)++]);
-  for (int64_t n = 0; n < RANDOM; n++) name_problem(random_problem(SEED, n), names[(*count)++]);
-  for (int64_t n = 0; n < held; n++) name_problem(properties_problem(SEED, n), names[(*count)++]);
+  for (int64_t n = 0; n < grid; n++) {
+    const workload w = verify_grid_problem(n).workload;
+    workload_name(&w, names[(*count)++]);
+  }
+  for (int64_t n = 0; n < RANDOM; n++) {
+    const workload w = random_problem(SEED, n);
+    workload_name(&w, names[(*count)++]);
+  }
+  for (int64_t n = 0; n < held; n++) {
+    const workload w = properties_problem(SEED, n);
+    workload_name(&w, names[(*count)++]);
+  }
   qsort(names, *count, sizeof *names, by_name);
   return names;
 }
