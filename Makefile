@@ -214,7 +214,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers gate gate-baseline gate-selftest \
+.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers test-python gate gate-baseline gate-selftest \
   mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-bench run-peers tidy \
   cppcheck needed force
 
@@ -274,6 +274,10 @@ ifeq ($(findstring --help,$(ARGS)),)
 	@$(MAKE) --no-print-directory $(PARALLEL) all
 	@$(MAKE) --no-print-directory run-peers
 endif
+
+test-python: all ## hold kernels of PyTorch, JAX, ONNX Runtime and Triton to the reference (ARGS="--help": options)
+	@scripts/peers/setup.sh $(BUILD)/peers/venv torch onnxruntime jax triton
+	@ATTNBENCH_HOME=$(CURDIR) $(BUILD)/peers/venv/bin/python bindings/python/real/run.py $(ARGS)
 
 kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the machine can do
 	@scripts/kernels/table.sh $(BUILD)

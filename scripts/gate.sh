@@ -26,7 +26,7 @@ fail() {
 }
 
 build_head() {
-  make --no-print-directory "$jobs" BUILD="$build" all relinks >"$folder/head.log" 2>&1 ||
+  make --no-print-directory "$jobs" BUILD="$build" PYTHON_PARTS= all relinks >"$folder/head.log" 2>&1 ||
     { tail -n 20 "$folder/head.log" >&2; fail "the work tree does not build; all of it: $folder/head.log"; }
 }
 

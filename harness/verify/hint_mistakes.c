@@ -217,7 +217,8 @@ static bool value_of_head(asked *a, int64_t n) {
 static bool keys_of_entry(asked *a, int64_t n) { return (void)n, move(&a->key.b, 0); }
 static bool values_of_entry(asked *a, int64_t n) { return (void)n, move(&a->value.b, 0); }
 static bool both_of_entry(asked *a, int64_t n) {
-  return (void)n, keys_of_entry(a, 0) | values_of_entry(a, 0);
+  const bool keys = keys_of_entry(a, n), values = values_of_entry(a, n);
+  return keys || values;
 }
 
 /* ---- keys that count too seldom or too often ---- */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what `make peers` measures against into a Python environment of its own, FOLDER:
+# Installs what `make peers` measures against and `make test-python` judges into a Python environment of its own, FOLDER:
 # `scripts/peers/setup.sh [FOLDER [PEER ...]]`, for these peers alone where some are named. Says first what it will install; silent when all is there. With
 # SETUP=no, or where it cannot, it prints the one command to type, with status 2, and installs nothing.
 set -u
@@ -38,7 +38,7 @@ needed=$(missing) || stop "The Python of $folder does not run. To start afresh: 
 "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
   stop "The peers need Python 3.11 or newer with venv, and $python is not that. To install: apt-get install python3-venv, or name another with PYTHON=..."
 
-echo "make peers needs packages that are missing in $folder; installing: $needed" >&2
+echo "Packages are missing in $folder; installing: $needed" >&2
 [ -x "$folder/bin/python" ] || "$python" -m venv "$folder" || stop "Could not make a Python environment in $folder"
 install() { "$folder/bin/python" -m pip --disable-pip-version-check install --quiet "$@"; }
 torch=$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' "$pins")
@@ -48,6 +48,6 @@ case " $needed +$* " in
   echo "$torch_index cannot be had; taking PyPI's PyTorch, which may bring CUDA's libraries, some 5 GB" >&2 ;;
 esac
 install $wanted ||
-  stop "Could not install: $(missing). Without a network there is no make peers; to try again: $0 '$folder'${*:+ $*}"
+  stop "Could not install: $(missing). To try again, with a network: $0 '$folder'${*:+ $*}"
 needed=$(missing)
 [ -z "$needed" ] || stop "Installed, yet missing in $folder: $needed"

@@ -1,9 +1,11 @@
 /* Softmax attention that is right, and somebody presses Ctrl-C in its eighth run in a process, which every process of the group
- * hears: three points have been run twice each, to be verified, then the first is timed, and the second. */
+ * hears: three points have been run twice each, to be verified, then the first is timed, and the second. Once: the folder ctrl-c is its mark,
+ * since a second Ctrl-C, of another process, would end the program at once. */
 #include "attention.h"
 
 #include <math.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 static const float *row_of(const void *data, attn_layout s, int64_t b, int64_t h, int64_t i) {
   return (const float *)data + b * s.batch + h * s.head + i * s.position;
@@ -31,7 +33,7 @@ static void run(const attn_call *call) {
   for (int64_t b = 0; b < p->batch; b++)
     for (int64_t h = 0; h < p->query_heads; h++)
       for (int64_t i = 0; i < p->query_length; i++) solve_row(p, &call->tensors, b, h, i);
-  if (++runs == 8) kill(0, SIGINT);
+  if (++runs == 8 && mkdir("ctrl-c", 0777) == 0) kill(0, SIGINT);
 }
 
 static const attn_variant interrupts = {.name = "interrupts",

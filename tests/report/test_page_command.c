@@ -125,7 +125,7 @@ static void ctrl_c_keeps_what_was_measured_in_every_file(void **state) {
   for (size_t n = 0; n < 2; n++) {
     char command[512];
     snprintf(command, sizeof command,
-             "setsid -w " PROGRAM " bench --plugin " PLUGINS
+             "rm -rf ctrl-c && setsid -w " PROGRAM " bench --plugin " PLUGINS
              "interrupts.so --variant interrupts --lengths 8,16,24"
              " --head-dim 8 --benchmark_dry_run --benchmark_enable_random_interleaving=false --quiet "
              "--scripts /none"
@@ -135,7 +135,8 @@ static void ctrl_c_keeps_what_was_measured_in_every_file(void **state) {
     snprintf(command, sizeof command, "The page is interrupted%zu/index.html\n", n);
     assert_non_null(strstr(shell_output, command));
     snprintf(command, sizeof command,
-             "cd interrupted%zu && grep -o 'interrupts/full/[^\"]*T:[0-9]*' results.json | sort -u | wc -l",
+             "cd interrupted%zu && grep -o 'run_name\": \"interrupts/full/[^\"]*T:[0-9]*' results.json | "
+             "sort -u | wc -l",
              n);
     shell_expect(command, 0, "2\n");
     snprintf(command, sizeof command,

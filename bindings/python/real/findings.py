@@ -82,6 +82,47 @@ def jax_residual_of_bfloat16():
     return bool(alone) and not verdict, f"the output fits; the log-sum-exp is off by {verdict.worst_share:.3g} of the bound"
 
 
+@finding("jax")
+def jax_denormals_are_zeros():
+    from conventions_jax import attend
+
+    inputs = attnbench.inputs("B:1/H:1/D:8/Tq:2/Tk:5/fill:denormal")
+    output = np.ascontiguousarray(attend(inputs))
+    verdict = attnbench.judge(inputs, output=output)
+    return not verdict and not output.any(), f"an output of {verdict.expected:.3g} becomes 0: {verdict.worst_share:.2g} of the bound"
+
+
+@finding("torch")
+def torch_flex_rounds_weights_after_their_sum():
+    """The exact probe: weights are powers of two until they are divided by their sum."""
+    import torch
+    from torch.nn.attention.flex_attention import flex_attention
+
+    shares = {}
+    for kind in ("bf16", "f16"):
+        inputs = attnbench.inputs(f"B:1/H:4/D:64/T:256/{kind}/fill:exact")
+        with torch.no_grad():
+            scale = inputs.problem.scale
+            for name, function in (("flex", flex_attention), ("sdpa", torch.nn.functional.scaled_dot_product_attention)):
+                output = function(*inputs.torch().values(), scale=scale)
+                shares[f"{name} {kind}"] = attnbench.judge(inputs, output=output).worst_share
+    words = ", ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    return shares["flex bf16"] > 1 and shares["sdpa bf16"] <= 1, f"of the bound in the exact probe: {words}"
+
+
+@finding("torch")
+def torch_sdpa_in_the_exact_probe_of_float16():
+    import torch
+
+    shares = []
+    for seed in range(1, 7):
+        inputs = attnbench.inputs("B:1/H:2/D:64/T:256/f16/fill:exact", seed=seed)
+        with torch.no_grad():
+            output = torch.nn.functional.scaled_dot_product_attention(*inputs.torch().values(), scale=inputs.problem.scale)
+        shares.append(attnbench.judge(inputs, output=output, hint=False).worst_share)
+    return 1 < max(shares) < 1.1, f"{max(shares):.3f} of the bound in the exact probe, the worst of six seeds"
+
+
 @finding("torch")
 def torch_rows_that_see_nothing():
     """The formula of the documentation against the function, and the lower right CausalBias with more queries than keys."""

@@ -192,3 +192,11 @@ LIBRARIES: dict[str, Callable[[], tuple[str, list[Any]]]] = {
     "ONNX Runtime": onnx_kernels,
     "Triton": triton_kernels,
 }
+
+# What docs/findings.md says of them: (kernel, what its problem lines have, the finding).
+KNOWN = [
+    ("jax_attention", r"fill:denormal", "jax-denormals-are-zeros"),
+    ("onnx_attention", r"/f16", "onnx-scores-of-float16"),
+    ("torch_sdpa", r"/f16.*fill:exact", "torch-sdpa-in-the-exact-probe-of-float16"),
+    ("torch_flex", r"/b?f16.*fill:exact", "torch-flex-rounds-weights-after-their-sum"),
+]

@@ -4,6 +4,7 @@ many were run and passed, and the worst share of the bound; status 1 where one f
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import attnbench
-from kernels import LIBRARIES
+from kernels import KNOWN, LIBRARIES
 
 
 def numbers(text: str) -> int:
@@ -47,10 +48,15 @@ def kernels(names: list[str]) -> Iterator[tuple[str, str, Any]]:
             yield name, version, kernel
 
 
-def hold(kernel: Any, kind: str, count: int, seed: int) -> tuple[int, int, float, list[str]]:
-    """Problems run, problems passed, the worst share of the bound among these, and what failed."""
+def finding(kernel: Any, line: str) -> str | None:
+    """That explains why a kernel is wrong on a problem."""
+    return next((name for whose, words, name in KNOWN if whose == kernel.name and re.search(words, line)), None)
+
+
+def hold(kernel: Any, kind: str, count: int, seed: int) -> tuple[int, int, float, list[str], list[str]]:
+    """Problems run, problems passed, the worst share of the bound among these, what failed, and findings that were met."""
     lines = attnbench.problems(kernel, count=count, dtypes=[kind], seed=seed, most_flops=2e6)
-    passed, worst, failures = 0, 0.0, []
+    passed, worst, failures, met = 0, 0.0, [], []
     for line in lines:
         try:
             verdict = attnbench.run(kernel, line, threads=2)
@@ -60,22 +66,26 @@ def hold(kernel: Any, kind: str, count: int, seed: int) -> tuple[int, int, float
         if verdict:
             passed += 1
             worst = max(worst, verdict.worst_share)
+        elif finding(kernel, line):
+            met.append(f"{finding(kernel, line)} ({verdict.worst_share:.3g} of the bound)")
         else:
             failures.append("\n    ".join(str(verdict).splitlines()))
-    return len(lines), passed, worst, failures
+    return len(lines), passed, worst, failures, met
 
 
 def main() -> int:
     asked = options()
     warnings.simplefilter("ignore")
     failed = 0
-    print(f"{'library':<14} {'version':<14} {'kernel':<16} {'type':<4} {'run':>5} {'passed':>6}  worst share")
+    print(f"{'library':<14} {'version':<14} {'kernel':<16} {'type':<4} {'run':>5} {'passed':>6} {'known':>5}  worst share passed")
     for library, version, kernel in kernels(asked.libraries):
         told = []
         for kind in kernel.dtypes:
-            run, passed, worst, failures = hold(kernel, kind, asked.count, asked.seed)
-            print(f"{library:<14} {version:<14} {kernel.name:<16} {kind:<4} {run:>5} {passed:>6}  {worst:.2f}", flush=True)
+            run, passed, worst, failures, met = hold(kernel, kind, asked.count, asked.seed)
+            print(f"{library:<14} {version:<14} {kernel.name:<16} {kind:<4} {run:>5} {passed:>6} {len(met):>5}  {worst:.2f}", flush=True)
             told += failures
+            for name in sorted({text.split()[0] for text in met}):
+                print(f"  docs/findings.md: {name}, {sum(text.startswith(name) for text in met)} times")
         for failure in told[:5]:
             print(f"  {failure}")
         if len(told) > 5:
