@@ -4,6 +4,16 @@
 #ifndef ATTN_VISIBILITY_H
 #define ATTN_VISIBILITY_H
 
+/* Of a problem's features those that the code which includes this may meet. A kernel for GPUs that takes no patterns defines it
+ * as less, and is spared the questions for them and the registers that these take. */
+#ifndef ATTN_FEATURES_MET
+#define ATTN_FEATURES_MET (~UINT64_C(0))
+#endif
+
+ATTN_INLINE bool attn_uses(const attn_problem *problem, uint64_t any) {
+  return (problem->features & any & ATTN_FEATURES_MET) != 0;
+}
+
 /* A packed [B, heads, length, width] tensor. */
 ATTN_INLINE attn_layout attn_packed(attn_type type, int64_t heads, int64_t length, int64_t width) {
   attn_layout packed = {type, heads * length * width, length * width, width};
@@ -26,7 +36,7 @@ ATTN_INLINE int64_t attn_quotient(int64_t a, int64_t b) { return a / b - (a % b 
 ATTN_INLINE int64_t attn_remainder(int64_t a, int64_t b) { return a % b + (a % b < 0 ? b : 0); }
 
 ATTN_INLINE bool attn_has_pattern(const attn_problem *problem) {
-  return (problem->features & (ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK)) != 0;
+  return attn_uses(problem, ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK);
 }
 
 ATTN_INLINE int64_t attn_offset_of(const attn_problem *problem, int64_t b) {
@@ -39,8 +49,8 @@ ATTN_INLINE int64_t attn_key_count(const attn_problem *problem, int64_t b) {
 
 /* Queries from here on see nothing. */
 ATTN_INLINE int64_t attn_query_count(const attn_problem *problem, int64_t b) {
-  const bool listed = (problem->features & ATTN_QUERY_LENGTHS) && problem->query_lengths;
-  return listed ? problem->query_lengths[b] : problem->query_length;
+  return attn_uses(problem, ATTN_QUERY_LENGTHS) && problem->query_lengths ? problem->query_lengths[b]
+                                                                          : problem->query_length;
 }
 
 /* The n-th of the blocks of keys that row `row` of blocks sees of ATTN_RANDOM, of so many that there are: the output
@@ -265,8 +275,7 @@ ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b,
   if (problem->right != ATTN_UNLIMITED && centre + problem->right < length - 1)
     range.end = centre + problem->right + 1;
   /* Those of tensors are not searched here. */
-  if ((problem->features & ATTN_PATTERN) &&
-      !(problem->features & (ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK))) {
+  if (attn_uses(problem, ATTN_PATTERN) && !attn_uses(problem, ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK)) {
     const attn_queries q = {problem, b, 0, i, i + 1, centre, centre, 0, 0};
     attn_range all = {length, 0};
     for (int64_t n = 0; n < problem->term_count; n++) {
@@ -277,7 +286,8 @@ ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b,
     range.first = attn_larger(range.first, all.first);
     range.end = attn_smaller(range.end, all.end);
   }
-  if (i >= attn_query_count(problem, b) || range.first >= range.end) range.first = range.end = 0;
+  const bool exists = !attn_uses(problem, ATTN_QUERY_LENGTHS) || i < attn_query_count(problem, b);
+  if (!exists || range.first >= range.end) range.first = range.end = 0;
   return range;
 }
 

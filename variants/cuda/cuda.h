@@ -7,6 +7,12 @@
 #ifndef ATTN_CUDA_H
 #define ATTN_CUDA_H
 
+/* Neither patterns nor query lengths: kernels that are at the limit of their registers spill by the questions for these. A
+ * kernel that takes them defines it before. */
+#ifndef ATTN_FEATURES_MET
+#define ATTN_FEATURES_MET 0x1ff
+#endif
+
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #include <math.h>
