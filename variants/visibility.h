@@ -49,8 +49,8 @@ ATTN_INLINE int64_t attn_key_count(const attn_problem *problem, int64_t b) {
 
 /* Queries from here on see nothing. */
 ATTN_INLINE int64_t attn_query_count(const attn_problem *problem, int64_t b) {
-  return attn_uses(problem, ATTN_QUERY_LENGTHS) && problem->query_lengths ? problem->query_lengths[b]
-                                                                          : problem->query_length;
+  const bool listed = attn_uses(problem, ATTN_QUERY_LENGTHS) && problem->query_lengths;
+  return listed ? problem->query_lengths[b] : problem->query_length;
 }
 
 /* The n-th of the blocks of keys that row `row` of blocks sees of ATTN_RANDOM, of so many that there are: the output
