@@ -164,33 +164,14 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
 }
 
-/* Query heads of the tile of which the pattern may be another. */
-static int64_t differing_heads(const query_tile *tile) {
-  const attn_problem *problem = tile->problem;
-  const bool differ =
-      (problem->blocks.type && problem->blocks.head) || (problem->topk.type && problem->topk.head);
-  return differ ? tile->heads : 1;
-}
-
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
   const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
-  if (!attn_has_pattern(tile->problem))
-    return attn_tile_visibility(tile->problem, tile->batch, i0, i1, first, end);
-  const attn_visibility seen =
-      attn_visible_tile(tile->problem, tile->batch, tile->first_head, i0, i1, first, end);
-  for (int64_t h = 1; h < differing_heads(tile); h++)
-    if (attn_visible_tile(tile->problem, tile->batch, tile->first_head + h, i0, i1, first, end) != seen)
-      return ATTN_PARTIAL;
-  return seen;
+  return attn_visible_tile(tile->problem, tile->batch, tile->first_head, i0, i1, first, end);
 }
 
 int64_t query_tile_next(query_tile *tile, int64_t j) {
   const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
-  if (tile->next >= j) return tile->next;
-  tile->next = tile->problem->key_length;
-  for (int64_t h = 0; h < differing_heads(tile) && tile->next > j; h++)
-    tile->next =
-        smaller(tile->next, attn_next_visible(tile->problem, tile->batch, tile->first_head + h, i0, i1, j));
+  if (tile->next < j) tile->next = attn_next_visible(tile->problem, tile->batch, tile->first_head, i0, i1, j);
   return tile->next;
 }
 

@@ -75,11 +75,17 @@ static void place_tiles(const attn_problem *problem, int64_t rows, tiling *plan)
       rows / plan->period * plan->tiles_per_period + pieces(rows % plan->period, plan->rows);
 }
 
+/* By head: those that share keys then have tiles of their own, as they see other ones of them. */
+static bool patterns_differ(const attn_problem *problem) {
+  return (problem->blocks.type && problem->blocks.head) || (problem->topk.type && problem->topk.head);
+}
+
 static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const attn_problem *problem = call->problem;
   tiling plan = {.blocks = 0};
   if (problem->query_heads == 0) return plan;
-  const schedule_shape shape = choose(problem, call->kernels);
+  schedule_shape shape = choose(problem, call->kernels);
+  if (patterns_differ(problem)) shape.heads = 1;
   const int64_t rows = problem->query_length * shape.heads;
   plan.steps = rows <= FEW_ROWS ? &few_rows_tile : &full_tile;
   plan.heads = shape.heads;
