@@ -155,13 +155,14 @@ ATTN_INLINE bool attn_random_covers(const attn_queries *q, const attn_term *term
 /* Whether the term lets every query see all of keys [j0, j1). */
 ATTN_INLINE bool attn_term_covers(const attn_term *term, const attn_queries *q, int64_t j0, int64_t j1) {
   const int64_t a = term->a, b = term->b, farthest = q->p1 - j0, nearest = q->p0 - (j1 - 1);
-  const bool one = nearest == farthest; /* pair */
+  const bool single = nearest == farthest; /* pair */
   switch (term->kind) {
     case ATTN_LOCAL: return (a == ATTN_UNLIMITED || farthest <= a) && (b == ATTN_UNLIMITED || -nearest <= b);
     case ATTN_FIRST: return j1 <= a;
     case ATTN_GLOBAL: return j1 <= a || q->p1 < a;
-    case ATTN_DILATED: return farthest <= a * b && -nearest <= a * b && (b == 1 || (one && nearest % b == 0));
-    case ATTN_STRIDED: return a == 1 || (one && nearest % a == 0);
+    case ATTN_DILATED:
+      return farthest <= a * b && -nearest <= a * b && (b == 1 || (single && nearest % b == 0));
+    case ATTN_STRIDED: return a == 1 || (single && nearest % a == 0);
     case ATTN_FIXED:
       if (j0 / a != (j1 - 1) / a) return a == b;
       return j0 % a >= a - b || (attn_quotient(q->p0, a) == j0 / a && attn_quotient(q->p1, a) == j0 / a);
@@ -417,8 +418,8 @@ ATTN_INLINE int64_t attn_visible_row(const attn_problem *problem, const attn_ten
 /* Whether query i sees key j. */
 ATTN_INLINE bool attn_sees(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                            int64_t i, int64_t j) {
-  uint8_t visible;
-  return attn_visible_row(problem, tensors, b, h, i, j, j + 1, &visible) == 1;
+  uint8_t seen;
+  return attn_visible_row(problem, tensors, b, h, i, j, j + 1, &seen) == 1;
 }
 
 #endif

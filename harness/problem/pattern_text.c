@@ -95,7 +95,7 @@ void pattern_write_see(const workload *w, const char *key, workload_writing *to)
       words_add(to, "/%s:%s:", key, kinds[kind].name);
     else
       words_add(to, "+%s:", kinds[kind].name);
-    for (int m = 0; m < count; m++) {
+    for (int m = 0; m < count && m < 3; m++) {
       if (numbers[m] == WORKLOAD_SQRT || numbers[m] == ATTN_UNLIMITED)
         words_add(to, "%s%s", m ? "," : "", numbers[m] == WORKLOAD_SQRT ? "sqrt" : "inf");
       else

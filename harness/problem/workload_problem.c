@@ -143,6 +143,7 @@ static int64_t keys_seen(const attn_problem *p, int64_t b, int64_t h, int64_t i)
   for (int64_t j = range.first; j < range.end; j += AT_ONCE) {
     j = attn_next_visible(p, b, h, i, i + 1, j);
     const int64_t end = j + AT_ONCE < range.end ? j + AT_ONCE : range.end;
+    /* cppcheck-suppress knownConditionTrueFalse */
     if (j < end) count += attn_visible_row(p, NULL, b, h, i, j, end, visible);
   }
   return count;

@@ -35,7 +35,8 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
 
 const float *hint_row(const asked *a, tensor_id id, row_place at) {
   const attn_layout *s = tensor_layout(a->problem, id);
-  return (const float *)tensor_data(a->problem, a->tensors, id) + at.b * s->batch + at.h * s->head + at.i * s->position;
+  return (const float *)tensor_data(a->problem, a->tensors, id) + at.b * s->batch + at.h * s->head +
+         at.i * s->position;
 }
 
 static const float *key_row(const asked *a, tensor_id id, row_place of, int64_t j) {
@@ -77,6 +78,7 @@ static double score_of(const asked *a, int64_t j) {
 }
 
 static double phi(phi_use use, double x) {
+  /* cppcheck-suppress unpreciseMathCall */
   switch (use) {
     case PHI_ELU: return x > 0 ? x : exp(x) - 1;
     case PHI_RELU: return fmax(x, 0);

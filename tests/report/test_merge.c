@@ -32,7 +32,7 @@ static void plan_sample(report *report, int shard) {
   snprintf(plan->options, sizeof plan->options, "min_time 0.05");
   plan->points = calloc(report->result_count, sizeof *plan->points);
   plan->declared = calloc(SAMPLE_VARIANTS, sizeof *plan->declared);
-  assert_true(plan->points && plan->declared);
+  if (!plan->points || !plan->declared) abort();
   for (size_t n = 0; n < report->result_count; n++) {
     memcpy(plan->points[n].name, report->results[n].name, sizeof plan->points[n].name);
     plan->points[n].shard = is_long(&report->results[n]) ? 2 : 1;

@@ -56,7 +56,7 @@ static void add_tensors(draw *from, question *of) {
     p->query_documents_data = of->query_documents;
     p->key_documents_data = of->key_documents;
     const bool sorted = below(from, 2) == 0;
-    for (int64_t n = 0; n < MOST_BATCH * MOST_LENGTH; n++) {
+    for (int64_t n = 0; n < (int64_t)MOST_BATCH * MOST_LENGTH; n++) {
       of->query_documents[n] = (int32_t)(sorted ? n / 5 : below(from, 3) - 1);
       of->key_documents[n] = (int32_t)(sorted ? n / 5 : below(from, 3) - 1);
     }

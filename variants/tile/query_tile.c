@@ -201,7 +201,7 @@ void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
     return;
   }
   for (int64_t r = 0; r < tile->count; r++) {
-    uint8_t visible[TILE_FEW_KEYS];
+    uint8_t visible[TILE_FEW_KEYS] = {0};
     float *score = tile->scores + r * layout->score_row;
     if (visible_keys(tile, r, first, end, visible) == end - first) continue;
     for (int64_t n = 0; n < end - first; n++)

@@ -67,6 +67,7 @@ static int64_t pattern_period(const attn_problem *problem) {
 
 /* A tile that lies in two rows of blocks would take the keys of both. */
 static void place_tiles(const attn_problem *problem, int64_t rows, tiling *plan) {
+  plan->rows = larger(1, plan->rows);
   const int64_t wanted = plan->steps == &full_tile ? smaller(pattern_period(problem), rows) * plan->heads : 0;
   if (wanted > 0 && wanted < plan->rows) plan->rows = plan->rows / wanted * wanted;
   plan->period = wanted > plan->rows ? wanted : plan->rows;

@@ -46,8 +46,10 @@ void attnbench_free(void *text);
 typedef struct attnbench_kernel attnbench_kernel;
 attnbench_kernel *attnbench_ready(const char *line, const char *plugin, const char *variant, int device,
                                   int threads, char *why, size_t why_size);
-double attnbench_repeat(attnbench_kernel *kernel, int64_t calls); /* runs it; seconds, by its device's clock */
-const void *attnbench_output(attnbench_kernel *kernel); /* what the last run wrote, as described; never NULL */
+double attnbench_repeat(attnbench_kernel *kernel,
+                        int64_t calls); /* runs it; seconds, by its device's clock */
+const void *
+attnbench_output(attnbench_kernel *kernel); /* what the last run wrote, as described; never NULL */
 void attnbench_release(attnbench_kernel *kernel);
 
 /* A median and the ends of its 95% interval, by ranks: the extremes where values are few. */

@@ -83,7 +83,8 @@ const void *attnbench_output(attnbench_kernel *kernel) {
   const device_call *there = &kernel->on_device;
   void *output = kernel->inputs.tensors.output;
   if (there->device)
-    there->device->read(output, there->tensors[TENSOR_OUTPUT], tensor_bytes(&kernel->inputs.problem, TENSOR_OUTPUT));
+    there->device->read(output, there->tensors[TENSOR_OUTPUT],
+                        tensor_bytes(&kernel->inputs.problem, TENSOR_OUTPUT));
   return output;
 }
 
