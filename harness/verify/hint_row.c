@@ -78,9 +78,8 @@ static double score_of(const asked *a, int64_t j) {
 }
 
 static double phi(phi_use use, double x) {
-  /* cppcheck-suppress unpreciseMathCall */
   switch (use) {
-    case PHI_ELU: return x > 0 ? x : exp(x) - 1;
+    case PHI_ELU: return x > 0 ? x : expm1(x);
     case PHI_RELU: return fmax(x, 0);
     case PHI_IDENTITY: return x;
     case PHI_X_BELOW_0: return x < 0 ? x + 1 : exp(x);
