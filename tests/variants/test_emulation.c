@@ -57,12 +57,8 @@ typedef struct mistake {
   const char *variant, *words, *source;
 } mistake;
 
-/* Into the section that is watched clang puts those of templates too. */
-#ifdef __clang__
-#define IN_A_TEMPLATE "with no barrier between"
-#else
-#define IN_A_TEMPLATE "a static variable"
-#endif
+/* Into the section that is watched clang puts those of templates too; gcc does not, and they are told by this. */
+static const char gcc_in_a_template[] = "a static variable";
 
 static const mistake mistakes[] = {
     {"no_barrier", "with no barrier between", "shared["},
@@ -80,7 +76,7 @@ static const mistake mistakes[] = {
     {"copied_and_read", "copies to (and has not waited for)", "(memory)[4 * threadIdx.x]"},
     {"copied_for_others", "with no barrier between", "threadIdx.x"},
     {"waits_for_the_wrong_group", "copies to (and has not waited for)", "(threadIdx.x + THREADS)]"},
-    {"shared_in_a_template", IN_A_TEMPLATE, "memory["},
+    {"shared_in_a_template", "with no barrier between", "memory["},
     {"too_wide", "1025 threads in a block: 1024 are the most", NULL},
     {"too_much_shared", "bytes of shared memory: 232448 are the most", NULL},
 };
@@ -150,7 +146,8 @@ static void check_mistakes_of(const char *plugin, const mistake *of, size_t coun
       assert_string_equal(violation_of(variant_list_find(&list, right[n]), schedules[s], &in), "");
     for (size_t n = 0; n < count; n++) {
       const char *said = violation_of(variant_list_find(&list, of[n].variant), schedules[s], &in);
-      if (!strstr(said, of[n].words))
+      const bool in_a_template = strcmp(of[n].variant, "shared_in_a_template") == 0;
+      if (!strstr(said, of[n].words) && !(in_a_template && strstr(said, gcc_in_a_template)))
         fail_msg("%s, %s: '%s' does not say '%s'", of[n].variant, schedules[s], said, of[n].words);
       if (of[n].source && !strstr(line_named(said, plugin), of[n].source))
         fail_msg("%s, %s: '%s' does not name the line of '%s'", of[n].variant, schedules[s], said,

@@ -133,7 +133,7 @@ static void nothing_that_is_there_is_touched(void **state) {
 
 static void a_disk_that_is_full_leaves_nothing(void **state) {
   (void)state;
-  expect(2, "cannot be written", "ulimit -f 8; attnbench dump full/T:512 --out limited");
+  expect(2, "cannot be written", "ulimit -f 8; TMPDIR=/none attnbench dump full/T:512 --out limited");
   expect(1, NULL, "ls | grep limited");
 }
 

@@ -1,0 +1,62 @@
+/* list and machine: what there is to run, and what it runs on. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "machine/machine.h"
+#include "problem/workload.h"
+#include "reference/reference.h"
+#include "run/device.h"
+
+void command_list_presets(FILE *out) {
+  for (const preset *preset = preset_list(); preset->name; preset++) {
+    char shape[WORKLOAD_NAME_BYTES];
+    workload_name(&preset->workload, shape);
+    fprintf(out, "%-20s %s\n%-20s %s\n", preset->name, preset->summary, "", shape);
+  }
+}
+
+/* "O(1)", "O(T)", "O(T^2)". */
+static void describe_growth(char text[16], int exponent) {
+  if (exponent < 2)
+    snprintf(text, 16, exponent == 1 ? "O(T)" : "O(1)");
+  else
+    snprintf(text, 16, "O(T^%d)", exponent);
+}
+
+int run_list(const variant_list *list) {
+  printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
+  for (size_t i = 0; i < list->count; i++) {
+    const attn_variant *variant = list->variants[i];
+    char time[16], workspace[16];
+    describe_growth(time, variant->time_exponent);
+    describe_growth(workspace, variant->workspace_exponent);
+    printf("%-16s %-8s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name, time,
+           workspace, variant->summary);
+  }
+  const attn_device *device = device_of(list->own->variants[0]);
+  if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));
+  const bool is_emulated = device && strcmp(device->kind, "emu") == 0;
+  printf(is_emulated ? "\nschedules, taken as instruction sets:" : "\ninstruction sets, slowest first:");
+  const char *const *sets = variant_list_instruction_sets(list);
+  for (size_t i = 0; sets[i]; i++) printf(" %s", sets[i]);
+  printf("\n\npresets\n");
+  command_list_presets(stdout);
+  return STATUS_GOOD;
+}
+
+int run_machine(const options *options) {
+  machine machine;
+  machine_describe(&machine);
+  if (options->device) {
+    char why[WHY_BYTES];
+    variant_list list = {0};
+    if (!variant_list_add_device(&list, options->device, why, sizeof why)) return command_complain(why);
+    machine_take_device(&machine, device_of(list.own->variants[0]));
+    variant_list_destroy(&list);
+  }
+  machine_measure(&machine, (int)options->threads, 3);
+  machine_print(&machine, stdout);
+  return STATUS_GOOD;
+}

@@ -1,0 +1,100 @@
+/* What commands share: the one line that says what went wrong, and where results are written. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/parts.h"
+#include "base/progress.h"
+#include "base/replace.h"
+#include "base/text.h"
+#include "commands.h"
+
+int command_complain(const char *why) {
+  fprintf(stderr, "attnbench: %s\n", why);
+  return STATUS_UNUSABLE;
+}
+
+const char *const *command_texts(const text_list *list) { return (const char *const *)list->items; }
+
+/* Of the terminal that the table is printed on; 0: there is none. */
+int command_terminal_width(void) {
+  struct winsize window;
+  if (!isatty(STDOUT_FILENO)) return 0;
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+}
+
+bool command_wants_color(const options *options) {
+  bool wanted;
+  if (text_flag(options->color, &wanted)) return wanted;
+  return isatty(STDOUT_FILENO) && !getenv("NO_COLOR") && !terminal_is_dumb();
+}
+
+bool command_check_file(const char *option, const char *file, char *why, size_t why_size) {
+  if (!file) return true;
+  struct stat status;
+  char *path = replace_target(file); /* where a link points to: there it is written */
+  bool sound = path && !(stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+  if (!sound && path) errno = EISDIR;
+  sound = sound && access(dirname(path), W_OK | X_OK) == 0;
+  if (!sound)
+    snprintf(why, why_size, "%s %s: %s; give a file in a folder that can be written", option, file,
+             strerror(errno));
+  free(path);
+  return sound;
+}
+
+/* The folder of the gnuplot files; found is where the program's own is written. */
+const char *command_scripts(const options *options, char found[PARTS_PATH_BYTES]) {
+  if (options->scripts) return options->scripts;
+  parts_find("plots", found);
+  return found;
+}
+
+plot_style command_style(const options *options, char found[PARTS_PATH_BYTES]) {
+  return (plot_style){.scripts = command_scripts(options, found),
+                      .title = options->title,
+                      .font_size = (double)options->font_size,
+                      .formats = (const char *const *)options->formats.items,
+                      .format_count = options->formats.count};
+}
+
+/* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
+bool command_write_folder(const report *report, const options *options, const report_options *rows, char *why,
+                          size_t why_size) {
+  static const char *const files[][2] = {
+      {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
+  char path[4096], found[PARTS_PATH_BYTES];
+  /* It was there at the start; what was measured since must not be lost with it. */
+  if (!folder_make(options->out, why, why_size)) return false;
+  report_options aggregates = *rows; /* single repetitions are a table of their own: --raw */
+  aggregates.repetitions = false;
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    const report_options *of_file = strcmp(files[i][0], "csv") == 0 ? &aggregates : rows;
+    snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
+    if (!report_write(report, of_file, files[i][0], path, why, why_size)) return false;
+  }
+  const plot_style style = command_style(options, found);
+  bool plotted = report_plot(report, &style, options->out, why, why_size);
+  if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
+  report_options summary = *rows;
+  summary.pictures = plotted ? options->out : NULL;
+  snprintf(path, sizeof path, "%s/summary.txt", options->out);
+  if (!report_write(report, &summary, "summary", path, why, why_size)) return false;
+  report_options page = *rows;
+  page.style = &style;
+  snprintf(path, sizeof path, "%s/index.html", options->out);
+  return report_write(report, &page, "html", path, why, why_size);
+}
+
+int command_report_status(const report *report) {
+  for (size_t i = 0; i < report->result_count; i++)
+    if (report->results[i].state == RESULT_FAILED) return STATUS_WRONG;
+  return report->interrupted ? STATUS_INTERRUPTED : STATUS_GOOD;
+}

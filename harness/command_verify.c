@@ -1,0 +1,91 @@
+/* verify and fuzz: the same variants, problems and instruction sets. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/interrupt.h"
+#include "commands.h"
+#include "measure/sweep.h"
+#include "run/runner.h"
+#include "run/supervisor.h"
+#include "verify/fuzz.h"
+#include "verify/golden.h"
+#include "verify/verify.h"
+
+/* The names in all tables, each once. */
+static void list_isas(const variant_list *list, char *text, size_t size) {
+  int written = 0;
+  for (size_t t = 0; t < list->table_count; t++) {
+    const char *const *sets = list->tables[t]->instruction_sets ? list->tables[t]->instruction_sets() : NULL;
+    for (size_t n = 0; sets && sets[n] && written >= 0 && (size_t)written < size; n++) {
+      const variant_list before = {.tables = list->tables, .table_count = t};
+      if (!variant_list_find_isa(&before, sets[n]))
+        written += snprintf(text + written, size - (size_t)written, " %s", sets[n]);
+    }
+  }
+}
+
+/* The instruction set that the command line, or else the environment, holds variants to, of whichever table; NULL when
+ * neither does. False when no table has it on this processor. */
+bool command_isa(const options *options, const variant_list *list, const char **isa, char *why,
+                 size_t why_size) {
+  const char *wanted = options->isa ? options->isa : getenv("ATTN_ISA");
+  char known[1024] = "";
+  *isa = wanted ? variant_list_find_isa(list, wanted) : NULL;
+  if (!wanted || *isa) return true;
+  list_isas(list, known, sizeof known);
+  snprintf(why, why_size, "%s: this processor has no instruction set '%s'; it has%s",
+           options->isa ? "--isa" : "ATTN_ISA", wanted, known);
+  return false;
+}
+
+/* A problem that was asked for by name must be one that the named variants can solve. */
+static bool check_verify_problem(const options *options, const variant_list *list, const char *text,
+                                 char *why, size_t why_size) {
+  workload workload;
+  if (!workload_parse_sound(text, &workload, why, why_size)) return false;
+  attn_problem problem = workload_problem(&workload);
+  for (size_t i = 0; i < options->variants.count; i++) {
+    const char *name = options->variants.items[i];
+    const char *reason = runner_refusal(variant_list_find(list, name), &problem);
+    if (!reason || supervisor_ended(name)) continue;
+    snprintf(why, why_size, "%s cannot solve this problem: it %s", name, reason);
+    return false;
+  }
+  return true;
+}
+
+/* verify and fuzz: the same variants, problems and instruction sets. */
+int run_verify(const options *options, const variant_list *list) {
+  char why[WHY_BYTES];
+  const char *isa;
+  if (!sweep_check_variants(list, &options->variants, why, sizeof why) ||
+      !command_isa(options, list, &isa, why, sizeof why))
+    return command_complain(why);
+  for (size_t i = 0; i < options->problems.count; i++)
+    if (!check_verify_problem(options, list, options->problems.items[i], why, sizeof why))
+      return command_complain(why);
+  const char *const *names = options->variants.count ? (const char *const *)options->variants.items : NULL;
+  verify_options how = {
+      .variant_names = names,
+      .variant_count = options->variants.count,
+      .problems = (const char *const *)options->problems.items,
+      .problem_count = options->problems.count,
+      .cases = options->cases,
+      .isa = isa,
+      .seed = options->seed,
+      .random_count = options->count,
+      .every = options->every,
+      .fail_fast = options->fail_fast,
+      .threads = (int)options->threads,
+      .device = options->device,
+      .own_left_out = !options->own,
+      .plugins = (const char *const *)options->plugins.items,
+      .plugin_count = options->plugins.count,
+  };
+  if (options->cases) return golden_verify(list, &how, stdout);
+  if (options->command == COMMAND_VERIFY) return verify_all(list, &how, stdout);
+  if (options->problems.count) return fuzz_shrink(&how, options->seconds, stdout);
+  const int status = fuzz_all(list, &how, options->seconds, stdout);
+  return status == STATUS_GOOD && interrupt_wanted() ? STATUS_INTERRUPTED : status;
+}
