@@ -210,6 +210,9 @@ static const char *const single[] = {
     "full/B:1/H:2/D:16/Tq:70/Tk:5000/docs:700/lse",
     "full/B:1/H:2/D:16/Tq:4/Tk:4100/topk:40/lse",
     "causal/B:1/H:64/D:16/T:200/blocks:32,64,0.5/lse", /* blocks of tiles that pass the keys together */
+    /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
+    "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
+    "full/B:1/H:24/D:8/T:258/blocks:129,64,0.5/bf16/lse",
     "causal/B:1/H:32/Hkv:4/D:16/T:260/blocks:64,64,0.4,h/bf16/fill:nonfinite/lse",
     "full/B:2/H:2/D:40/T:260/blocks:128,128,0.4,b/f16/out:f32/lse",
     "full/B:1/H:2/D:32/T:260/docs:50/blocks:64,64,0.2/topk:3/see:first:2/bf16/lse",

@@ -38,16 +38,17 @@ void query_tile_use_state(query_tile *tile, float *state) {
   tile->state.sum = tile->state.max + tile->layout.rows;
 }
 
+/* The copies first, where every tile of the passage finds them however many rows it has itself. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
   tile->layout = tile->steps->layout(tile->problem, tile->kernels, tile->count);
   const int64_t keys = tile->layout.keys, rows = tile->layout.rows;
   tile->queries = queries;
   query_tile_use_state(tile, state);
-  tile->scores = scratch;
-  tile->state.rescale = scratch + rows * keys;
+  tile->copied_keys = scratch;
+  tile->copied_values = scratch + keys * tile->layout.spread_key;
+  tile->scores = scratch + copied_floats(&tile->layout);
+  tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
-  tile->copied_keys = scratch + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
-  tile->copied_values = tile->copied_keys + keys * tile->layout.spread_key;
 }
 
 void query_tile_place(query_tile *tile) {

@@ -70,7 +70,7 @@ struct query_tile {
 };
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (scores, rescale, finite, copies of keys and values) that tiles may take turns with; each in whole cache lines, so that threads
+ * (copies of keys and values, scores, rescale, finite) that tiles may take turns with; each in whole cache lines, so that threads
  * share none. */
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
