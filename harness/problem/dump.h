@@ -21,9 +21,9 @@ typedef struct dump_file {
 
 dump_file dump_file_of(const attn_problem *problem, tensor_id id);
 
-/* The numbers of a batch's list, "lengths" or "offsets": int64, [B]. NULL: the problem has none. */
+/* The numbers of a batch's list, "lengths", "offsets" or "qlengths": int64, [B]. NULL: the problem has none. */
 const int64_t *dump_list(const workload *w, int n, const char **name);
-enum { DUMP_LISTS = 2 };
+enum { DUMP_LISTS = 3 };
 
 /* What problem.json says of a workload; NULL when memory is short. */
 json_t *dump_describe(const workload *w);

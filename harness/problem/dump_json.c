@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "reference/reference.h"
 #include "dump.h"
+#include "pattern_text.h"
 #include "types.h"
 
 /* NumPy has no bfloat16. */
@@ -15,6 +16,7 @@ static const char *descr_of(attn_type type) {
     case ATTN_FLOAT32: return "<f4";
     case ATTN_FLOAT16: return "<f2";
     case ATTN_BFLOAT16: return "<u2";
+    case ATTN_INT32: return "<i4";
     default: return "|u1";
   }
 }
@@ -34,9 +36,11 @@ dump_file dump_file_of(const attn_problem *p, tensor_id id) {
 }
 
 const int64_t *dump_list(const workload *w, int n, const char **name) {
-  *name = n == 0 ? "lengths" : "offsets";
+  static const char *const names[DUMP_LISTS] = {"lengths", "offsets", "qlengths"};
+  *name = names[n];
   if (n == 0) return w->has_lengths ? w->lengths : NULL;
-  return w->has_offsets ? w->offsets : NULL;
+  if (n == 1) return w->has_offsets ? w->offsets : NULL;
+  return w->has_query_lengths ? w->query_lengths : NULL;
 }
 
 static json_t *list_of(const int64_t *numbers, int64_t count) {
@@ -56,6 +60,9 @@ static json_t *axes_of(const char *letters) {
                        : *letters == 'k' ? "Tk"
                        : *letters == 'D' ? "D"
                        : *letters == 'V' ? "Dv"
+                       : *letters == 'u' ? "query_blocks"
+                       : *letters == 'v' ? "key_blocks"
+                       : *letters == 't' ? "listed"
                                          : NULL;
     if (name) json_array_append_new(list, json_string(name));
   }
@@ -75,6 +82,24 @@ static json_t *describe_tensor(const attn_problem *p, tensor_id id) {
 
 static json_t *limit(int64_t width) { return width == ATTN_UNLIMITED ? json_null() : json_integer(width); }
 
+/* The terms in the order of the line, and how many queries and keys a block has. sqrt of Tk is a number here. */
+static void describe_pattern(json_t *object, const workload *w) {
+  const attn_problem p = workload_problem(w);
+  json_t *terms = json_array();
+  for (int n = 0; n < p.term_count; n++) {
+    const int64_t numbers[] = {p.terms[n].a, p.terms[n].b, p.terms[n].seed};
+    const char *name;
+    const int count = pattern_term((attn_term_kind)p.terms[n].kind, &name);
+    json_t *list = json_array();
+    for (int m = 0; m < count; m++) json_array_append_new(list, limit(numbers[m]));
+    json_array_append_new(terms, json_pack("{s:s, s:o}", "term", name, "numbers", list));
+  }
+  if (p.term_count > 0) json_object_set(object, "see", terms);
+  json_decref(terms);
+  if (p.blocks.type)
+    json_object_set_new(object, "block", json_pack("[I, I]", (json_int_t)p.block_q, (json_int_t)p.block_k));
+}
+
 static void describe_visibility(json_t *object, const workload *w) {
   json_object_set_new(object, "left", limit(w->left));
   json_object_set_new(object, "right", limit(w->right));
@@ -84,6 +109,7 @@ static void describe_visibility(json_t *object, const workload *w) {
     const int64_t *numbers = dump_list(w, n, &name);
     if (numbers) json_object_set_new(object, name, list_of(numbers, w->batch));
   }
+  describe_pattern(object, w);
 }
 
 /* JSON's integers end at 2^63 here. */

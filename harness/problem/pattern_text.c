@@ -23,6 +23,11 @@ static const struct {
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
+int pattern_term(attn_term_kind kind, const char **name) {
+  *name = kinds[kind].name;
+  return kinds[kind].most;
+}
+
 static bool is_count(const char *text) { return *text >= '0' && *text <= '9'; }
 
 static bool read_number(workload_reading *r, int kind, const char *term, const char *text, int64_t *number) {

@@ -16,4 +16,7 @@ void pattern_write_blocks(const workload *w, const char *key, workload_writing *
 bool pattern_read_topk(workload_reading *r, const char *key, const char *text);
 void pattern_write_topk(const workload *w, const char *key, workload_writing *to);
 
+/* What a term of numbers is called, and how many of a, b and seed it has. */
+int pattern_term(attn_term_kind kind, const char **name);
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/complaint.h"
+#include "problem/check.h"
 #include "problem/features.h"
 #include "compare.h"
 #include "hint.h"
@@ -159,7 +160,9 @@ bool judge(const judge_question *question, judge_verdict *to, char *why, size_t 
   if (!check_arrays(question, &problem, complaint) || !inputs_create(&in, &posed, false, why, why_size))
     return false;
   take_arrays(&in, question);
-  const bool judged = judge_inputs(&in, question, to, complaint);
+  /* What was drawn is sound; what was given may list a key that is none. */
+  const bool judged =
+      check_pattern_tensors(&in.problem, why, why_size) && judge_inputs(&in, question, to, complaint);
   inputs_destroy(&in);
   return judged;
 }

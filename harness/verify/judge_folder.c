@@ -42,7 +42,7 @@ static attn_problem problem_with(const workload *w, tensor_id id) {
   asked.wants_lse = asked.wants_lse || id == TENSOR_LSE;
   asked.wants_weights = asked.wants_weights || id == TENSOR_WEIGHTS;
   attn_problem p = workload_problem(&asked);
-  p.offsets = p.key_lengths = NULL; /* of what is gone when this returns */
+  p.offsets = p.key_lengths = p.query_lengths = NULL; /* of what is gone when this returns */
   return p;
 }
 

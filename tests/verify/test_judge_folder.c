@@ -200,6 +200,54 @@ static void inputs_of_ones_own_are_judged_by(void **state) {
   expect(0, "right", "cp five/v.npy own/v.npy && attnbench judge own --output five/v.npy");
 }
 
+/* One row that sees one key gives that key's value, whichever key its list names; the list lies behind a header of 128 bytes. */
+static void who_sees_whom_is_what_the_folder_says(void **state) {
+  (void)state;
+  expect(0, NULL, "attnbench dump full/B:1/H:1/D:4/Tq:1/Tk:8/topk:3 --out list");
+  expect(0, "'descr': '<i4', 'fortran_order': False, 'shape': (1, 1, 1, 3), ",
+         "head -c 128 list/topk.npy | tail -c 118");
+  expect(0, "right: ",
+         "attnbench dump full/B:1/H:1/D:4/Tq:1/Tk:8/topk:1 --out chosen && cp chosen/v.npy v.npy && "
+         "head -c 128 chosen/topk.npy >head.npy && attnbench dump full/B:1/H:1/D:4/T:1 --out last_row && "
+         "{ head -c 128 last_row/v.npy; tail -c 16 v.npy; } >last.npy && { cat head.npy; printf "
+         "'\\7\\0\\0\\0'; } "
+         ">chosen/topk.npy && attnbench judge chosen --output last.npy");
+  expect(
+      1, "WRONG: ",
+      "{ cat head.npy; printf '\\6\\0\\0\\0'; } >chosen/topk.npy; attnbench judge chosen --output last.npy");
+  expect(
+      2, "topk[0, 0, 0, 0] is 8: it must be a key, 0 to 7, or -1 for none",
+      "{ cat head.npy; printf '\\10\\0\\0\\0'; } >chosen/topk.npy; attnbench judge chosen --output last.npy");
+  expect(2, "topk[0, 0, 0, 2] lists key 4 twice",
+         "{ head -c 128 list/topk.npy; printf '\\1\\0\\0\\0\\4\\0\\0\\0\\4\\0\\0\\0'; } >two.npy; "
+         "mv two.npy list/topk.npy; attnbench judge list --output last.npy");
+  expect(0, NULL,
+         "attnbench dump full/B:1/H:1/D:4/Tq:1/Tk:8/blocks:2,3 --out blocks && "
+         "attnbench dump full/B:1/H:1/D:4/Tq:4/Tk:8/blocks:2,3 --out more");
+  expect(2, "blocks.npy is of shape [1, 1, 2, 3]: the problem says [1, 1, 1, 3]",
+         "cp more/blocks.npy blocks/blocks.npy; attnbench judge blocks --output last.npy");
+}
+
+static void what_a_pattern_says_is_in_the_folder(void **state) {
+  (void)state;
+  expect(0, "docs_k.npy docs_q.npy k.npy problem.json q.npy qlengths.npy v.npy",
+         "attnbench dump full/B:2/H:1/D:4/T:8/see:local:2,inf+strided:4/docs:3/qlengths:8,3 --out pattern && "
+         "echo $(ls pattern)");
+  expect(0, NULL, "cat pattern/problem.json");
+  json_t *said = json_loads(shell_output, 0, NULL);
+  assert_non_null(said);
+  json_t *local = json_array_get(json_object_get(said, "see"), 0);
+  assert_string_equal(json_string_value(json_object_get(local, "term")), "local");
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(local, "numbers"), 0)), 2);
+  assert_true(json_is_null(json_array_get(json_object_get(local, "numbers"), 1)));
+  assert_int_equal(json_integer_value(json_array_get(json_object_get(said, "qlengths"), 1)), 3);
+  json_t *documents = json_object_get(json_object_get(said, "inputs"), "query_documents");
+  assert_string_equal(json_string_value(json_object_get(documents, "type")), "int32");
+  json_decref(said);
+  expect(0, "\"query_blocks\"", "cat more/problem.json");
+  expect(0, "\"block\"", "cat more/problem.json");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_key_gives_its_value_and_nothing_else),
@@ -211,6 +259,8 @@ int main(void) {
       cmocka_unit_test(a_folder_that_is_no_dump_gets_a_sentence),
       cmocka_unit_test(arrays_that_are_no_answer_get_a_sentence),
       cmocka_unit_test(inputs_of_ones_own_are_judged_by),
+      cmocka_unit_test(who_sees_whom_is_what_the_folder_says),
+      cmocka_unit_test(what_a_pattern_says_is_in_the_folder),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
