@@ -93,7 +93,7 @@ def to_framework(array: np.ndarray, framework: str, device: Any = None) -> Any:
     """The same numbers; in torch on the processor without a copy."""
     if framework == "numpy":
         return array
-    is_bfloat16 = GIVEN[array.dtype.name] == "bf16"
+    is_bfloat16 = GIVEN.get(array.dtype.name) == "bf16"  # lists of whole numbers are of no type that can be judged
     if framework == "torch":
         import torch
 

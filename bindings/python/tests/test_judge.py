@@ -1,6 +1,8 @@
 """Problems, their inputs, and the verdict on arrays."""
 
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -141,6 +143,13 @@ def test_who_sees_whom_is_not_guessed():
     assert attnbench.parse(known).others == () and right.refusal(attnbench.parse(known)) is None
     with pytest.raises(ValueError, match="which functions of Python are not given yet"):
         attnbench.inputs("full/B:1/H:1/D:8/T:40/docs:3")
+
+
+def test_lists_go_to_every_framework(monkeypatch):
+    """A framework that is not installed, as far as its arrays are made: one that gives numpy's."""
+    monkeypatch.setitem(sys.modules, "cupy", types.SimpleNamespace(asarray=np.asarray))
+    call = Call(attnbench.parse("causal/B:2/H:1/D:4/T:9/offsets:1,2/lengths:7,9"), {}, 1, "cupy", None)
+    assert call.offsets.tolist() == [1, 2] and call.lengths.tolist() == [7, 9]
 
 
 def test_an_interface_of_arrays_is_enough():
