@@ -124,6 +124,26 @@ def torch_sdpa_in_the_exact_probe_of_float16():
 
 
 @finding("torch")
+def torch_sdpa_causal_of_a_scale_not_above_0():
+    """is_causal against the same triangle as a mask, which is right."""
+    import torch
+
+    attend = torch.nn.functional.scaled_dot_product_attention
+    holds, words = True, []
+    for scale, kind, length in ((0, "f32", 33), (-0.25, "f32", 33), (-0.25, "bf16", 200)):
+        x = attnbench.inputs(f"causal/B:1/H:1/D:16/T:{length}/scale:{scale}/{kind}").torch()
+        triangle = torch.ones(length, length, dtype=torch.bool).tril()
+        output = attend(x.q, x.k, x.v, is_causal=True, scale=scale)
+        masked = attend(x.q, x.k, x.v, triangle, scale=scale)
+        holds &= not attnbench.judge(x.problem, output=output) and bool(attnbench.judge(x.problem, output=masked))
+        share = f"{int(output.isnan().sum())} of {output.numel()} NaN"
+        if not output.isnan().any():
+            share = f"{attnbench.judge(x.problem, output=output).worst_share:.3g} of the bound and no NaN"
+        words.append(f"scale {scale}, {kind}, T {length}: {share}")
+    return holds, "; ".join(words)
+
+
+@finding("torch")
 def torch_rows_that_see_nothing():
     """The formula of the documentation against the function, and the lower right CausalBias with more queries than keys."""
     import torch

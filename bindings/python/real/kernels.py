@@ -198,5 +198,6 @@ KNOWN = [
     ("jax_attention", r"fill:denormal", "jax-denormals-are-zeros"),
     ("onnx_attention", r"/f16", "onnx-scores-of-float16"),
     ("torch_sdpa", r"/f16.*fill:exact", "torch-sdpa-in-the-exact-probe-of-float16"),
+    ("torch_sdpa", r"^causal/(?!.*/(lengths|mask|bias)).*/scale:(0(/|$)|-)", "torch-sdpa-causal-of-a-scale-not-above-0"),
     ("torch_flex", r"/b?f16.*fill:exact", "torch-flex-rounds-weights-after-their-sum"),
 ]
