@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <unistd.h>
 
 #include "run/footprint.h"
 #include "run/plugins.h"
@@ -47,6 +48,18 @@ static void the_workspace_counts_where_it_is_written(void **state) {
   assert_int_equal(some.workspace_touched_bytes, 8000);
   assert_int_equal(some.hidden_bytes, 0);
   assert_int_equal(footprint_with(&planted, "none", 1).workspace_touched_bytes, 0);
+}
+
+/* As a sweep does, before it forks what measures: with a team of OpenMP's in that process, the others would never get one. */
+static void memory_is_measured_after_the_pairs_of_a_pattern_were_counted(void **state) {
+  (void)state;
+  char why[256];
+  workload sparse;
+  assert_true(workload_parse("causal/T:3000/see:strided:64", &sparse, why, sizeof why));
+  assert_true(workload_visible_pairs(&sparse) > 0);
+  alarm(30);
+  assert_int_equal(footprint_with(&planted, "little", THREADS).workspace_touched_bytes, 8000);
+  alarm(0);
 }
 
 static void writing_what_was_there_is_writing(void **state) {
@@ -147,6 +160,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_workspace_counts_where_it_is_written),
       cmocka_unit_test(writing_what_was_there_is_writing),
+      cmocka_unit_test(memory_is_measured_after_the_pairs_of_a_pattern_were_counted),
       cmocka_unit_test(a_stack_frame_counts_to_its_end),
       cmocka_unit_test(the_stacks_of_the_team_count_too),
       cmocka_unit_test(static_data_are_those_of_the_object),
