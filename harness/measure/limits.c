@@ -19,24 +19,33 @@ static bool all_keys_count(const workload *w, const attn_problem *p) {
   return fabs(p->scale) * variance * sqrt((double)p->head_dim) <= largest_deviation;
 }
 
-static bool is_seen(const inputs *in, int64_t b, int64_t h, int64_t i, int64_t j) {
+/* Keys that the row sees and whose weights are not 0. */
+static int64_t keys_needed(const inputs *in, int64_t b, int64_t h, int64_t i) {
+  enum { AT_ONCE = 512 };
   const attn_problem *p = &in->problem;
-  if (!reference_sees(p, &in->tensors, b, h, i, j)) return false;
-  return !p->bias.type || reference_vector(in->tensors.bias, p->bias, b, h, i)[j] != -INFINITY;
+  const attn_range keys = attn_visible_keys(p, b, i);
+  const float *bias = p->bias.type ? reference_vector(in->tensors.bias, p->bias, b, h, i) : NULL;
+  uint8_t visible[AT_ONCE];
+  int64_t seen = 0;
+  if (!p->mask.type && !bias && !attn_has_pattern(p)) return keys.end - keys.first;
+  for (int64_t j = keys.first; j < keys.end; j += AT_ONCE) {
+    j = attn_next_visible(p, b, h, i, i + 1, j);
+    const int64_t end = j + AT_ONCE < keys.end ? j + AT_ONCE : keys.end;
+    if (j >= end) break;
+    seen += attn_visible_row(p, &in->tensors, b, h, i, j, end, visible);
+    for (int64_t n = j; bias && n < end; n++) seen -= visible[n - j] && bias[n] == -INFINITY;
+  }
+  return seen;
 }
 
 /* A row that sees one key has its value for an answer. */
 static double needed_pairs(const inputs *in) {
   const attn_problem *p = &in->problem;
-  const bool looks = p->mask.type || p->bias.type;
   double pairs = 0;
 #pragma omp parallel for schedule(static) reduction(+ : pairs)
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     const int64_t b = n / p->query_length / p->query_heads, h = n / p->query_length % p->query_heads;
-    const int64_t i = n % p->query_length;
-    const attn_range keys = attn_visible_keys(p, b, i);
-    int64_t seen = keys.end - keys.first;
-    for (int64_t j = keys.first; looks && j < keys.end; j++) seen -= !is_seen(in, b, h, i, j);
+    const int64_t seen = keys_needed(in, b, h, n % p->query_length);
     pairs += seen > 1 || p->sink.type ? (double)seen : 0;
   }
   return pairs;
@@ -55,7 +64,8 @@ void limits_find(result *result, const inputs *in, const machine *machine) {
   const double pairs = needed_pairs(in);
   result->least_flops = fmin(reference_function_of(p->function)->operations(p, pairs),
                              reference_function_of(ATTN_SOFTMAX)->operations(p, pairs));
-  const double bytes = p->mask.type || p->bias.type ? 0 : workload_seen_bytes(&in->workload);
+  const bool hides = p->mask.type || p->bias.type || attn_has_pattern(p);
+  const double bytes = hides ? 0 : workload_seen_bytes(&in->workload);
   if (memory && bytes >= (double)memory->working_set_bytes) result->least_bytes = bytes;
 }
 

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "measure/limits.h"
@@ -67,6 +68,29 @@ static void pairs_that_mask_or_bias_hide_do_not_count(void **state) {
   assert_true(biased > 0.94 * all && biased < 0.99 * all); /* one in 32 is -inf */
 }
 
+static void pairs_that_a_pattern_hides_do_not_count(void **state) {
+  (void)state;
+  const char *const problems[] = {
+      "see:local:4,4+global:2+random:1,16",
+      "causal_bottom_right/Tk:300/see:local:3,0+strided:sqrt",
+      "docs:40",
+      "blocks:8,16,0.4,b/B:2",
+      "blocks:8,60,0.4,h",
+      "topk:4/see:local:1,1",
+  };
+  for (size_t n = 0; n < sizeof problems / sizeof *problems; n++) {
+    char problem[128];
+    snprintf(problem, sizeof problem, "H:2/D:16/T:200/sink/%s", problems[n]);
+    const result result = result_of(problem);
+    const double pairs = workload_visible_pairs(&result.workload);
+    const double all = (double)result.workload.batch * 2 * 200 * (double)result.workload.key_length;
+    assert_true(pairs > 0 && pairs < all);
+    if (result.least_flops != 64 * pairs) fail_msg("%s: %g of %g", problem, result.least_flops, 64 * pairs);
+  }
+  assert_true(result_of("causal_bottom_right/H:1/D:64/Tq:1/Tk:131072/see:local:9,0+first:1").least_bytes ==
+              0);
+}
+
 static void bytes_count_only_where_no_cache_can_hold_them(void **state) {
   (void)state;
   assert_true(result_of("causal_bottom_right/B:1/H:1/D:64/Tq:1/Tk:131072").least_bytes == 0x1p26);
@@ -110,6 +134,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations_that_a_kernel_may_leave_out_do_not_count),
       cmocka_unit_test(pairs_that_mask_or_bias_hide_do_not_count),
+      cmocka_unit_test(pairs_that_a_pattern_hides_do_not_count),
       cmocka_unit_test(bytes_count_only_where_no_cache_can_hold_them),
       cmocka_unit_test(a_rate_is_too_high_above_the_fastest_by_what_lies_between_it_and_the_median),
   };
