@@ -15,9 +15,9 @@
 /* ---- the fastest exact variant ---- */
 
 static bool asks_full_softmax(const result *result) {
-  const workload *workload = &result->workload;
-  return workload->function == ATTN_SOFTMAX && workload->left == ATTN_UNLIMITED &&
-         workload->right == ATTN_UNLIMITED;
+  const attn_problem problem = workload_problem(&result->workload);
+  return problem.function == ATTN_SOFTMAX && problem.left == ATTN_UNLIMITED &&
+         problem.right == ATTN_UNLIMITED && !attn_has_pattern(&problem);
 }
 
 static bool is_full_softmax(const result *result) {

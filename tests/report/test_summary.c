@@ -112,6 +112,17 @@ static void variants_that_were_not_measured_are_not_told(void **state) {
   report_destroy(&report);
 }
 
+static void a_pattern_is_no_full_attention(void **state) {
+  (void)state;
+  const sample_variant sparse = {"fused", "see:local:9,9", 8, 2, 0, 0, 0.5, 1 << 20, 0.01, 1024};
+  report report;
+  sample_report(&report, &sparse, 1, 128);
+  char *text = summary_of(&report, NULL);
+  assert_null(strstr(text, "Fastest exact"));
+  free(text);
+  report_destroy(&report);
+}
+
 static void a_failed_point_is_said(void **state) {
   (void)state;
   report report;
@@ -182,6 +193,7 @@ int main(void) {
       cmocka_unit_test(a_crossover_is_never_extrapolated),
       cmocka_unit_test(the_fastest_is_named_only_where_it_is),
       cmocka_unit_test(variants_that_were_not_measured_are_not_told),
+      cmocka_unit_test(a_pattern_is_no_full_attention),
       cmocka_unit_test(a_failed_point_is_said),
       cmocka_unit_test(an_empty_report_is_summed_up_too),
       cmocka_unit_test(a_plugins_kernel_ends_with_its_ratio_to_the_fastest),
