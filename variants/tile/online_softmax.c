@@ -16,6 +16,35 @@ static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_
   query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);
 }
 
+/* Gaps between keys that are shorter do not pay for one step more. A multiple of every kernel's `step`. */
+enum { SHORTEST_GAP = 8 };
+
+/* Whether each query sees keys that lie apart from each other, so that a key tile is mostly gaps. */
+static bool has_gaps(const attn_problem *problem) {
+  for (int64_t n = 0; n < problem->term_count; n++) {
+    const attn_term *term = &problem->terms[n];
+    if (term->kind == ATTN_FIXED || (term->kind == ATTN_STRIDED && term->a > SHORTEST_GAP) ||
+        (term->kind == ATTN_DILATED && term->b > SHORTEST_GAP))
+      return true;
+  }
+  return false;
+}
+
+/* The same keys run by run: those of a stride that T decides would otherwise cost as many key tiles as all keys do, and time
+ * would grow as T^2 where the pairs that are seen grow as T^1.5. */
+static void take_runs(query_tile *tile, int64_t first, int64_t end, const query_tile *tiles, int64_t count,
+                      attn_range together, key_tile *of) {
+  const int64_t step = tile->kernels->step;
+  for (int64_t j = query_tile_next(tile, first), last; j < end; j = query_tile_next(tile, last)) {
+    const int64_t from = larger(first, j / step * step);
+    last = from;
+    do last += SHORTEST_GAP;
+    while (last < end && query_tile_next(tile, last) < last + SHORTEST_GAP);
+    last = smaller(last, end);
+    take_keys(tile, from, last, tiles, count, together, of);
+  }
+}
+
 /* Those of the keys that the tile may see: first >= end where there are none. */
 static attn_range own_keys(const query_tile *tile, attn_range keys) {
   const int64_t first = larger(keys.first, tile->keys.first);
@@ -48,6 +77,8 @@ static int64_t skip_empty(query_tile *tiles, int64_t count, attn_range keys, int
 void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const int64_t step = tiles->layout.keys;
   const bool has_pattern = attn_has_pattern(tiles->problem);
+  void (*const take)(query_tile *, int64_t, int64_t, const query_tile *, int64_t, attn_range, key_tile *) =
+      has_pattern && has_gaps(tiles->problem) ? take_runs : take_keys;
   key_tile of = {.keys = {0, 0}};
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     if (has_pattern && (j = skip_empty(tiles, count, keys, j)) == keys.end) break;
@@ -58,9 +89,9 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
       const int64_t from = larger(j, own.first), to = smaller(next, own.end);
       if (from >= to || (one_step && from > own.first)) continue;
       if (one_step)
-        take_keys(tile, own.first, own.end, tile, 1, own, &of);
+        take(tile, own.first, own.end, tile, 1, own, &of);
       else
-        take_keys(tile, from, to, tiles, count, (attn_range){j, next}, &of);
+        take(tile, from, to, tiles, count, (attn_range){j, next}, &of);
     }
   }
 }
