@@ -370,7 +370,9 @@ cppcheck:
 run-bench: $(PROGRAM) $(VARIANTS)
 	@$(PROGRAM) verify --count 20 --every 6
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
-	$(PROGRAM) bench --out $(RESULTS)/$$now $(ARGS); status=$$?; \
+	$(PROGRAM) bench --out $(RESULTS)/$$now $(or $(ARGS),--benchmark_filter=-^block_sparse/); status=$$?; \
+	$(if $(ARGS),,if [ $$status = 0 ]; then scripts/patterns.sh $(PROGRAM) $(RESULTS)/$$now/patterns --quiet >/dev/null; status=$$?; \
+	  grep -A 8 '^Growth' $(RESULTS)/$$now/patterns/summary.txt; echo "Pictures of the patterns lie in $(RESULTS)/$$now/patterns"; fi;) \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \
 	exit $$status
 

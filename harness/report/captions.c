@@ -24,7 +24,11 @@ static const struct caption_text {
     {"Worst error", "As a share of the bound computed from the input. Above 1, a result is wrong."},
     {"Roofline",
      "Each variant at its longest length, with its 95% interval. Labels: the share that limits. Bytes: each "
-     "input and output moved once."}};
+     "input and output moved once."},
+    {"Time and pairs",
+     "Each point is a length. Where nothing is computed in vain the points of all patterns lie on "
+     "one line of "
+     "slope 1. Bars: 95% intervals."}};
 
 void caption_string(FILE *out, const char *name, const char *text) {
   fprintf(out, "%s = '", name);
@@ -85,6 +89,8 @@ static void write_title(const picture *picture, char title[CAPTION_BYTES]) {
   if (queries > 0) snprintf(of, sizeof of, ", Tq = %lld", (long long)queries);
   if (picture->kind == ROOFLINE)
     snprintf(title, CAPTION_BYTES, "%s: rate against operations for each byte%s", what, of);
+  else if (picture->kind == PAIRS)
+    snprintf(title, CAPTION_BYTES, "Time against pairs that are seen");
   else
     snprintf(title, CAPTION_BYTES, "%s against %s%s", what, against, of);
 }
@@ -95,6 +101,8 @@ static void write_axis(const picture *picture, char text[CAPTION_BYTES]) {
   const int64_t queries = picture_queries(picture);
   if (picture->kind == ROOFLINE)
     snprintf(text, CAPTION_BYTES, "operations for each byte (FLOP/byte)");
+  else if (picture->kind == PAIRS)
+    snprintf(text, CAPTION_BYTES, "pairs of a query and a key that it sees, of all heads");
   else if (mixed)
     snprintf(text, CAPTION_BYTES, "length that is swept (tokens): T, Tk where Tq stays, Tq where Tk stays");
   else if (axis == SWEPT_KEYS && queries > 0)

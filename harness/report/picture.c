@@ -14,7 +14,8 @@ enum { STYLES = 10 };
 
 static double value_of(picture_kind kind, const result *result) {
   switch (kind) {
-    case TIME: return result->seconds_median.estimate;
+    case TIME:
+    case PAIRS: return result->seconds_median.estimate;
     case WORKSPACE: return (double)result->memory_bytes;
     case RATE:
     case ROOFLINE: return result->flops_per_second;
@@ -26,9 +27,10 @@ static double value_of(picture_kind kind, const result *result) {
 static interval interval_of(picture_kind kind, const result *result) {
   const double value = value_of(kind, result);
   const interval median = result->seconds_median;
-  if ((kind != TIME && kind != RATE && kind != ROOFLINE) || !isfinite(median.low) || !isfinite(median.high))
+  if ((kind != TIME && kind != PAIRS && kind != RATE && kind != ROOFLINE) || !isfinite(median.low) ||
+      !isfinite(median.high))
     return (interval){value, value, value};
-  if (kind == TIME) return (interval){value, median.low, median.high};
+  if (kind == TIME || kind == PAIRS) return (interval){value, median.low, median.high};
   return (interval){value, value * median.estimate / median.high, value * median.estimate / median.low};
 }
 
@@ -37,13 +39,27 @@ static double intensity(const result *result) {
   return result->bytes > 0 ? result->flops / result->bytes : NAN;
 }
 
+/* Pairs of a query and a key that it sees, of all heads: what the operations count. */
+static double seen_pairs(const result *result) {
+  const workload *w = &result->workload;
+  const double of_pair = 2 * ((double)w->head_dim + (double)w->value_dim);
+  return w->function == ATTN_SOFTMAX && result->flops > 0 ? result->flops / of_pair : NAN;
+}
+
+static bool has_pattern(const result *result) {
+  const attn_problem problem = workload_problem(&result->workload);
+  return attn_has_pattern(&problem);
+}
+
 static double place_of(picture_kind kind, const result *result) {
+  if (kind == PAIRS) return seen_pairs(result);
   return kind == ROOFLINE ? intensity(result) : (double)result_length(result);
 }
 
 static bool is_drawn(picture_kind kind, const result *result) {
   double value = result->state == RESULT_MEASURED ? value_of(kind, result) : NAN;
   if (kind == ROOFLINE && !isfinite(intensity(result))) return false;
+  if (kind == PAIRS && !isfinite(seen_pairs(result))) return false;
   return isfinite(value) && (value > 0 || (kind == ERROR && value == 0)) && result_length(result) > 0;
 }
 
@@ -340,10 +356,20 @@ static void find_axes(picture *picture) {
   axes->width = fmin(fmax(0.975 - axes->left - widest, 0.3), most);
 }
 
+/* Without one, time against pairs says no more than time against T. */
+static bool shows_patterns(const picture *picture) {
+  for (size_t f = 0; f < picture->families->count; f++) {
+    const result *longest = longest_of(picture->report, PAIRS, picture->families->index[f]);
+    if (longest && has_pattern(longest)) return true;
+  }
+  return false;
+}
+
 bool picture_make(picture *picture) {
   find_lines(picture);
   if (picture->count == 0 || (picture->kind == ROOFLINE && picture->report->machine.read_count == 0))
     return false;
+  if (picture->kind == PAIRS && !shows_patterns(picture)) return false;
   add_machine_lines(picture);
   find_axes(picture);
   plot_place_labels(picture->lines, picture->count + picture->machine_count, &picture->axes);
@@ -351,7 +377,7 @@ bool picture_make(picture *picture) {
 }
 
 const char *picture_name(picture_kind kind) {
-  static const char *const names[PICTURES] = {"time", "workspace", "flops", "error", "roofline"};
+  static const char *const names[PICTURES] = {"time", "workspace", "flops", "error", "roofline", "pairs"};
   return names[kind];
 }
 

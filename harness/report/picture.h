@@ -5,7 +5,7 @@
 #include "plot_labels.h"
 #include "report.h"
 
-typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, ROOFLINE, PICTURES } picture_kind;
+typedef enum picture_kind { TIME, WORKSPACE, RATE, ERROR, ROOFLINE, PAIRS, PICTURES } picture_kind;
 
 /* The families of a report, in order, and what they are called. */
 typedef struct families {

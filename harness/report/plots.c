@@ -28,7 +28,7 @@ static void put_guides(FILE *out, const picture *picture) {
   const plot_axes *axes = &picture->axes;
   const double length = 3; /* in x, as a factor */
   fputs("guides = 0\n", out);
-  if (picture->kind != TIME && picture->kind != WORKSPACE) return;
+  if (picture->kind != TIME && picture->kind != WORKSPACE && picture->kind != PAIRS) return;
   double range = log(axes->y_high / axes->y_low);
   bool grows = axes->x_high / axes->x_low > 4 * length && 2 * log(length) / range < 0.3;
   if (!grows) return;

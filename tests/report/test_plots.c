@@ -20,10 +20,11 @@
 
 static const plot_style style = {.scripts = ATTN_SOURCE_DIR "/scripts/plots"};
 
-static const char *const pictures[] = {"time.png",     "time.svg",    "workspace.png", "workspace.svg",
-                                       "flops.png",    "flops.svg",   "error.png",     "error.svg",
-                                       "roofline.png", "roofline.svg"};
-enum { PICTURE_FILES = sizeof pictures / sizeof pictures[0] };
+static const char *const pictures[] = {"time.png",     "time.svg",     "workspace.png", "workspace.svg",
+                                       "flops.png",    "flops.svg",    "error.png",     "error.svg",
+                                       "roofline.png", "roofline.svg", "pairs.png",     "pairs.svg"};
+/* Pairs are drawn where there are patterns. */
+enum { ALL_FILES = sizeof pictures / sizeof pictures[0], PICTURE_FILES = ALL_FILES - 2 };
 
 static plot_line line_between(double x0, double y0, double x1, double y1, const char *label) {
   static double numbers[PLOT_MAX_LINES][4];
@@ -176,7 +177,7 @@ static size_t count_points(const report *report, const char *picture) {
   while (file && fgets(line, sizeof line, file))
     for (const char *at = line; (at = strstr(at, "' transform='translate(")); at++) points++;
   if (file) fclose(file);
-  for (size_t i = 0; i < PICTURE_FILES; i++) {
+  for (size_t i = 0; i < ALL_FILES; i++) {
     snprintf(path, sizeof path, "%s/%s", folder, pictures[i]);
     unlink(path);
   }
@@ -195,6 +196,25 @@ static void every_point_is_drawn(void **state) {
   simulated_create(&report, &family, 1, lengths, LENGTHS, 6);
   simulated_draw(&report, &family, 6, 0.01, &place);
   assert_int_equal(count_points(&report, "time.svg"), LENGTHS);
+  report_destroy(&report);
+}
+
+static void give_pattern(report *report, int family) {
+  for (size_t n = 0; n < report->result_count; n++) {
+    workload *w = &report->results[n].workload;
+    if (report->results[n].family_index != family) continue;
+    w->term_count = 1;
+    w->terms[0] = (attn_term){.kind = ATTN_STRIDED, .a = 8};
+  }
+}
+
+static void patterns_are_drawn_against_their_pairs(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, &sample_variants[3], 1, 1024);
+  assert_int_equal(count_points(&report, "pairs.svg"), 0);
+  give_pattern(&report, 0);
+  assert_int_equal(count_points(&report, "pairs.svg"), report.result_count);
   report_destroy(&report);
 }
 
@@ -227,6 +247,7 @@ static void nothing_is_cut_at_large_fonts(void **state) {
   families families;
   picture *picture = calloc(1, sizeof *picture);
   sample_with_bytes(&report, sample_variants, SAMPLE_VARIANTS, 128);
+  give_pattern(&report, 3);
   double *numbers = calloc(picture_numbers(&report), sizeof *numbers);
   assert_true(picture && numbers);
   picture_find_families(&report, &families, PLOT_MAX_LINES);
@@ -378,6 +399,7 @@ int main(void) {
       cmocka_unit_test(a_single_length_and_a_single_family_are_drawn),
       cmocka_unit_test(pictures_without_data_are_left_out),
       cmocka_unit_test(every_point_is_drawn),
+      cmocka_unit_test(patterns_are_drawn_against_their_pairs),
       cmocka_unit_test(an_error_of_nothing_has_a_place),
       cmocka_unit_test(odd_characters_reach_the_picture_as_text),
       cmocka_unit_test(nothing_is_cut_at_large_fonts),

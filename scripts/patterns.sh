@@ -1,0 +1,29 @@
+#!/bin/bash
+# How time grows where most pairs are hidden: `scripts/patterns.sh PROGRAM FOLDER [OPTION...]` measures the patterns of the
+# literature at a few lengths each into FOLDER, whose time.png has their exponents and pairs.png all of them against the
+# pairs that are seen. `make bench` runs it.
+set -u
+program=$1 folder=$2
+shift 2
+problems=()
+
+# at LENGTHS PATTERN: one head, for a pattern costs the reference as many pairs as are hidden.
+at() {
+  local length
+  for length in $1; do problems+=(--problem "$2/H:1/D:64/T:$length"); done
+}
+
+# Those whose exponents are to be known: T^1.5 (Child 2019), and T (Zaheer 2020, Beltagy 2020).
+grown="1024 1448 2048 2896 4096 5792 8192"
+at "$grown" causal/see:local:sqrt,0+strided:sqrt
+at "$grown" see:local:96,96+global:128+random:3,64
+at "$grown" see:local:256,256+global:1
+# The others, where they lie beside these.
+few="2048 4096"
+at "$few" causal/see:fixed:128,8
+at "$few" causal/see:local:1019,0+first:4
+at "$few" causal/docs:1024
+at "$few" blocks:128,128,0.1
+at "$few" blocks:128,128,0.5
+at "$few" causal
+exec "$program" bench --variant block_sparse --instructions=false --point-budget 0.3 "${problems[@]}" --out "$folder" "$@"
