@@ -134,6 +134,34 @@ static void text_that_is_no_workload_is_refused_in_words(void **state) {
   }
 }
 
+static void a_pattern_without_sense_is_refused_in_words(void **state) {
+  (void)state;
+  const struct {
+    const char *line, *words;
+  } cases[] = {
+      {"see:local:-1,0/T:10", "'-1' is no whole number from 0, sqrt or inf: it is local:LEFT,RIGHT"},
+      {"see:first:-1/T:10", "'-1' is no whole number from 0, sqrt: it is first:COUNT"},
+      {"see:strided:0/T:10", "terms[0] has a step, length or block of 0: it must be 1 or more"},
+      {"see:local:1,1+first:1+global:1+strided:3+dilated:1,2/T:10", "has 5 terms: it must have at most 4"},
+      {"see:local:1,1+first:1+global:1+strided:3/docs:4/T:10",
+       "at most 4, documents, blocks and listed keys"},
+      {"see:random:3/T:10", "see:random:3 has too few numbers: it is random:COUNT,BLOCK or"},
+      {"see:random:3,0/T:10", "terms[0] has a step, length or block of 0"},
+      {"see:fixed:8,9/T:10", "terms[0] shows 9 columns of every 8: it must be no more than these"},
+      {"blocks:0,4/T:10", "a block mask is blocks:BQ,BK,DENSITY,AXES: rows and keys of a block, from 1"},
+      {"blocks:8,8,2/T:10", "the density '2' is the share of blocks that may be seen, 0 to 1"},
+      {"topk:-1/T:10", "listed keys are topk:K, from 1"},
+      {"docs:-3/T:10", "documents are docs:LENGTH, their mean length from 1"},
+      {"qlengths:-1/T:10", "query_lengths[0] is -1: it must be 0 to query_length 10"},
+  };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    workload w;
+    char why[512] = "";
+    if (workload_parse_sound(cases[n].line, &w, why, sizeof why) || !strstr(why, cases[n].words))
+      fail_msg("%s: '%s'", cases[n].line, why);
+  }
+}
+
 static void parts_that_are_said_change_nothing_else(void **state) {
   (void)state;
   const struct {
@@ -274,6 +302,7 @@ int main(void) {
       cmocka_unit_test(every_name_parses_back_into_its_workload),
       cmocka_unit_test(the_longest_name_fits),
       cmocka_unit_test(text_that_is_no_workload_is_refused_in_words),
+      cmocka_unit_test(a_pattern_without_sense_is_refused_in_words),
       cmocka_unit_test(parts_that_are_said_change_nothing_else),
       cmocka_unit_test(parts_that_are_none_leave_the_workload_as_it_was),
       cmocka_unit_test(a_seed_that_a_line_names_is_kept),

@@ -90,6 +90,35 @@ static void a_damaged_case_is_refused_by_the_name_of_its_file(void **unused) {
   }
 }
 
+/* What a tensor says of who sees whom is an index before it is looked at. */
+static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
+  (void)unused;
+  const struct {
+    const char *from, *damage, *complaint;
+  } table[] = {
+      {"topk", "printf '\\011\\0\\0\\0' | dd conv=notrunc status=none of=topk.i32",
+       "topk[0, 0, 0, 0] is 9: it must be a key, 0 to 8, or -1 for none"},
+      {"topk", "printf '\\376\\377\\377\\377' | dd conv=notrunc status=none of=topk.i32",
+       "topk[0, 0, 0, 0] is -2"},
+      {"topk", "printf '\\005\\0\\0\\0' | dd conv=notrunc status=none of=topk.i32",
+       "topk[0, 0, 0, 1] lists key 5 twice: a key is listed once"},
+      {"topk", "sed -i 's/^topk.*/topk -4/' case.txt", "a size of -4: sizes are 0 to"},
+      {"blocks", "sed -i 's/^block_k.*/block_k 3/' case.txt", "blocks.u8 is too short"},
+      {"blocks", "sed -i 's/^block_k.*/block_k 12/' case.txt", "blocks.u8 is longer"},
+      {"blocks", "sed -i 's/^block_q.*/block_q 0/' case.txt", "block"},
+      {"documents", "truncate -s 4 *doc*.i32", "too short"},
+  };
+  for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
+    char why[512] = "", path[256];
+    golden_case given;
+    shell("rm -rf '%s'/* && cp -r '%s/../%s' '%s/damaged' && chmod -R u+w '%s' && cd '%s/damaged' && %s",
+          folder, one, table[n].from, folder, folder, folder, table[n].damage);
+    snprintf(path, sizeof path, "%s/damaged", folder);
+    if (case_load(&given, path, why, sizeof why) || !strstr(why, table[n].complaint))
+      fail_msg("%s: '%s'", table[n].damage, why);
+  }
+}
+
 /* ---- Variants to hold to the cases: the formula, with the scale that the caller gives ---- */
 
 static void solve(const attn_call *call, double scale) {
@@ -249,6 +278,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_case_loads_with_its_shapes),
       cmocka_unit_test(a_damaged_case_is_refused_by_the_name_of_its_file),
+      cmocka_unit_test(a_pattern_that_no_kernel_may_read_is_refused),
       cmocka_unit_test(a_right_variant_passes_and_says_what_it_skipped),
       cmocka_unit_test(a_wrong_variant_fails_by_the_name_of_each_case),
       cmocka_unit_test(a_write_outside_the_output_fails),
