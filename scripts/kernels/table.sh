@@ -84,6 +84,22 @@ paired() {
   ' "$results" | spread "$1" "$2"
 }
 
+# rates LABEL BAR NAME NAME: rate of the first over that of the second, over the pairs that each sees.
+rates() {
+  local flops
+  flops=$(awk -v first="\"$3\"," -v second="\"$4\"," '
+    /"run_name":/ { name = $2 }
+    /"flops":/ { flops[name] = $2 + 0 }
+    END { print flops[first] / flops[second] }' "$results")
+  awk -v first="\"$3\"," -v second="\"$4\"," -v flops="$flops" '
+    /"run_name":/ { name = $2 }
+    /"repetition_index":/ { round = $2 + 0; single = 1 }
+    /"aggregate_name":/ { single = 0 }
+    /"real_time":/ && single { time[name, round] = $2 + 0; single = 0 }
+    END { for (n = 0; (first, n) in time && (second, n) in time; n++) print flops * time[second, n] / time[first, n] }
+  ' "$results" | spread "$1" "$2"
+}
+
 # ratio LABEL BAR THREADS NAME THREADS NAME: the same of runs in turn, where one run cannot have both.
 ratio() {
   local a b
@@ -154,6 +170,17 @@ decoding=$(for set in avx2 avx512; do
     paired "decoding, float32 over $type, $set, D 128, Tk 32768, $threads threads" 1.8 "${run[0]}" "${run[0]}/$type"
   done
 done)
+sparse=$(for D in 64 128; do
+  shape=B:1/H:1/Hkv:1/D:$D/T:8192
+  dense=block_sparse/full/$shape causal=block_sparse/causal/$shape
+  tenth=$dense/blocks:128,128,0.1 half=$dense/blocks:128,128 small=$dense/blocks:64,64,0.1
+  measure 1 best 3 "$dense" "$causal" "$tenth" "$half" "$small" || continue
+  paired "block_sparse, 90 % of 128x128 blocks empty, over dense, D $D, T 8192" 0.17 "$tenth" "$dense"
+  paired "block_sparse, 50 % of 128x128 blocks empty, over dense, D $D, T 8192" 0.58 "$half" "$dense"
+  rates "its rate over visible pairs, 128x128 at 10 %, over causal's, D $D" 0.9 "$tenth" "$causal"
+  rates "its rate over visible pairs, 128x128 at 50 %, over causal's, D $D" 0.9 "$half" "$causal"
+  rates "its rate over visible pairs, 64x64 at 10 %, over causal's, D $D" 0.9 "$small" "$causal"
+done)
 if "$program" list | grep -q avx2; then
   shares 1 avx2 \
     0.75 fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
@@ -169,6 +196,7 @@ if [ "$threads" = 2 ]; then
     2 fused/full/B:1/H:4/Hkv:4/D:64/T:4096
 fi
 echo "$grouped"
+echo "$sparse"
 printf '%s\n' ${narrow:+"$narrow"} ${converted:+"$converted"} ${decoding:+"$decoding"}
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
