@@ -91,7 +91,7 @@ static void describe_pattern(json_t *object, const workload *w) {
     const char *name;
     const int count = pattern_term((attn_term_kind)p.terms[n].kind, &name);
     json_t *list = json_array();
-    for (int m = 0; m < count; m++) json_array_append_new(list, limit(numbers[m]));
+    for (int m = 0; m < count && m < 3; m++) json_array_append_new(list, limit(numbers[m]));
     json_array_append_new(terms, json_pack("{s:s, s:o}", "term", name, "numbers", list));
   }
   if (p.term_count > 0) json_object_set(object, "see", terms);
