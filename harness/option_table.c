@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "problem/workload.h"
+#include "verify/hint_words.h"
 
 #define NO_LIMIT_OF_WORDS SIZE_MAX
 
@@ -27,7 +28,8 @@ static const command_row commands[COMMAND_COUNT] = {
          "same shapes and\n"
          "types. Elements have the type that the problem gives the output (bfloat16: its 16 bits as <u2), or "
          "are <f4 or <f8,\n"
-         "which are rounded to that first.",
+         "which are rounded to that first.\n"
+         "A hint begins with its kind: " HINT_KINDS ".",
          "0 the arrays are right, 1 they are wrong, 2 nothing could be judged, and one line says why."},
     [COMMAND_LIST] = {"list", SHOWN, 0, "list", "variants, instruction sets and presets", NULL, NULL},
     [COMMAND_MACHINE] = {"machine", SHOWN, 0, "machine", "what this machine is and what it can do at best",

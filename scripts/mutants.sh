@@ -78,9 +78,10 @@ read_table() {
   done <"$table"
 }
 
-# What hints name: harness/verify/hint*.c.
-all_kinds="alignment band bias columns empty features function heads hidden keys lengths lse mask maximum precision rows scale sink \
-softcap sum"
+# What hints name, as `judge --help` says.
+all_kinds=$("$build/attnbench" judge --help | sed -n '/^A hint begins with its kind: /,/[.]$/p' |
+  sed 's/.*kind: //; s/[.]$//' | tr -d ',' | tr '\n' ' ')
+[ -n "$all_kinds" ] || { complain "$build/attnbench does not say which kinds there are: make"; exit 2; }
 all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
 # The source file, without .c, that has the kernels of an instruction set.

@@ -9,7 +9,4 @@
 /* Of outputs that were examined, with something wrong among them or the root mean square of their errors too large. */
 void hint_find(const expected *known, const examination *wrong, hint *found);
 
-/* All kinds that there are, in a sentence: "scale, softcap, ...". */
-extern const char hint_kinds[];
-
 #endif

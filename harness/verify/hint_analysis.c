@@ -21,6 +21,25 @@ bool hint_say(hint *found, const char *kind, const char *words, ...) {
   return true;
 }
 
+/* ---- rows without a key ---- */
+
+static bool sees_no_key(const hint_rows *rows, int n) {
+  asked a = hint_rows_ask(rows, n);
+  bool sees = false;
+  hint_answer(&a, &rows->answer);
+  for (int64_t j = 0; j < a.problem->key_length && !sees; j++)
+    sees = hint_sees(&a, j) && (a.problem->function != ATTN_SOFTMAX || rows->answer.scores[j] != -INFINITY);
+  return !sees;
+}
+
+bool hint_of_empty_rows(const hint_rows *rows, hint *found) {
+  for (int n = 0; n < rows->count; n++)
+    if (!sees_no_key(rows, n)) return false;
+  return hint_say(found, "empty",
+                  "only rows that see no key are wrong: their output is zeros, their log-sum-exp -inf or the "
+                  "sink");
+}
+
 /* ---- one key ---- */
 
 typedef enum fate { LEFT_OUT, TWICE, SEEN, ODD } fate;

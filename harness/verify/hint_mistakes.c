@@ -105,6 +105,9 @@ static bool no_sink(asked *a, int64_t n) {
 }
 static bool sink_not_in_sum(asked *a, int64_t n) { return (void)n, a->sink_in_sum = false, has_sink(a); }
 static bool sink_not_in_lse(asked *a, int64_t n) { return (void)n, a->sink_in_lse = false, has_sink(a); }
+static bool sink_leaves_output(asked *a, int64_t n) {
+  return (void)n, a->sink_leaves_output = true, has_sink(a);
+}
 static bool sink_of_head(asked *a, int64_t n) { return has_sink(a) && move(&a->sink_head, n); }
 static bool sink_in_base_2(asked *a, int64_t n) {
   return (void)n, has_sink(a) && set(&a->sink_factor, 1 / log2_e);
@@ -127,7 +130,7 @@ static bool sees(asked *a, int64_t left, int64_t right, int64_t offset, int64_t 
   other.offsets = NULL;
   other.key_lengths = NULL;
   other.key_length = length;
-  a->keys = attn_visible_keys(&other, a->at.b, a->at.i);
+  a->keys = hint_band(&other, a->at);
   return a->keys.first != before.first || a->keys.end != before.end;
 }
 static int64_t offset_of(const asked *a) {
@@ -146,6 +149,24 @@ static bool bottom_right(asked *a, int64_t n) {
 }
 static bool bottom_right_of_length(asked *a, int64_t n) {
   return (void)n, aligned(a, length_of(a) - a->problem->query_length);
+}
+static bool uses_pattern(const asked *a) {
+  return a->problem->term_count > 0 || a->problem->query_documents.type || a->problem->blocks.type ||
+         a->problem->topk.type;
+}
+static bool no_pattern(asked *a, int64_t n) {
+  return (void)n, uses_pattern(a) && (a->pattern_ignored = true);
+}
+static bool pattern_of_head(asked *a, int64_t n) {
+  const attn_problem *p = a->problem;
+  const bool varies = (p->blocks.type && p->blocks.head != 0) || (p->topk.type && p->topk.head != 0);
+  return varies && move(&a->pattern.h, n);
+}
+/* Tensors are no matter of positions. */
+static bool pattern_without_offset(asked *a, int64_t n) {
+  const attn_problem *p = a->problem;
+  if (p->term_count == 0 || p->query_documents.type || p->blocks.type || p->topk.type) return false;
+  return (void)n, move(&a->pattern.i, a->at.i - offset_of(a));
 }
 static bool offset_of_first(asked *a, int64_t n) {
   return (void)n, a->problem->offsets && aligned(a, a->problem->offsets[0]);
@@ -192,6 +213,14 @@ static bool length_by(asked *a, int64_t n) {
   const int64_t length = length_of(a) + n;
   if (!a->problem->key_lengths || length < 0 || length > a->problem->key_length) return false;
   return sees(a, a->problem->left, a->problem->right, offset_of(a), length);
+}
+static bool of_first(asked *a, int64_t offset) {
+  if (!a->problem->key_lengths) return false;
+  return sees(a, a->problem->left, a->problem->right, offset, a->problem->key_lengths[0]);
+}
+static bool length_of_first(asked *a, int64_t n) { return (void)n, of_first(a, offset_of(a)); }
+static bool both_of_first(asked *a, int64_t n) {
+  return (void)n, a->problem->offsets && of_first(a, a->problem->offsets[0]);
 }
 
 /* ---- heads and entries ---- */
@@ -264,6 +293,40 @@ static bool window_of_tiles(asked *a, int64_t n) {
   return a->keys.first != before.first || a->keys.end != before.end;
 }
 
+/* The ends of what the band lets a row see, whether it sees anything or not. */
+static attn_range ends_of(const asked *a) {
+  const attn_problem *p = a->problem;
+  const int64_t centre = a->at.i + offset_of(a), length = length_of(a);
+  attn_range ends = {0, length};
+  if (p->left != ATTN_UNLIMITED && centre > p->left) ends.first = centre - p->left;
+  if (p->right != ATTN_UNLIMITED && centre + p->right + 1 < length) ends.end = centre + p->right + 1;
+  return ends;
+}
+static bool sees_between(asked *a, int64_t first, int64_t end) {
+  const attn_range before = a->keys;
+  a->keys = first < end ? (attn_range){first, end} : (attn_range){0, 0};
+  return a->keys.first != before.first || a->keys.end != before.end;
+}
+static bool left_of_tiles(asked *a, int64_t n) {
+  const attn_range ends = ends_of(a);
+  return a->problem->left != ATTN_UNLIMITED && sees_between(a, ends.first / n * n, ends.end);
+}
+static bool right_of_tiles(asked *a, int64_t n) {
+  const attn_range ends = ends_of(a);
+  const int64_t end = ends.end > 0 ? (ends.end + n - 1) / n * n : 0;
+  return a->problem->right != ATTN_UNLIMITED &&
+         sees_between(a, ends.first, end < length_of(a) ? end : length_of(a));
+}
+static bool as_row(asked *a, int64_t i) {
+  if (!is_limited(a)) return false;
+  const attn_range range =
+      hint_band(a->problem, (row_place){a->at.b, a->at.h,
+                                        i < a->problem->query_length ? i : a->problem->query_length - 1});
+  return sees_between(a, range.first, range.end);
+}
+static bool as_first_of_tile(asked *a, int64_t n) { return as_row(a, a->at.i / n * n); }
+static bool as_last_of_tile(asked *a, int64_t n) { return as_row(a, a->at.i / n * n + n - 1); }
+
 /* ---- softmax, sums and what is left ---- */
 
 static bool not_normalised(asked *a, int64_t n) { return (void)n, a->normalised = false, true; }
@@ -276,12 +339,17 @@ static bool nothing_rescaled(asked *a, int64_t n) {
   return a->tile = n, a->output_not_rescaled = a->sum_not_rescaled = true;
 }
 static bool maximum_from(asked *a, int64_t n) { return set(&a->lowest_maximum, -pow(10, (double)n)); }
+static bool maximum_from_0(asked *a, int64_t n) { return (void)n, a->lowest_maximum = 0, true; }
 static bool epsilon_in_sum(asked *a, int64_t n) { return set(&a->more_in_sum, pow(10, (double)-n)); }
 static bool no_epsilon(asked *a, int64_t n) { return (void)n, set(&a->epsilon, 0); }
 static bool lse_base_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, log2_e); }
 static bool lse_times_ln_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, 1 / log2_e); }
 static bool lse_without_maximum(asked *a, int64_t n) { return (void)n, a->lse_without_maximum = true; }
-static bool hidden_times_zero(asked *a, int64_t n) { return (void)n, a->hidden_times_zero = true; }
+static bool hidden_times_zero(asked *a, int64_t n) {
+  bool hides = false;
+  for (int64_t j = 0; j < a->problem->key_length && !hides; j++) hides = !hint_sees(a, j);
+  return (void)n, a->hidden_times_zero = hides;
+}
 static bool empty_is(asked *a, int64_t n) { return a->empty = (empty_use)n, true; }
 static bool phi_is(asked *a, int64_t n) { return a->phi = (phi_use)n, true; }
 static bool features_by(asked *a, int64_t n) {
@@ -314,6 +382,10 @@ const mistake hint_mistakes[] = {
      "a row that sees no key is the softmax of all where it should be zeros: keys are hidden by a number "
      "that all scores share",
      SOFTMAX, WITH(EMPTY_SOFTMAX), empty_is},
+    {"empty", "the log-sum-exp of a row that sees no key is 0: it should be -inf, or the sink", SOFTMAX,
+     WITH(EMPTY_LSE_0), empty_is},
+    {"empty", "the log-sum-exp of a row that sees no key is +inf: it should be -inf, or the sink", SOFTMAX,
+     WITH(EMPTY_LSE_INFINITE), empty_is},
     {"heads", "query head h reads key/value head h % Hkv: it should read h / (H / Hkv)", BOTH, ONCE,
      kv_modulo},
     {"heads", "another key/value head is read, %lld on from the right one", BOTH, WITH(1, 2, 3, 4, 5, 6, 7),
@@ -348,6 +420,8 @@ const mistake hint_mistakes[] = {
     {"sink", "every head has the sink of head %lld", SOFTMAX, WITH(0), sink_of_head},
     {"sink", "the sink joins scores in base 2 without its factor log2(e)", SOFTMAX, ONCE, sink_in_base_2},
     {"sink", "the sink has the factor log2(e) too often", SOFTMAX, ONCE, sink_twice_in_base_2},
+    {"sink", "where the sink is larger than every score, the output is not rescaled to it", SOFTMAX, ONCE,
+     sink_leaves_output},
     {"sink", "the sink is multiplied by the scale", SOFTMAX, ONCE, sink_scaled},
     {"mask", "the mask is ignored", SOFTMAX, ONCE, no_mask},
     {"mask", "the mask is inverted: 1 means may be seen", SOFTMAX, ONCE, mask_inverted},
@@ -356,8 +430,16 @@ const mistake hint_mistakes[] = {
     {"mask", "the mask of the first row is taken for every row", SOFTMAX, ONCE, mask_of_row},
     {"mask", "the mask of the first batch entry is taken for every entry", SOFTMAX, ONCE, mask_of_entry},
 
+    {"pattern", "the pattern is ignored: every key of the band is seen", BOTH, ONCE, no_pattern},
+    {"pattern", "the pattern of head %lld is taken for every head", BOTH, WITH(0), pattern_of_head},
+    {"pattern", "the pattern counts positions from i, and not from i + offset", BOTH, ONCE,
+     pattern_without_offset},
     {"lengths", "the key lengths are ignored", BOTH, ONCE, no_lengths},
     {"lengths", "the key length is off by %lld", BOTH, WITH(1, -1), length_by},
+    {"lengths", "the key length of the first batch entry is taken for every entry", BOTH, ONCE,
+     length_of_first},
+    {"lengths", "offset and key length of the first batch entry are taken for every entry", BOTH, ONCE,
+     both_of_first},
     {"alignment", "the diagonal is aligned top left (offset 0)", BOTH, ONCE, top_left},
     {"alignment", "the offset of the first batch entry is taken for every entry", BOTH, ONCE,
      offset_of_first},
@@ -373,6 +455,12 @@ const mistake hint_mistakes[] = {
     {"band", "the left end of the band is ignored: earlier keys are seen", BOTH, ONCE, no_left},
     {"band", "the band is cut to whole tiles of %lld keys, and keys at its ends are not hidden", BOTH, TILES,
      window_of_tiles},
+    {"band", "the left end of the band is cut to whole tiles of %lld keys, and what is before it not hidden",
+     BOTH, TILES, left_of_tiles},
+    {"band", "the right end of the band is cut to whole tiles of %lld keys, and what is behind it not hidden",
+     BOTH, TILES, right_of_tiles},
+    {"band", "all rows of a tile of %lld queries see what its first one sees", BOTH, TILES, as_first_of_tile},
+    {"band", "all rows of a tile of %lld queries see what its last one sees", BOTH, TILES, as_last_of_tile},
 
     {"scale", "the scores are not scaled", SOFTMAX, ONCE, no_scale},
     {"scale", "the sign of the scale is lost", SOFTMAX, ONCE, scale_sign},
@@ -400,6 +488,8 @@ const mistake hint_mistakes[] = {
 
     {"maximum", "the row's maximum begins at some -1e30 in place of -inf", SOFTMAX,
      WITH(30, 10, 9, 6, 5, 4, 3, 2, 1), maximum_from},
+    {"maximum", "the row's maximum begins at 0 in place of -inf, as that of padding is", SOFTMAX, ONCE,
+     maximum_from_0},
     {"keys", "the last visible key is left out", BOTH, WITH(1), last_left_out},
     {"keys", "the last visible key counts twice", BOTH, WITH(1), last_twice},
     {"keys", "the first visible key is left out", BOTH, WITH(1), first_left_out},

@@ -4,6 +4,14 @@
 #include <float.h>
 #include <math.h>
 
+#include "reference/sees.h"
+
+attn_range hint_band(const attn_problem *p, row_place at) {
+  attn_problem without = *p;
+  without.features &= ~(uint64_t)(ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK);
+  return attn_visible_keys(&without, at.b, at.i);
+}
+
 asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at) {
   const row_place kv = {at.b, at.h / (p->query_heads / p->kv_heads), 0};
   return (asked){.problem = p,
@@ -14,9 +22,10 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
                  .value = kv,
                  .bias = at,
                  .mask = at,
+                 .pattern = at,
                  .sink_head = at.h,
                  .features = p->head_dim,
-                 .keys = attn_visible_keys(p, at.b, at.i),
+                 .keys = hint_band(p, at),
                  .scale = p->scale,
                  .softcap = p->softcap,
                  .softcap_inside = p->softcap,
@@ -51,6 +60,9 @@ static bool mask_shows(const asked *a, int64_t j) {
 
 bool hint_sees(const asked *a, int64_t j) {
   if (j < a->keys.first || j >= a->keys.end) return false;
+  if (!a->pattern_ignored &&
+      !reference_pattern_shows(a->problem, a->pattern.b, a->pattern.h, a->pattern.i, j))
+    return false;
   return a->mask_use == MASK_KEPT ? mask_shows(a, j) : a->mask_use != MASK_INVERTED || !mask_shows(a, j);
 }
 
@@ -133,7 +145,9 @@ static void answer_empty(const asked *a, const answer *to) {
   const int64_t Tk = a->problem->key_length;
   double largest = -INFINITY, sum = 0;
   for (int64_t e = 0; e < a->problem->value_dim && a->empty == EMPTY_NAN; e++) to->output[e] = NAN;
-  if (a->empty < EMPTY_MEAN || Tk == 0) return;
+  if (a->empty == EMPTY_LSE_0) *to->lse = 0;
+  if (a->empty == EMPTY_LSE_INFINITE) *to->lse = INFINITY;
+  if ((a->empty != EMPTY_MEAN && a->empty != EMPTY_SOFTMAX) || Tk == 0) return;
   for (int64_t j = 0; j < Tk; j++) {
     to->scores[j] = a->empty == EMPTY_MEAN ? 0 : score_of(a, j);
     largest = fmax(largest, to->scores[j]);
@@ -169,7 +183,8 @@ static void answer_softmax(const asked *a, const answer *to) {
     }
     if (a->hidden_times_zero && to->scores[j] == -INFINITY) add_value(a, to, j, 0);
     if (to->scores[j] == -INFINITY) continue;
-    const double weight = exp(to->scores[j] - largest);
+    double weight = exp(to->scores[j] - largest);
+    if (a->lowest_maximum != -INFINITY && weight < 0x1p-150) weight = 0;
     const bool is_shown = a->mask_use != MASK_AFTER_SOFTMAX || mask_shows(a, j);
     sum += weight * times_counted(a, j, a->counted_in_sum);
     if (!is_shown) continue;
@@ -177,6 +192,8 @@ static void answer_softmax(const asked *a, const answer *to) {
     add_value(a, to, j, weight * times_counted(a, j, a->counted_in_values));
   }
   sum += a->more_zero_keys * exp(-largest) + a->more_in_sum;
+  for (int64_t e = 0; e < p->value_dim && a->sink_leaves_output && joins; e++)
+    to->output[e] *= exp(largest - largest_of(a, to, 0));
   double in_lse = sum;
   if (joins && !a->sink_in_lse) in_lse -= exp(sink - largest);
   if (!joins && a->sink_in_lse && sink != -INFINITY) in_lse += exp(sink - largest);

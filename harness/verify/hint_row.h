@@ -6,7 +6,14 @@
 #include "problem/rows.h"
 
 typedef enum mask_use { MASK_KEPT, MASK_IGNORED, MASK_INVERTED, MASK_AFTER_SOFTMAX } mask_use;
-typedef enum empty_use { EMPTY_ZEROS, EMPTY_NAN, EMPTY_MEAN, EMPTY_SOFTMAX } empty_use;
+typedef enum empty_use {
+  EMPTY_ZEROS,
+  EMPTY_NAN,
+  EMPTY_MEAN,
+  EMPTY_SOFTMAX,
+  EMPTY_LSE_0,
+  EMPTY_LSE_INFINITE
+} empty_use;
 typedef enum phi_use { PHI_ELU_1, PHI_ELU, PHI_RELU, PHI_IDENTITY, PHI_X_BELOW_0 } phi_use;
 
 /* What a row asks; hint_ask fills in what is right, a mistake changes some of it. */
@@ -15,10 +22,12 @@ typedef struct asked {
   const attn_tensors *tensors; /* 16 bits widened */
   row_place at;
 
-  row_place query, key, value, bias, mask; /* where it reads; i counts for query, bias and mask */
+  /* Where it reads; i counts for all but keys and values. */
+  row_place query, key, value, bias, mask, pattern;
   int64_t sink_head, features;
-  attn_range keys; /* by band and lengths */
+  attn_range keys; /* by band and lengths, without the pattern */
   mask_use mask_use;
+  bool pattern_ignored;
 
   double scale, softcap, softcap_inside, bias_factor, sink_factor, score_factor, epsilon;
   bool softcap_last, bias_before_scale; /* softcap * tanh((score + bias) / softcap); scale * (dot + bias) */
@@ -30,11 +39,11 @@ typedef struct asked {
   double more_zero_keys; /* of score 0 and value 0 */
   double more_in_sum;
 
-  double lowest_maximum;
-  int64_t tile; /* of keys, by which the maximum rises; 0: it is known beforehand */
+  double lowest_maximum; /* what is so far below it that float32 has no number for it is 0 */
+  int64_t tile;          /* of keys, by which the maximum rises; 0: it is known beforehand */
   bool output_not_rescaled, sum_not_rescaled;
 
-  bool normalised, weights_normalised, sink_in_sum, sink_in_lse, hidden_times_zero;
+  bool normalised, weights_normalised, sink_in_sum, sink_in_lse, sink_leaves_output, hidden_times_zero;
   empty_use empty;
   double lse_factor;
   bool lse_without_maximum;
@@ -55,7 +64,10 @@ void hint_answer(const asked *asked, const answer *answer);
 /* Where a tensor's row lies, of one that is float32 or widened. */
 const float *hint_row(const asked *asked, tensor_id id, row_place at);
 
-/* Whether the row sees the key, mask and all. */
+/* The keys that the problem's band and lengths let a row see, whatever its pattern. */
+attn_range hint_band(const attn_problem *problem, row_place at);
+
+/* Whether the row sees the key, mask, pattern and all. */
 bool hint_sees(const asked *asked, int64_t j);
 
 #endif

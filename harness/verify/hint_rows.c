@@ -136,13 +136,19 @@ double hint_unexplained(const hint_rows *rows, int n) {
       const double answered = *answer->lse, rounding = 1e-4, as_if_infinite = -1000;
       lse.is_wrong = true;
       lse.whole = 1;
-      lse.contradicts = isfinite(computed) && !(computed < as_if_infinite && answered == truth->lse) &&
-                        !(fabs(computed - answered) <= rounding * (1 + fabs(answered)));
+      /* -inf is right, and so +inf an answer of its own; NaN comes with an output of NaN. */
+      lse.contradicts =
+          (isinf(computed) && *answer->lse != computed) ||
+          (isfinite(computed) && !(computed < as_if_infinite && answered == truth->lse) &&
+           !(fabs(computed - answered) <= rounding * (1 + fabs(answered)) && isfinite(answered)));
     }
   }
   for (int64_t j = 0; j < p->key_length && p->weights.type; j++)
     add(&weights, hint_computed(rows, TENSOR_WEIGHTS, n, j), truth->weights[j], answer->weights[j],
         truth->weights_bound * truth->weights[j] + truth->weights_vanish);
+  /* Only all together are too far off: an answer has to be near what was computed, not within a bound. */
+  if (!output.is_wrong && !lse.is_wrong && !weights.is_wrong)
+    return output.whole > 0 && !output.contradicts ? sqrt(output.left / output.whole) : INFINITY;
   const double all[] = {unexplained(&output), unexplained(&lse), unexplained(&weights)};
   return fmax(all[0], fmax(all[1], all[2]));
 }

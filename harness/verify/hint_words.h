@@ -2,6 +2,11 @@
 #ifndef ATTN_HARNESS_HINT_WORDS_H
 #define ATTN_HARNESS_HINT_WORDS_H
 
+/* All kinds that there are. */
+#define HINT_KINDS                                                                                           \
+  "alignment, band, bias, columns, empty, features, function, heads, hidden, keys, lengths, lse,\n"          \
+  "mask, maximum, pattern, precision, rows, scale, sink, softcap, sum"
+
 enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };
 
 typedef struct hint {

@@ -1,5 +1,6 @@
 /* The judge of arrays from anywhere: what is right passes in every type and order of axes, what is wrong is named with its likely
  * mistake, and what is no answer at all is refused in a sentence. */
+#define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,8 @@
 
 #include "problem/types.h"
 #include "verify/expected.h"
+#include "verify/hint_mistakes.h"
+#include "verify/hint_words.h"
 #include "verify/judge.h"
 
 /* ---- answers ---- */
@@ -177,6 +180,13 @@ static const struct {
     {"causal/B:2/H:2/D:16/T:33", "band:inf,1,0/B:2/H:2/D:16/T:33", "band"},
     {"full/B:2/H:2/D:16/T:33/lengths:20,31", "full/B:2/H:2/D:16/T:33", "lengths"},
     {"full/B:2/H:2/D:16/T:33/lengths:20,31", "full/B:2/H:2/D:16/T:33/lengths:21,32", "lengths"},
+    {"full/B:2/H:2/D:16/T:33/lengths:20,31", "full/B:2/H:2/D:16/T:33/lengths:20,20", "lengths"},
+    {"full/B:2/H:2/D:16/T:33/see:strided:3", "full/B:2/H:2/D:16/T:33", "pattern"},
+    {"causal/B:2/H:2/D:16/T:33/docs:5", "causal/B:2/H:2/D:16/T:33", "pattern"},
+    {"full/B:1/H:2/D:16/T:33/blocks:4,8", "full/B:1/H:2/D:16/T:33", "pattern"},
+    {"full/B:1/H:2/D:16/T:33/see:strided:5/offsets:3", "full/B:1/H:2/D:16/T:33/see:strided:5", "pattern"},
+    {"full/B:1/H:2/D:16/T:33/see:strided:3/scale:0.3", "full/B:1/H:2/D:16/T:33/see:strided:3", "scale"},
+    {"causal/B:2/H:2/D:16/T:33/docs:5/scale:0.3", "causal/B:2/H:2/D:16/T:33/docs:5", "scale"},
     {"full/B:2/H:2/D:16/T:33/mask:bhq", "full/B:2/H:2/D:16/T:33", "mask"},
     {"full/B:2/H:2/D:16/T:33/bias:bhq", "full/B:2/H:2/D:16/T:33", "bias"},
     {"full/B:2/H:2/D:16/T:33/sink", "full/B:2/H:2/D:16/T:33", "sink"},
@@ -266,6 +276,48 @@ static void changed_answers_tell_the_mistake(void **state) {
     const judge_question question = question_of(&given.workload, &given);
     expect_kind(changes[n].what, &question, changes[n].kind);
     forget(&given);
+  }
+}
+
+/* As where a tile ends in hidden keys: most rows have the mistake alone, a few have it and another. */
+static void a_mistake_is_told_by_most_of_the_rows(void **state) {
+  (void)state;
+  answers asked, given;
+  solve(&asked, "causal/B:1/H:2/D:16/T:33");
+  solve(&given, "band:inf,1,0/B:1/H:2/D:16/T:33");
+  for (int64_t e = 0; e < given.width; e++) given.output[(given.rows - 1) * given.width + e] /= 3;
+  const judge_question question = question_of(&asked.workload, &given);
+  expect_kind("the band, and the last row", &question, "band");
+  forget(&asked);
+  forget(&given);
+}
+
+/* What a kernel says of rows that see nothing is told from what it says of others. */
+static void wrong_rows_without_a_key_are_named(void **state) {
+  (void)state;
+  static const double empty[][2] = {{0, INFINITY}, {0, 0}, {0.25, -INFINITY}, {NAN, NAN}};
+  for (size_t n = 0; n < sizeof empty / sizeof *empty; n++) {
+    answers given;
+    solve(&given, "causal_bottom_right/B:1/H:2/D:16/Tq:40/Tk:20/lengths:15");
+    for (int64_t row = 0; row < given.rows; row++) {
+      if (given.lse[row] != -INFINITY) continue;
+      for (int64_t e = 0; e < given.width; e++) given.output[row * given.width + e] = empty[n][0];
+      given.lse[row] = empty[n][1];
+    }
+    const judge_question question = question_of(&given.workload, &given);
+    expect_kind("rows without a key", &question, "empty");
+    forget(&given);
+  }
+}
+
+static void every_mistake_is_of_a_kind_that_is_listed(void **state) {
+  (void)state;
+  for (size_t n = 0; n < hint_mistake_count; n++) {
+    char list[] = HINT_KINDS;
+    bool is_listed = false;
+    for (char *rest = list, *word; (word = strsep(&rest, ", \n"));)
+      is_listed = is_listed || strcmp(word, hint_mistakes[n].kind) == 0;
+    if (!is_listed) fail_msg("%s is not in the list", hint_mistakes[n].kind);
   }
 }
 
@@ -359,6 +411,9 @@ int main(void) {
       cmocka_unit_test(the_worst_element_is_named),
       cmocka_unit_test(the_answer_to_another_problem_tells_the_mistake),
       cmocka_unit_test(changed_answers_tell_the_mistake),
+      cmocka_unit_test(a_mistake_is_told_by_most_of_the_rows),
+      cmocka_unit_test(wrong_rows_without_a_key_are_named),
+      cmocka_unit_test(every_mistake_is_of_a_kind_that_is_listed),
       cmocka_unit_test(zeros_noise_and_nan_are_wrong),
       cmocka_unit_test(given_inputs_stand_in_the_place_of_drawn_ones),
       cmocka_unit_test(what_is_no_answer_is_refused_in_a_sentence),
