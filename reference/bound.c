@@ -163,8 +163,16 @@ static bool is_power_of_two(double product) {
   return product > 0x1p-100 && frexp(product, &exponent) == 0.5;
 }
 
+/* What is added to a score, in any order: each term is off by its own error, sums on the way by what they may be. */
+static double error_of_terms(const float *bias, reference_terms position, double score) {
+  const double own = bias ? fabs((double)*bias) : 0;
+  const int count = position.count + (bias != NULL);
+  if (count == 0) return 0;
+  return UNIT * (3 * own + position.error + (count - 1) * (own + position.size) + count * fabs(score));
+}
+
 static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
-                                  const float *bias, double score) {
+                                  const float *bias, reference_terms position, double score) {
   double products = 0, queries = 0, keys = 0, flushed = 0, repeated = 0, previous = 0;
   int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
@@ -186,9 +194,9 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
   const double scaled = fabs(problem->scale) * products;
   const double ahead = fmax(queries, fmax(keys, products));
   error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
-                      (cap == 0 || cap >= FLT_MIN));
-  error.exact = terms == 1 && cap == 0 && (!bias || *bias == 0) && is_power_of_four(problem->scale) &&
-                is_power_of_two(products);
+                      (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
+  error.exact = terms == 1 && cap == 0 && (!bias || *bias == 0) && position.size == 0 &&
+                is_power_of_four(problem->scale) && is_power_of_two(products);
   if (error.exact) return error;
   error.products = scaled;
   error.repeated = repeated;
@@ -199,7 +207,7 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
   if (problem->key.type == ATTN_BFLOAT16)
     error.fixed += fabs(problem->scale) * (flushed + (double)problem->head_dim * FLT_MIN);
   if (cap > 0) error.fixed += 2 * UNIT * scaled + 12 * UNIT * cap;
-  if (bias) error.fixed += 3 * UNIT * fabs((double)*bias) + UNIT * fabs(score);
+  error.fixed += error_of_terms(bias, position, score);
   return error;
 }
 
@@ -219,7 +227,7 @@ typedef struct softmax_row {
 
 typedef struct row_view {
   const float *query, *bias;
-  int64_t b, kv_head;
+  int64_t b, h, i, kv_head;
   double sink; /* -inf: none */
 } row_view;
 
@@ -231,7 +239,8 @@ static score_error error_of_sink(double sink) {
 static score_error error_of_key(const attn_problem *problem, const attn_tensors *tensors,
                                 const row_view *view, const reference_row *row, int64_t j) {
   const float *key = reference_vector(tensors->key, problem->key, view->b, view->kv_head, j);
-  return error_of_score(problem, view->query, key, view->bias ? view->bias + j : NULL, row->scores[j]);
+  return error_of_score(problem, view->query, key, view->bias ? view->bias + j : NULL,
+                        reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
 }
 
 static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
@@ -344,11 +353,13 @@ static void set_all_bounds(const attn_problem *problem, reference_row *row, doub
 }
 
 /* 0/0: nothing hides its keys, and yet none has a score above -inf, which an infinite input has made. */
-static bool is_undefined(const attn_problem *problem, const float *bias, const reference_row *row) {
+static bool is_undefined(const attn_problem *problem, const float *bias, int64_t b, int64_t h, int64_t i,
+                         const reference_row *row) {
   bool sees_a_key = false;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (row->scores[j] != -INFINITY) return false; /* NaN too */
-    sees_a_key = sees_a_key || (row->visible[j] && !(bias && bias[j] == -INFINITY));
+    const double added = (bias ? (double)bias[j] : 0) + reference_position(problem, b, h, i, j).sum;
+    sees_a_key = sees_a_key || (row->visible[j] && added != -INFINITY);
   }
   return sees_a_key;
 }
@@ -371,14 +382,19 @@ static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors
 static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                           int64_t i, reference_row *row) {
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
-  const bool undefined = is_undefined(problem, bias, row);
+  const bool undefined = is_undefined(problem, bias, b, h, i, row);
   set_all_bounds(problem, row, undefined ? -0.0 : 0);
   if (undefined) return;
   if (!isfinite(row->lse)) return;
   row->exact = reference_exact_softmax(problem, tensors, b, h, i, row);
   if (row->exact) return;
-  const row_view view = {reference_vector(tensors->query, problem->query, b, h, i), bias, b,
-                         reference_kv_head(problem, h), reference_sink(problem, tensors, b, h, i)};
+  const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
+                         bias,
+                         b,
+                         h,
+                         i,
+                         reference_kv_head(problem, h),
+                         reference_sink(problem, tensors, b, h, i)};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);

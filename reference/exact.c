@@ -62,7 +62,9 @@ static bool find_levels(const attn_problem *p, const attn_tensors *tensors, int6
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
     const float *key = reference_vector(tensors->key, p->key, b, reference_kv_head(p, h), j);
-    if ((bias && bias[j] != 0) || !add_score(found, row->scores[j], (double)query[d] * key[d])) return false;
+    if ((bias && bias[j] != 0) || reference_position(p, b, h, i, j).size != 0 ||
+        !add_score(found, row->scores[j], (double)query[d] * key[d]))
+      return false;
   }
   return (sink != 0 || add_score(found, sink, 0)) && fabs(found->largest) <= LEVELS;
 }

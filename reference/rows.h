@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "position.h"
 #include "reference.h"
 #include "sees.h"
 

@@ -9,12 +9,13 @@
 
 #include "rows.h"
 
-static double score(const attn_problem *problem, const float *query, const float *key, const float *bias) {
+static double score(const attn_problem *problem, const float *query, const float *key, const float *bias,
+                    double position) {
   double dot = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) dot += (double)query[d] * key[d];
   double score = problem->scale * dot;
   if (problem->softcap > 0) score = problem->softcap * tanh(score / problem->softcap);
-  return bias ? score + *bias : score;
+  return (bias ? score + *bias : score) + position;
 }
 
 static void solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
@@ -30,7 +31,8 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     row->scores[j] = -INFINITY;
     if (!row->visible[j]) continue;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
-    row->scores[j] = score(problem, query, key, bias ? bias + j : NULL);
+    row->scores[j] =
+        score(problem, query, key, bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
     if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
     if (row->scores[j] > largest) largest = row->scores[j];
   }

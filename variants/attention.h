@@ -38,6 +38,7 @@ extern "C" {
  *     score_ij = scale * sum_d q_id k_jd
  *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
  *     score_ij = score_ij + bias_ij                       where there is a bias
+ *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)
  *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
@@ -66,7 +67,8 @@ enum {
   ATTN_DOCUMENTS = 1 << 10,
   ATTN_BLOCKS = 1 << 11,
   ATTN_TOPK = 1 << 12,
-  ATTN_QUERY_LENGTHS = 1 << 13
+  ATTN_QUERY_LENGTHS = 1 << 13,
+  ATTN_ALIBI = 1 << 14
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -159,6 +161,10 @@ typedef struct attn_problem {
   const int32_t *key_documents_data;   /* int32 [B, Tk] */
   const uint8_t *blocks_data;          /* uint8 [B, H, ceil(Tq / block_q), ceil(Tk / block_k)] */
   const int32_t *topk_data;            /* int32 [B, H, Tq, topk_count]; -1: none */
+
+  /* What the positions of a query and a key add to their score, from a few numbers for each query head (position.h). */
+  attn_layout alibi;       /* float32: the slopes */
+  const float *alibi_data; /* [H] */
 } attn_problem;
 
 /* ---- a call ---- */
@@ -265,6 +271,8 @@ typedef struct attn_table {
 extern const attn_table attn_plugin __attribute__((visibility("default")));
 
 #include "visibility.h"
+/* It asks that one. */
+#include "position.h"
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,8 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   float result = (float)problem->scale * dot;
   if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
   if (problem->bias.type) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
+  if (attn_has_position_bias(problem))
+    result += attn_position_bias(problem, h, attn_distance(problem, b, i, j));
   return result;
 }
 
@@ -112,7 +114,7 @@ const attn_variant attn_naive = {
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
-                ATTN_QUERY_LENGTHS,
+                ATTN_QUERY_LENGTHS | ATTN_ALIBI,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

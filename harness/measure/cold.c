@@ -37,8 +37,8 @@ static void *copy(unsigned char **to, const guarded *buffer, const void *tensor)
   return at + ((const unsigned char *)tensor - buffer->data);
 }
 
-/* What says who sees whom belongs to the problem, of which there is one. */
-static bool is_copied(tensor_id id) { return !tensor_table[id].says_who_sees; }
+/* What lies in the problem is there once. */
+static bool is_copied(tensor_id id) { return !tensor_table[id].in_problem; }
 
 size_t cold_fill(cold *cold, const inputs *inputs) {
   size_t one = 0;

@@ -179,6 +179,8 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_TOPK, "listed keys", "takes no listed keys", SOFTMAX, "topk", TENSOR_TOPK,
      .number = offsetof(workload, topk), .read = pattern_read_topk, .write = pattern_write_topk,
      .leave_out = leave_out_topk, .copy = copy_topk},
+    {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SOFTMAX, "alibi", TENSOR_ALIBI,
+     .flag = offsetof(workload, alibi)},
 };
 
 /* ---- rows ---- */
@@ -215,7 +217,7 @@ void feature_write(const feature_row *row, const workload *w, workload_writing *
 void feature_draw(const feature_row *row, draws *from, workload *w) {
   workload_axes *axes = feature_axes(row, w);
   if (row->draw) row->draw(from, w);
-  if (row->flag) *flag_of(row, w) = draw_one_in(from, row->rarity);
+  if (row->flag && row->rarity > 0) *flag_of(row, w) = draw_one_in(from, row->rarity);
   if (!axes || row->rarity == 0 || !(axes->present = draw_one_in(from, row->rarity))) return;
   axes->batch = draw_one_in(from, 2);
   axes->head = draw_one_in(from, 2);

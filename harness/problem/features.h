@@ -18,7 +18,7 @@ typedef struct feature_row {
   tensor_id tensor;  /* TENSORS: it is no tensor */
   size_t flag, axes; /* offsets of a bool, of a workload_axes; 0: none */
   size_t number;     /* or of an int64_t, which is 0 where the tensor is not there */
-  int rarity;        /* of a flag or axes: one in so many random problems has it */
+  int rarity;        /* of a flag or axes: one in so many random problems has it; 0: drawn with the sizes */
 
   bool (*is_used)(const attn_problem *problem);
   bool (*read)(workload_reading *r, const char *key, const char *text);
@@ -28,7 +28,7 @@ typedef struct feature_row {
   void (*copy)(const workload *from, workload *to); /* NULL: by flag or axes */
 } feature_row;
 
-enum { FEATURES = 16 };
+enum { FEATURES = 17 };
 extern const feature_row feature_table[FEATURES];
 
 /* The row that is said with this key, followed by a text or not; NULL: none. */

@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -229,7 +229,7 @@ static double score_unit(const attn_problem *p) {
 static bool scores_round(const attn_problem *p) {
   int exponent;
   const bool is_power = frexp(fabs(p->scale), &exponent) == 0.5 && exponent % 2 != 0 && abs(exponent) <= 20;
-  return !is_power || p->softcap > 0 || p->bias.type;
+  return !is_power || p->softcap > 0 || p->bias.type || attn_has_position_bias(p);
 }
 
 /* A tensor that is drawn. */
@@ -342,6 +342,19 @@ static void fill_sink(const drawn *to) {
     ((float *)to->data)[h * to->layout.head] = sink_of(to->w, random_bits(to->stream, (uint64_t)h));
 }
 
+/* Up to 4 over so many keys that the weights vanish soon, down to less than 2^-8; of either sign, and one in eight 0, as all
+ * are where sums have to be exact. Where inputs are not finite, one in four is no number or infinite. */
+static float slope_of(const workload *w, uint64_t bits) {
+  if (bits % 8 == 0 || w->fill == FILL_EXACT) return 0;
+  if (w->fill == FILL_NONFINITE && bits % 8 < 3) return bits % 8 == 1 ? NAN : INFINITY;
+  return 4 * uniform(bits) / (float)(1 << (bits >> 8) % 9);
+}
+
+static void fill_alibi(const drawn *to) {
+  for (int64_t h = 0; h < to->shape.heads; h++)
+    ((float *)to->data)[h * to->layout.head] = slope_of(to->w, random_bits(to->stream, (uint64_t)h));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -350,6 +363,7 @@ static const struct {
     [TENSOR_QUERY] = {QUERY, fill_query}, [TENSOR_KEY] = {KEY, fill_key},
     [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
     [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
+    [TENSOR_ALIBI] = {ALIBI, fill_alibi},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -34,6 +34,7 @@ const char workload_grammar[] =
     "  mask:AXES          a random mask over these of the axes b, h, q, and over keys; 1: over keys alone\n"
     "  bias:AXES          a random bias, the same way\n"
     "  sink               a random attention sink for each query head\n"
+    "  alibi              a random ALiBi slope for each query head: scores - slope |j - p|\n"
     "  lse, weights       outputs that are asked for: log-sum-exp, attention weights\n"
     "  types              f32 (default), bf16, f16; out:f32: the output alone in float32\n"
     "  layout:NAME        bhtd (default), bthd, shifted (bhtd, aligned to an element), padded (odd "

@@ -164,6 +164,12 @@ static void draw_pattern(draws *from, workload *w) {
   for (int64_t b = 0; b < w->batch; b++) w->query_lengths[b] = random_key_length(from, w->query_length);
 }
 
+/* One problem in six has a bias by positions, from a stream of their own. */
+static void draw_position(draws *from, workload *w) {
+  if (w->function != ATTN_SOFTMAX || !draw_one_in(from, 6)) return;
+  w->alibi = true;
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -179,5 +185,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_type(&from, &w);
   draws pattern = {from.stream ^ UINT64_C(0x9a77e2), 0};
   draw_pattern(&pattern, &w);
+  draws position = {from.stream ^ UINT64_C(0xa11b1), 0};
+  draw_position(&position, &w);
   return w;
 }

@@ -9,13 +9,15 @@
 #define ROW(field, words, file, axes, written, types)                                                        \
   {                                                                                                          \
 #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_tensors, field), written, types, \
-        false                                                                                                \
+        false, false                                                                                         \
   }
-#define PATTERN(field, words, file, axes, types)                                                             \
+#define IN_PROBLEM(field, words, file, axes, types, says_who_sees)                                           \
   {                                                                                                          \
 #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data), false,   \
-        types, true                                                                                          \
+        types, true, says_who_sees                                                                           \
   }
+#define PATTERN(field, words, file, axes, types) IN_PROBLEM(field, words, file, axes, types, true)
+#define POSITION(field, words, file, axes) IN_PROBLEM(field, words, file, axes, 1u << ATTN_FLOAT32, false)
 
 const tensor_row tensor_table[TENSORS] = {
     [TENSOR_QUERY] = ROW(query, "the queries", "q", "BHqD", false, FLOATS),
@@ -33,6 +35,7 @@ const tensor_row tensor_table[TENSORS] = {
         PATTERN(key_documents, "the documents of the keys", "docs_k", "B1k1", 1u << ATTN_INT32),
     [TENSOR_BLOCKS] = PATTERN(blocks, "the block mask", "blocks", "BHuv", 1u << ATTN_UINT8),
     [TENSOR_TOPK] = PATTERN(topk, "the listed keys", "topk", "BHqt", 1u << ATTN_INT32),
+    [TENSOR_ALIBI] = POSITION(alibi, "the slopes", "alibi", "1H11"),
 };
 
 bool tensor_is_optional(tensor_id id) {
@@ -48,13 +51,13 @@ attn_layout *tensor_layout_of(attn_problem *problem, tensor_id id) {
 }
 
 const void *tensor_data(const attn_problem *problem, const attn_tensors *tensors, tensor_id id) {
-  const void *where = tensor_table[id].says_who_sees ? (const void *)problem : (const void *)tensors, *data;
+  const void *where = tensor_table[id].in_problem ? (const void *)problem : (const void *)tensors, *data;
   memcpy(&data, (const char *)where + tensor_table[id].data, sizeof data);
   return data;
 }
 
 void tensor_set_data(attn_problem *problem, attn_tensors *tensors, tensor_id id, const void *data) {
-  void *where = tensor_table[id].says_who_sees ? (void *)problem : (void *)tensors;
+  void *where = tensor_table[id].in_problem ? (void *)problem : (void *)tensors;
   memcpy((char *)where + tensor_table[id].data, &data, sizeof data);
 }
 

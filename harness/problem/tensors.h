@@ -19,6 +19,7 @@ typedef enum tensor_id {
   TENSOR_KEY_DOCUMENTS,
   TENSOR_BLOCKS,
   TENSOR_TOPK,
+  TENSOR_ALIBI,
   TENSORS
 } tensor_id;
 
@@ -29,10 +30,11 @@ typedef struct tensor_row {
   const char *
       axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
                         * of listed keys t */
-  size_t layout, data; /* where in attn_problem and in attn_tensors */
+  size_t layout, data; /* where in attn_problem, and in attn_tensors or, if in_problem, there too */
   bool written;        /* an output */
   uint32_t types;      /* bits 1 << type: what its elements may be */
-  bool says_who_sees;  /* of the pattern: data is in attn_problem too */
+  bool in_problem;
+  bool says_who_sees; /* of the pattern */
 } tensor_row;
 
 /* Not every problem has it. */

@@ -64,6 +64,7 @@ typedef struct workload {
   int64_t topk;         /* 0: none */
   workload_axes mask, bias;
   bool sink;
+  bool alibi;
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

@@ -89,7 +89,8 @@ static workload problem_of(const fitted_pairs *pairs, const int *levels) {
 /* Inputs that a scale, a softcap or a bias would make other ones. */
 static bool is_what_it_says(const workload *w) {
   const bool exact = w->fill == FILL_EXACT, powers = w->fill == FILL_POWERS;
-  return !((exact || powers) && (!isnan(w->scale) || w->softcap != 0)) && !(powers && w->bias.present);
+  return !((exact || powers) && (!isnan(w->scale) || w->softcap != 0)) &&
+         !(powers && (w->bias.present || w->alibi));
 }
 
 /* The array is made for one variant at a time. */

@@ -210,6 +210,18 @@ static const char *const single[] = {
     "full/B:1/H:2/D:16/Tq:70/Tk:5000/docs:700/lse",
     "full/B:1/H:2/D:16/Tq:4/Tk:4100/topk:40/lse",
     "causal/B:1/H:64/D:16/T:200/blocks:32,64,0.5/lse", /* blocks of tiles that pass the keys together */
+    /* positions: on both sides, for heads that are stacked and not, with few rows and with many, with keys in parts, after a
+     * softcap, beside a bias, of scores that the softmax would scale */
+    "full/B:1/H:3/Hkv:1/D:24/T:150/alibi/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/Tq:90/Tk:150/offsets:60,-20/alibi/lse/weights",
+    "full/B:1/H:14/Hkv:2/D:16/Tq:45/Tk:130/alibi/mask:q/lse",
+    "causal_bottom_right/B:2/H:8/Hkv:2/D:32/Tq:1/Tk:700/alibi/sink/lse",
+    "full/B:1/H:2/D:16/Tq:20/Tk:3000/offsets:2500/alibi/lse",
+    "window:40/B:1/H:2/Hkv:1/D:24/T:200/alibi/softcap:4/bias:hq/lse",
+    "band:inf,0,1152921504606846976/B:1/H:4/Hkv:2/D:8/T:70/alibi/lse",
+    "causal/B:1/H:12/Hkv:4/D:16/T:130/alibi/see:strided:3+first:9/fill:nonfinite/lse",
+    "full/B:1/H:64/D:8/T:90/alibi/bf16/lse",
+    "causal/B:2/H:6/Hkv:2/D:17/T:140/alibi/f16/out:f32/layout:mixed/lse",
     /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
     "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
     "full/B:1/H:24/D:8/T:258/blocks:129,64,0.5/bf16/lse",

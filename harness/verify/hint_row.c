@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "reference/rows.h"
 #include "reference/sees.h"
 
 attn_range hint_band(const attn_problem *p, row_place at) {
@@ -83,7 +84,7 @@ static double capped(const asked *a, double score) {
 }
 
 static double score_of(const asked *a, int64_t j) {
-  const double bias = bias_of(a, j);
+  const double bias = bias_of(a, j) + reference_position(a->problem, a->at.b, a->at.h, a->at.i, j).sum;
   const double scaled = a->scale * (dot(a, j) + (a->bias_before_scale ? bias : 0));
   if (a->bias_before_scale) return a->score_factor * capped(a, scaled);
   return a->score_factor * (a->softcap_last ? capped(a, scaled + bias) : capped(a, scaled) + bias);

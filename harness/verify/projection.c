@@ -128,6 +128,7 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
   sum *= p->scale;
   if (p->softcap > 0) sum = p->softcap * tanh(sum / p->softcap);
   if (p->bias.type) sum += (double)reference_vector(in->tensors.bias, p->bias, b, h, i)[j];
+  sum += reference_position(p, b, h, i, j).sum;
   return exp(sum - normaliser);
 }
 

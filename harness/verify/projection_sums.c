@@ -108,6 +108,7 @@ typedef struct query_rows {
   lanes *queries; /* [D, ROWS] each feature in every lane */
   double sums[ROWS][SUMS];
   float largest[ROWS];
+  double added[ROWS]; /* the most that positions add to a score */
 } query_rows;
 
 static void load_queries(query_rows *rows) {
@@ -118,6 +119,7 @@ static void load_queries(query_rows *rows) {
     const float *query = reference_vector(in->tensors.query, p->query, rows->with->b, rows->h, i);
     rows->seen[r] = r < rows->count ? projection_range(p, rows->with->b, i) : (attn_range){0, 0};
     rows->largest[r] = -INFINITY;
+    rows->added[r] = 0;
     memset(rows->sums[r], 0, sizeof rows->sums[r]);
     for (int64_t d = 0; d < p->head_dim; d++)
       rows->queries[d * ROWS + r] = (lanes){query[d], query[d], query[d], query[d]};
@@ -148,7 +150,7 @@ static void dot_block(const query_rows *rows, int64_t block, lanes scores[ROWS][
 }
 
 /* Dots into scores; those of keys that are hidden into -inf. */
-static void make_scores(const query_rows *rows, int r, int64_t first_key, float *scores) {
+static void make_scores(query_rows *rows, int r, int64_t first_key, float *scores) {
   const inputs *in = rows->with->in;
   const attn_problem *p = &in->problem;
   const int64_t b = rows->with->b, h = rows->h, i = rows->i + r;
@@ -158,14 +160,18 @@ static void make_scores(const query_rows *rows, int r, int64_t first_key, float 
   if (p->softcap > 0)
     for (int n = 0; n < BLOCK; n++) scores[n] = (float)(p->softcap * tanh(scores[n] / p->softcap));
   if (first_key >= seen.first && first_key + BLOCK <= seen.end && !p->mask.type && !p->bias.type &&
-      !attn_has_pattern(p) && !p->query_lengths)
+      !attn_has_pattern(p) && !reference_has_position(p) && !p->query_lengths)
     return;
   const float *bias = p->bias.type ? reference_vector(in->tensors.bias, p->bias, b, h, i) : NULL;
   for (int64_t n = 0, j = first_key; n < BLOCK; n++, j++) {
-    if (j < seen.first || j >= seen.end || !reference_sees(p, &in->tensors, b, h, i, j))
+    const reference_terms position = reference_position(p, b, h, i, j);
+    if (j < seen.first || j >= seen.end || !reference_sees(p, &in->tensors, b, h, i, j)) {
       scores[n] = -INFINITY;
-    else if (bias)
-      scores[n] += bias[j];
+      continue;
+    }
+    if (bias) scores[n] += bias[j];
+    scores[n] += (float)position.sum;
+    rows->added[r] = fmax(rows->added[r], position.size);
   }
 }
 
@@ -233,7 +239,7 @@ static void finish_softmax(const query_rows *rows, int r) {
     const double q = rows->queries[d * ROWS + r][0];
     square += q * q;
   }
-  row->scores += fabs(p->scale) * sqrt(square) * rows->with->largest_key;
+  row->scores += fabs(p->scale) * sqrt(square) * rows->with->largest_key + rows->added[r];
 }
 
 static void sum_rows(query_rows *rows) {

@@ -343,6 +343,24 @@ static void hold_pattern(property_check *t) {
                    &mask->expected.solved[r], 0, "with a mask for its pattern");
 }
 
+/* The bias is rounded to a number of its type, of which the truth is another by as much. */
+static void hold_position(property_check *t) {
+  const inputs *given = t->all->original;
+  const altered *bias = check_altered(t, AS_BIAS);
+  if (!bias || !check_run_original(t, t->setup.threads, RUN_POISONED) || !check_run_altered(t, bias)) return;
+  for (int64_t r = 0; r < t->all->row_count; r++) {
+    const reference_row *one = t->all->solved[r], *other = &bias->expected.solved[r];
+    const row_place at = check_row(t, r);
+    for (int64_t e = 0; e < given->problem.value_dim; e++)
+      if (check_is_finite(one, e) && check_is_finite(other, e))
+        check_near(t, r, "output", e, check_number(given, TENSOR_OUTPUT, at, e),
+                   check_number(&bias->inputs, TENSOR_OUTPUT, at, e),
+                   one->output_bound_probabilistic[e] + other->output_bound_probabilistic[e] +
+                       fabs(one->output[e] - other->output[e]),
+                   "with a bias for its positions");
+  }
+}
+
 static const struct {
   const char *name;
   void (*hold)(property_check *t);
@@ -367,6 +385,7 @@ static const struct {
     [PROPERTY_BIAS] = {"bias of -inf", hold_bias},
     [PROPERTY_STATE] = {"no memory of other runs", hold_state},
     [PROPERTY_PATTERN] = {"pattern said otherwise", hold_pattern},
+    [PROPERTY_POSITION] = {"positions as a bias", hold_position},
 };
 
 const char *property_name(property property) { return table[property].name; }

@@ -74,11 +74,16 @@ static void copy_inputs(const properties *all, inputs *to, const source *from) {
     hide_as_pattern(all, to, from);
 }
 
-void property_leave_out_pattern(workload *w) {
-  static const uint64_t pattern = ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK;
+static void leave_out(workload *w, uint64_t features) {
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
-    if (row->bit & pattern) feature_leave_out(row, w);
+    if (row->bit & features) feature_leave_out(row, w);
 }
+
+void property_leave_out_pattern(workload *w) {
+  leave_out(w, ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK);
+}
+
+void property_leave_out_position(workload *w) { leave_out(w, ATTN_ALIBI); }
 
 bool property_pattern_to_mask(const properties *all, workload *w, source *from) {
   from->with_pattern = attn_has_pattern(&all->original->problem);

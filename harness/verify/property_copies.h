@@ -33,6 +33,7 @@ typedef enum altered_kind {
   TURNED,   /* the terms of the pattern the other way round */
   AS_BAND,  /* a pattern of one local term as a band */
   AS_MASK,  /* a pattern as a mask */
+  AS_BIAS,  /* what positions add as a bias */
   ALTERED
 } altered_kind;
 
@@ -82,8 +83,11 @@ bool property_finish(properties *all, altered_kind kind, bool with_bounds, char 
 bool property_make(properties *all, altered_kind kind, const workload *w, const source *from,
                    bool with_bounds, char *why, size_t why_size);
 
-/* Leaves it out. */
+/* Leaves the pattern out. */
 void property_leave_out_pattern(workload *w);
+
+/* The same of what positions add to the scores. */
+void property_leave_out_position(workload *w);
 
 /* Puts a mask in its place, which varies over all axes, where the original has one; returns that. */
 bool property_pattern_to_mask(const properties *all, workload *w, source *from);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "reference/reference.h"
+#include "reference/rows.h"
 
 enum { SAMPLED_ROWS = 24 };
 
@@ -16,8 +16,8 @@ static void find_least_and_most(properties *all, int64_t r) {
   double *least = all->least + r * p->value_dim, *most = all->most + r * p->value_dim;
   for (int64_t e = 0; e < p->value_dim; e++) least[e] = most[e] = (double)NAN;
   for (int64_t j = 0; j < p->key_length; j++) {
-    if (!property_sees(in, at, j) ||
-        (p->bias.type && row_number(row_at(in, TENSOR_BIAS, at), j) == -INFINITY))
+    const double bias = p->bias.type ? row_number(row_at(in, TENSOR_BIAS, at), j) : 0;
+    if (!property_sees(in, at, j) || bias + reference_position(p, at.b, at.h, at.i, j).sum == -INFINITY)
       continue;
     const row_place key = {at.b, at.h / (p->query_heads / p->kv_heads), j};
     const number_row value = row_at(in, TENSOR_VALUE, key);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "property_copies.h"
-#include "reference/reference.h"
+#include "reference/rows.h"
 
 static void set_all(number_row of, int64_t count, double number) {
   for (int64_t n = 0; n < count; n++) row_set(of, n, number);
@@ -158,6 +158,7 @@ static bool make_sink_key(properties *all, char *why, size_t why_size) {
   w.left = w.right = ATTN_UNLIMITED;
   w.offset = 0;
   property_leave_out_pattern(&w);
+  property_leave_out_position(&w);
   w.bias.present = w.bias.head = true;
   if (!property_begin(all, SINK_KEY, &w, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[SINK_KEY].inputs, *plain = &all->of[PLAIN].inputs;
@@ -175,6 +176,26 @@ static bool make_sink_key(properties *all, char *why, size_t why_size) {
       set_all(row_at(in, TENSOR_VALUE, (row_place){b, h, last}), p->value_dim, 0);
     }
   return property_finish(all, SINK_KEY, true, why, why_size);
+}
+
+/* ---- A bias for what positions add ---- */
+
+static bool make_as_bias(properties *all, char *why, size_t why_size) {
+  const attn_problem *p = &all->original->problem;
+  workload w = all->original->workload;
+  if (!attn_has_position_bias(p)) return true;
+  property_leave_out_position(&w);
+  w.bias = (workload_axes){true, true, true, true};
+  if (!property_begin(all, AS_BIAS, &w, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[AS_BIAS].inputs;
+  for (int64_t n = 0; n < query_rows(p); n++) {
+    const row_place at = row_place_of(p, n);
+    const number_row bias = row_at(in, TENSOR_BIAS, at);
+    for (int64_t j = 0; j < p->key_length; j++)
+      row_set(bias, j,
+              (p->bias.type ? row_number(bias, j) : 0) + reference_position(p, at.b, at.h, at.i, j).sum);
+  }
+  return property_finish(all, AS_BIAS, true, why, why_size);
 }
 
 /* ---- A bias of -inf ---- */
@@ -227,5 +248,6 @@ bool property_make_numbers(properties *all, char *why, size_t why_size) {
   for (int set = 0; set < SETS_OF_HIDDEN_KEYS; set++)
     if (!make_hidden(all, set, why, why_size)) return false;
   return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
-         make_sink_key(all, why, why_size) && make_biased(all, why, why_size);
+         make_sink_key(all, why, why_size) && make_as_bias(all, why, why_size) &&
+         make_biased(all, why, why_size);
 }

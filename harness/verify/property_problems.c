@@ -30,6 +30,8 @@ static const char *const chosen[] = {
     "causal/B:2/H:4/Hkv:2/D:24/T:150/see:strided:7+first:3/sink/lse",
     "full/B:1/H:2/D:16/T:130/see:local:20,3",
     "full/B:2/H:4/Hkv:2/D:8/Tq:140/Tk:200/blocks:64,32,0.4,bh/bias:h/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/alibi/sink/lse",
+    "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/offsets:290,-7/alibi/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
 };
@@ -39,11 +41,11 @@ static const char *const chosen[] = {
  * sets. */
 static const char *const chosen_narrow[] = {
     "causal/B:2/H:4/Hkv:2/D:24/T:50/sink/bias:h/lse/weights",
-    "window:20/B:2/H:4/Hkv:1/D:17/Dv:10/T:70/lse",
+    "window:20/B:2/H:4/Hkv:1/D:17/Dv:10/T:70/alibi/lse",
     "linear/causal_bottom_right/B:2/H:4/Hkv:2/D:9/Tq:30/Tk:90",
     "causal_bottom_right/B:2/H:4/Hkv:1/D:33/Tq:20/Tk:130/sink/bias:hq/lse",
     "full/B:3/H:2/Hkv:2/D:40/Tq:1/Tk:300/lse",
-    "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/lse",
+    "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/alibi/lse",
     "window:6/B:3/H:2/Hkv:1/D:8/Tq:40/Tk:90/lengths:90,33,0/lse",
     "full/B:2/H:4/Hkv:2/D:16/T:70/see:local:9,4/lse",
     "causal/B:1/H:4/Hkv:1/D:24/T:90/see:strided:7+first:3/sink/lse",

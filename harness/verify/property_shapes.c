@@ -62,6 +62,7 @@ static bool make_order(properties *all, char *why, size_t why_size) {
   w.offset = 0;
   w.has_offsets = w.has_lengths = false;
   property_leave_out_pattern(&w);
+  property_leave_out_position(&w);
   int64_t *order = malloc(((size_t)w.key_length + 1) * sizeof *order);
   bool had_memory = order && make_unlimited(all, PLAIN, &w, &property_whole, why, why_size);
   for (int64_t j = 0; had_memory && j < w.key_length; j++) { /* Fisher and Yates */
@@ -89,7 +90,8 @@ static workload cut(const workload *of, int64_t first, int64_t keys) {
   w.key_length = keys;
   w.wants_lse = true;
   w.wants_weights = false;
-  if (w.left != ATTN_UNLIMITED || w.right != ATTN_UNLIMITED) w.offset -= first;
+  const attn_problem p = workload_problem(of);
+  if (w.left != ATTN_UNLIMITED || w.right != ATTN_UNLIMITED || attn_has_position_bias(&p)) w.offset -= first;
   for (int64_t b = 0; b < w.batch; b++) {
     if (w.has_offsets) w.offsets[b] -= first;
     if (!w.has_lengths) continue;

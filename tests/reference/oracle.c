@@ -44,6 +44,9 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
   if (p->bias.type) score += at(x->bias, p->bias, b, h, i)[j];
+  const int64_t position = i + (p->offsets ? p->offsets[b] : p->offset);
+  const quad apart = position > j ? position - j : j - position;
+  if (p->alibi.type) score -= p->alibi_data[h * p->alibi.head] * apart;
   return score;
 }
 

@@ -59,6 +59,8 @@ typedef enum fault {
   HIDDEN_PARTNER_TIMES_ZERO,
   LAST_TERM_FORGOTTEN,
   TERM_BY_ONE,
+  SLOPES_TURNED,
+  DISTANCE_WITHOUT_OFFSET,
 } fault;
 
 static fault planted;
@@ -109,6 +111,12 @@ static float pushed_down(vector bias, int64_t j, int64_t count) {
   return any ? fmaxf(get(bias, j), -1e9f) : get(bias, j);
 }
 
+static float position(const attn_problem *p, int64_t b, int64_t h, int64_t i, int64_t j) {
+  if (!attn_has_position_bias(p)) return 0;
+  const int64_t distance = planted == DISTANCE_WITHOUT_OFFSET ? j - i : attn_distance(p, b, i, j);
+  return attn_position_bias(p, h, distance) * (planted == SLOPES_TURNED ? -1 : 1);
+}
+
 static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t i,
                       float *w) {
   const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
@@ -124,6 +132,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
       w[j] += fmaxf(get(bias, j), -1e4f);
     else if (p->bias.type)
       w[j] += planted == BIAS_ONLY_PUSHES_DOWN ? pushed_down(bias, j, p->key_length) : get(bias, j);
+    w[j] += position(p, b, h, i, j);
     max = fmaxf(max, w[j]);
   }
   if (sink != -INFINITY) sum += (planted == SINK_TWICE ? 2.0f : 1.0f) * expf(sink - max);
@@ -244,7 +253,8 @@ static const attn_variant kernel = {.name = "kernel",
                                     .summary = "three loops",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
-                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN,
+                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
+                                                ATTN_ALIBI,
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
@@ -334,6 +344,10 @@ static const struct {
     {LAST_TERM_FORGOTTEN, PROPERTY_PATTERN, "full/B:1/H:2/D:8/T:20/see:local:3,0+local:1,4",
      "with the terms of its pattern in another order"},
     {TERM_BY_ONE, PROPERTY_PATTERN, "full/B:1/H:2/D:8/T:20/see:local:3,1", "with a band for the local term"},
+    {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/alibi",
+     "with a bias for its positions, output["},
+    {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/alibi",
+     "with a bias for its positions, output["},
 };
 
 static void expect_fault(size_t n, const char *type) {
@@ -540,7 +554,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "20 properties held on 1 problem: "))
+      !strstr(text, "21 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

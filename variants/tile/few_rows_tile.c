@@ -5,6 +5,8 @@
 
 #include "query_tile.h"
 
+static const float log2e = 1.44269504f;
+
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
   return (query_tile_layout){.rows = count,
@@ -37,6 +39,16 @@ static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahea
 static void softcap(query_tile *tile, int64_t keys, float cap) {
   for (int64_t r = 0; r < tile->count; r++)
     tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), cap, tile->scores + r * TILE_FEW_KEYS);
+}
+
+static void position(query_tile *tile, int64_t first, int64_t keys) {
+  float bias[TILE_FEW_KEYS];
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *restrict score = tile->scores + r * TILE_FEW_KEYS;
+    attn_position_biases(tile->problem, tile->row[r].head,
+                         attn_distance(tile->problem, tile->batch, tile->row[r].position, first), keys, bias);
+    for (int64_t j = 0; j < keys; j++) score[j] += log2e * bias[j];
+  }
 }
 
 static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {
@@ -82,6 +94,7 @@ const query_tile_steps few_rows_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
+    .position = position,
     .hide = hide,
     .weights = weights,
     .accumulate = accumulate,

@@ -5,10 +5,18 @@
 
 #include "query_tile.h"
 
+static const float log2e = 1.44269504f;
+
 enum { LINE = 16 }; /* floats of a cache line */
 
 /* Rows an odd number of cache lines apart use all sets of a cache alike. */
 static int64_t spread(int64_t width) { return ((width + LINE - 1) / LINE | 1) * LINE; }
+
+/* Of a run for as many heads as can be stacked. */
+static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t keys) {
+  const int64_t heads = problem->query_heads / problem->kv_heads;
+  return attn_has_position_bias(problem) ? rows + heads * (keys + 1) : 0;
+}
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
@@ -25,6 +33,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .output_row = 1,
                              .spread_key = kernels->copy_keys ? spread(problem->head_dim) : 0,
                              .spread_value = spread_value,
+                             .run = run_floats(problem, rows, kernels->keys),
                              .copied_rows = transposed ? problem->value_dim : values,
                              .copied_key = transposed ? 1 : spread_value};
 }
@@ -42,6 +51,7 @@ static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t wi
 /* The softmax multiplies scores by the factor at no cost, where nothing happens to them before and none is hidden by
  * -inf * 0. */
 static bool softmax_scales(const query_tile *tile) {
+  if (attn_has_position_bias(tile->problem)) return false;
   return tile->problem->softcap == 0 && !tile->problem->bias.type && tile->factor > 0;
 }
 
@@ -56,6 +66,28 @@ static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahea
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
   tile->kernels->softcap(tile->layout.rows * keys, cap, tile->scores);
+}
+
+/* Places of a run are distances from the largest on down, the heads that are stacked side by side in each: so the rows of a
+ * key have theirs side by side, and those of the next key begin one place before. */
+static void fill_run(query_tile *tile, int64_t last, int64_t places) {
+  enum { MOST_PLACES = TILE_MAX_ROWS + TILE_FEW_KEYS };
+  float bias[MOST_PLACES];
+  const int64_t farthest = attn_distance(tile->problem, tile->batch, tile->row[0].position, last);
+  for (int64_t h = 0; h < tile->heads; h++) {
+    attn_position_biases(tile->problem, tile->first_head + h, farthest - (places - 1), places, bias);
+    for (int64_t n = 0; n < places; n++) tile->run[n * tile->heads + h] = log2e * bias[places - 1 - n];
+  }
+}
+
+static void position(query_tile *tile, int64_t first, int64_t keys) {
+  const int64_t rows = tile->layout.rows, heads = tile->heads, skipped = tile->first_row % heads;
+  fill_run(tile, first + keys - 1, keys + (skipped + rows - 1) / heads);
+  for (int64_t n = 0; n < keys; n++) {
+    const float *restrict bias = tile->run + skipped + (keys - 1 - n) * heads;
+    float *restrict score = tile->scores + n * rows;
+    for (int64_t r = 0; r < rows; r++) score[r] += bias[r];
+  }
 }
 
 static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {
@@ -90,6 +122,7 @@ const query_tile_steps full_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
+    .position = position,
     .hide = hide,
     .weights = weights,
     .accumulate = accumulate,

@@ -28,7 +28,7 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(layout.rows * layout.depth),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
-      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout)),
+      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run)),
   };
 }
 
@@ -49,6 +49,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->scores = scratch + copied_floats(&tile->layout);
   tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
+  tile->run = tile->scores + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
 }
 
 void query_tile_place(query_tile *tile) {
@@ -163,6 +164,7 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
   for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
+  if (attn_has_position_bias(problem)) tile->steps->position(tile, first, end - first);
 }
 
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {

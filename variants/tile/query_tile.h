@@ -16,6 +16,7 @@ typedef struct query_tile_layout {
   int64_t output_feature, output_row; /* the same for outputs */
   int64_t spread_key,
       spread_value; /* from a row of the copy of keys or values to the next; 0: none is ever copied */
+  int64_t run;      /* of biases by distance; 0: none is kept */
   int64_t copied_rows, copied_key; /* of values: rows of the copy, and from an operand of keys to the next */
 } query_tile_layout;
 
@@ -27,6 +28,7 @@ typedef struct query_tile_steps {
   void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries; sets tile->factor */
   void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
   void (*softcap)(query_tile *tile, int64_t keys, float cap);
+  void (*position)(query_tile *tile, int64_t first, int64_t keys); /* adds what positions do, in base 2 */
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
   void (*weights)(query_tile *tile, int64_t keys);
   void (*accumulate)(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead);
@@ -67,10 +69,11 @@ struct query_tile {
   tile_state state;                   /* [rows] each */
   void *finite;                       /* elements [keys of a key tile, Dv], for values that not all are */
   float *copied_keys, *copied_values; /* for query_tile_prepare */
+  float *run;                         /* of biases by distance */
 };
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (copies of keys and values, scores, rescale, finite) that tiles may take turns with; each in whole cache lines, so that threads
+ * (copies of keys and values, scores, rescale, finite, run) that tiles may take turns with; each in whole cache lines, so that threads
  * share none. */
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
@@ -117,7 +120,7 @@ typedef struct key_tile {
  * of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of);
 
-/* Scores of keys [first, end) of the key tile, with softcap and bias, in base 2. */
+/* Scores of keys [first, end) of the key tile, with softcap and biases, in base 2. */
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end);
 
 /* What the rows see of keys [first, end). */

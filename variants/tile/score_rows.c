@@ -128,6 +128,18 @@ static double log_sum(score_rows *rows, int64_t r, float max) {
   return top + log(sum + joins);
 }
 
+/* By runs of keys. */
+static void add_position(const score_rows *rows, int64_t r, float *score) {
+  const int64_t keys = rows->keys.end - rows->keys.first, i = rows->first_row + r;
+  float bias[AT_ONCE];
+  for (int64_t first = 0; first < keys; first += AT_ONCE) {
+    const int64_t count = keys - first < AT_ONCE ? keys - first : AT_ONCE;
+    attn_position_biases(rows->problem, rows->head,
+                         attn_distance(rows->problem, rows->batch, i, rows->keys.first + first), count, bias);
+    for (int64_t n = 0; n < count; n++) score[first + n] += log2e * bias[n];
+  }
+}
+
 void score_rows_softmax(score_rows *rows, int64_t r) {
   const attn_problem *problem = rows->problem;
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
@@ -139,6 +151,7 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
                         at(&problem->bias, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;
     for (int64_t j = 0; j < keys; j++) score[j] += log2e * bias[j];
   }
+  if (attn_has_position_bias(problem)) add_position(rows, r, score);
   hide(rows, r, score, padded);
   rows->kernels->softmax_row(padded, score, &max, &rows->sum[r]);
   if (problem->lse.type || problem->sink.type) { /* a logarithm is 5 % of a row of 60 keys */

@@ -1,0 +1,39 @@
+/* What positions add to the scores, for variants: attention.h defines it pair by pair. Within a head it follows from the distance
+ * of a key from its query alone, r = j - (i + offset): a kernel that has it for a run of distances adds it along the diagonals of a
+ * tile, and needs no T x T tensor. attention.h includes this; include that. */
+#ifndef ATTN_POSITION_H
+#define ATTN_POSITION_H
+
+ATTN_INLINE bool attn_has_position_bias(const attn_problem *problem) {
+  return attn_uses(problem, ATTN_ALIBI);
+}
+
+/* The distance of key j from query i. */
+ATTN_INLINE int64_t attn_distance(const attn_problem *problem, int64_t b, int64_t i, int64_t j) {
+  return j - (i + attn_offset_of(problem, b));
+}
+
+/* By double, in which every distance up to 2^53 is exact and which vectors convert to. */
+ATTN_INLINE void attn_fill_alibi(float slope, int64_t first, int64_t count, float *bias) {
+  const double from = (double)first;
+  for (int n = 0; n < (int)count; n++) {
+    const float distance = (float)(from + n);
+    bias[n] = -slope * (distance < 0 ? -distance : distance);
+  }
+}
+
+/* bias[n] is what the scores of keys at the distance first + n from their query have added in query head h; count is at most
+ * INT32_MAX. */
+ATTN_INLINE void attn_position_biases(const attn_problem *problem, int64_t h, int64_t first, int64_t count,
+                                      float *bias) {
+  attn_fill_alibi(problem->alibi_data[h * problem->alibi.head], first, count, bias);
+}
+
+/* The same of one distance. */
+ATTN_INLINE float attn_position_bias(const attn_problem *problem, int64_t h, int64_t distance) {
+  float bias;
+  attn_position_biases(problem, h, distance, 1, &bias);
+  return bias;
+}
+
+#endif
