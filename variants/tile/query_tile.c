@@ -152,9 +152,14 @@ static tile_rows rows_of(const query_tile *tile, tile_rows rows, const float *co
   return (tile_rows){copied + n * apart, rows.stride};
 }
 
+/* The key that comes next behind a key tile: fetching what is passed over would leave what is not to be waited for. */
+static int64_t key_ahead(query_tile *tile, int64_t end) {
+  return tile->leads && attn_has_pattern(tile->problem) ? query_tile_next(tile, end) : end;
+}
+
 /* Rows of keys, or of values, that are wanted soon: those of this key tile, or where they are copied of the next. */
-static tile_rows rows_ahead(const query_tile *tile, tile_rows rows, int64_t first, int64_t end) {
-  return tile_rows_from(tile->kernels, rows, copies_values(tile) ? end : first);
+static tile_rows rows_ahead(query_tile *tile, tile_rows rows, int64_t first, int64_t end) {
+  return tile_rows_from(tile->kernels, rows, copies_values(tile) ? key_ahead(tile, end) : first);
 }
 
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
@@ -271,7 +276,7 @@ void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_
   const bool apart = hidden && !tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
   if (apart) value = finite_values(tile, of, keys, elements);
   const tile_rows next = copies_values(tile) ? tile->value : tile->key; /* wanted next */
-  tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, end));
+  tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, key_ahead(tile, end)));
   if (apart) accumulate_nonfinite(tile, first, end);
 }
 

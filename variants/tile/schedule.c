@@ -92,6 +92,15 @@ static int64_t most_rows(const attn_problem *problem, const tile_kernels *kernel
   return TILE_MAX_ROWS;
 }
 
+/* As many as divide those of a period, at most `most`: tiles of other rows of blocks see other keys, for which those that
+ * pass would be fetched, and copied, for fewer tiles. With 128 rows in six tiles, in blocks of three and not four, D = 128
+ * takes .91 of the time. */
+static int64_t tiles_of_block(const tiling *plan, int64_t most) {
+  for (int64_t count = most; count > 1; count--)
+    if (plan->tiles_per_period % count == 0) return count;
+  return most;
+}
+
 static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const attn_problem *problem = call->problem;
   tiling plan = {.blocks = 0};
@@ -108,7 +117,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
 
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
   plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
-                                : larger(1, smaller(MAX_BLOCK, tiles / ENOUGH_BLOCKS));
+                                : tiles_of_block(&plan, larger(1, smaller(MAX_BLOCK, tiles / ENOUGH_BLOCKS)));
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
   plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < FEW_BLOCKS
