@@ -135,11 +135,27 @@ static bool has_more_to_do(const curve *curve) {
   return curve->points[curve->count - 1]->flops > curve->points[0]->flops;
 }
 
-static void declare(growth *growth, const curve *curve) {
+/* How what has to be computed grows. Counted, and the same on every machine: two digits say it. */
+static double growth_of_work(const curve *curve) {
+  double *x = calloc(curve->count, sizeof *x), *y = calloc(curve->count, sizeof *y);
+  double exponent = 0;
+  for (size_t n = 0; x && y && n < curve->count; n++) {
+    x[n] = length_of(curve->points[n]);
+    y[n] = curve->points[n]->flops;
+  }
+  if (x && y) exponent = power_law_fit(x, curve->count, y, 1).exponent.estimate;
+  free(x);
+  free(y);
+  return isfinite(exponent) ? round(exponent * 10) / 10 : 0;
+}
+
+static void declare(growth *growth, int time_exponent, const curve *curve) {
   const attn_function function = curve->points[0]->workload.function;
   growth->swept = curve->points[0]->swept;
-  growth->time_declared = complexity_declared_along(growth->swept, function, growth->time_declared);
+  growth->time_declared = complexity_declared_along(growth->swept, function, time_exponent);
   if (growth->swept != SWEPT_BOTH && !has_more_to_do(curve)) growth->time_declared = 0;
+  /* A variant declares for queries that see a share of all keys, or a band; a pattern is part of the problem. */
+  if (result_has_pattern(curve->points[0])) growth->time_declared = growth_of_work(curve);
   /* Of one panel of scores, either length may be that of its rows: nothing is declared. */
   if (growth->swept != SWEPT_BOTH) growth->workspace_declared = GROWTH_UNDECLARED;
 }
@@ -155,8 +171,9 @@ void complexity_fit(report *report, complexity_declared *declared, void *context
       memcpy(growth->family, measured.points[0]->family, sizeof growth->family);
       memcpy(growth->variant, measured.points[0]->variant, sizeof growth->variant);
       growth->family_index = family;
-      declared(growth->variant, &growth->time_declared, &growth->workspace_declared, context);
-      declare(growth, &measured);
+      int time_exponent = 0;
+      declared(growth->variant, &time_exponent, &growth->workspace_declared, context);
+      declare(growth, time_exponent, &measured);
       fit_family(&measured, growth);
     }
     free(measured.points);

@@ -13,6 +13,11 @@ bool result_is_measured(const result *result) {
   return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
 }
 
+bool result_has_pattern(const result *result) {
+  const attn_problem problem = workload_problem(&result->workload);
+  return attn_has_pattern(&problem);
+}
+
 const char *result_problem(const char *name) {
   const char *slash = strchr(name, '/');
   return slash ? slash + 1 : name;

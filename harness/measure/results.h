@@ -73,11 +73,11 @@ typedef struct growth {
   interval time, workspace;          /* exponents, with 95 % intervals */
   double time_coefficient, time_rms; /* seconds = coefficient T^declared, and its relative RMS */
   power_law time_law;                /* the fit that the exponent is from, in seconds */
-  int time_declared,
-      workspace_declared;        /* GROWTH_UNDECLARED: that of workspace along one of the two lengths */
-  double from_length, to_length; /* range of the fit */
-  size_t blocks;                 /* passes over these lengths that the exponent of time is from */
-  double time_varying;           /* half its interval, as far as noise explains it */
+  double time_declared;              /* by the variant; of a pattern the growth of what it shows */
+  int workspace_declared;            /* GROWTH_UNDECLARED: along one of the two lengths */
+  double from_length, to_length;     /* range of the fit */
+  size_t blocks;                     /* passes over these lengths that the exponent of time is from */
+  double time_varying;               /* half its interval, as far as noise explains it */
   bool has_instructions;
   interval instructions; /* exponent of the instructions counted on small problems of this kind */
 } growth;
@@ -147,6 +147,9 @@ int64_t result_length(const result *result);
 
 /* Whether it has a time. */
 bool result_is_measured(const result *result);
+
+/* Whether its queries see keys by a pattern. */
+bool result_has_pattern(const result *result);
 
 /* The problem in the name of a point or family, without the variant: two with the same text solve the same one. */
 const char *result_problem(const char *name);

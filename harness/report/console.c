@@ -317,15 +317,16 @@ static color verdict_color(const char *verdict) {
   return strcmp(verdict, "as declared") == 0 ? GREEN : strcmp(verdict, "inconclusive") == 0 ? YELLOW : RED;
 }
 
-static void print_exponent(const table *table, const char *unknown, interval exponent, int declared) {
-  char text[FORMAT_BYTES];
+static void print_exponent(const table *table, const char *unknown, interval exponent, double declared) {
+  char text[FORMAT_BYTES], wanted[FORMAT_BYTES] = "-";
   const bool is_declared = declared != GROWTH_UNDECLARED;
   const char *verdict = unknown || !is_declared ? "" : format_verdict(exponent, declared);
   if (unknown)
     snprintf(text, sizeof text, "%s", unknown);
   else
     format_exponent(text, exponent);
-  fprintf(table->out, "  %-19s %c ", text, is_declared ? '0' + declared : '-');
+  if (is_declared) snprintf(wanted, sizeof wanted, "%g", declared);
+  fprintf(table->out, "  %-19s %-3s ", text, wanted);
   paint(table, verdict_color(verdict), "%-*s", VERDICT_WIDTH, verdict);
 }
 
@@ -369,8 +370,8 @@ static void print_growths_wide(const table *table, const report *report) {
   char instructions[64] = "Instructions";
   if (report->instructions_isa[0])
     snprintf(instructions, sizeof instructions, "Instructions (%s)", report->instructions_isa);
-  fprintf(table->out, "%-*s  %-2s  %-*s  %-*s  %s\n", width, "Family", "of", 22 + VERDICT_WIDTH, "Time",
-          22 + VERDICT_WIDTH, "Workspace", instructions);
+  fprintf(table->out, "%-*s  %-2s  %-*s  %-*s  %s\n", width, "Family", "of", 24 + VERDICT_WIDTH, "Time",
+          24 + VERDICT_WIDTH, "Workspace", instructions);
   for (int family = 0; family < report_family_count(report); family++) {
     const growth *growth = report_growth(report, family);
     if (!growth) continue;

@@ -11,7 +11,7 @@
  * to 0.2 at the lengths that are measured, which no timing tells apart from none. */
 static const double tolerance = 0.25;
 
-const char *format_verdict(interval exponent, int declared) {
+const char *format_verdict(interval exponent, double declared) {
   if (exponent.low >= declared - tolerance && exponent.high <= declared + tolerance) return "as declared";
   if (exponent.high < declared - tolerance) return "grows slower than declared";
   if (exponent.low > declared + tolerance) return "grows faster than declared";

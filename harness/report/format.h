@@ -7,7 +7,7 @@
 #include "report.h"
 
 /* "as declared", "grows slower than declared", "grows faster than declared" or "inconclusive". */
-const char *format_verdict(interval exponent, int declared);
+const char *format_verdict(interval exponent, double declared);
 
 /* Why there is no exponent of time; NULL: there is one. */
 const char *format_no_time(const growth *growth);

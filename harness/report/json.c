@@ -378,14 +378,16 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
   static const char *const classes[] = {"(1)", "N", "N^2", "N^3"};
   if (!growth->has_time && !growth->has_workspace && !growth->is_hidden) return true;
   double scale = format_unit_seconds(unit);
-  int declared = growth->time_declared;
+  const double declared = growth->time_declared;
+  const bool is_class = declared == floor(declared) && declared >= 0 && declared <= 3;
   json_t *row = growth_row(growth, first, "BigO", "time");
   bool good = row && (!growth->has_time ||
                       (put_number(row, "cpu_coefficient", cpu_coefficient(report, growth) / scale) &&
                        put_number(row, "real_coefficient", growth->time_coefficient / scale)));
-  good = good && put_text(row, "big_o", declared >= 0 && declared <= 3 ? classes[declared] : "f(N)") &&
+  good = good && put_text(row, "big_o", is_class ? classes[(int)declared] : "f(N)") &&
          put_text(row, "time_unit", unit) && put_text(row, "swept", sweep_axis_name(growth->swept)) &&
-         put_integer(row, "time_declared", declared) &&
+         (is_class ? put_integer(row, "time_declared", (int64_t)declared)
+                   : put_number(row, "time_declared", declared)) &&
          (growth->workspace_declared == GROWTH_UNDECLARED ||
           put_integer(row, "workspace_declared", growth->workspace_declared)) &&
          put_number(row, "from_length", growth->from_length) &&

@@ -46,15 +46,15 @@ static void for_each_measured(const report *report, put_point *put, FILE *out) {
 /* ---- growth ---- */
 
 /* Exponent, the declared one, and the verdict. unknown: why there is none, or NULL. */
-static void put_exponent(const char *unknown, interval exponent, int declared, FILE *out) {
+static void put_exponent(const char *unknown, interval exponent, double declared, FILE *out) {
   char text[FORMAT_BYTES];
   const bool is_declared = declared != GROWTH_UNDECLARED;
   const char *verdict = unknown || !is_declared ? "" : format_verdict(exponent, declared);
   const bool is_good = strcmp(verdict, "as declared") == 0, is_open = strcmp(verdict, "inconclusive") == 0;
   if (!unknown) format_exponent(text, exponent);
   html_number(out, unknown ? NAN : exponent.estimate, unknown ? unknown : text);
-  snprintf(text, sizeof text, "%d", declared);
-  html_number(out, is_declared ? (double)declared : (double)NAN, is_declared ? text : "-");
+  snprintf(text, sizeof text, "%g", declared);
+  html_number(out, is_declared ? declared : (double)NAN, is_declared ? text : "-");
   fprintf(out, "<td class=\"%s\">%s</td>",
           is_good     ? "good"
           : is_open   ? "warn"

@@ -64,7 +64,7 @@ typedef struct tally {
   size_t good, open, bad;
 } tally;
 
-static void count_verdict(tally *tally, const char *unknown, interval exponent, int declared) {
+static void count_verdict(tally *tally, const char *unknown, interval exponent, double declared) {
   if (declared == GROWTH_UNDECLARED) return;
   const char *verdict = unknown ? "inconclusive" : format_verdict(exponent, declared);
   tally->good += strcmp(verdict, "as declared") == 0;

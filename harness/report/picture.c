@@ -46,11 +46,6 @@ static double seen_pairs(const result *result) {
   return w->function == ATTN_SOFTMAX && result->flops > 0 ? result->flops / of_pair : NAN;
 }
 
-static bool has_pattern(const result *result) {
-  const attn_problem problem = workload_problem(&result->workload);
-  return attn_has_pattern(&problem);
-}
-
 static double place_of(picture_kind kind, const result *result) {
   if (kind == PAIRS) return seen_pairs(result);
   return kind == ROOFLINE ? intensity(result) : (double)result_length(result);
@@ -360,7 +355,7 @@ static void find_axes(picture *picture) {
 static bool shows_patterns(const picture *picture) {
   for (size_t f = 0; f < picture->families->count; f++) {
     const result *longest = longest_of(picture->report, PAIRS, picture->families->index[f]);
-    if (longest && has_pattern(longest)) return true;
+    if (longest && result_has_pattern(longest)) return true;
   }
   return false;
 }

@@ -413,10 +413,12 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   if (!get_text(reader, row, "run_name", new->family, sizeof new->family) ||
       !get_variant(reader, family, new->variant, &rest) || !get_unit(reader, row, &scale) ||
       !get_int(reader, row, "family_index", MAX_FAMILIES, &new->family_index) ||
-      !get_int(reader, row, "time_declared", 16, &new->time_declared) ||
+      !get_number(reader, row, "time_declared", &new->time_declared) ||
       (json_object_get(row, "workspace_declared") &&
        !get_int(reader, row, "workspace_declared", 16, &new->workspace_declared)))
     return false;
+  if (!(new->time_declared >= 0 && new->time_declared <= 16))
+    return fail(reader, "\"time_declared\" must be 0 to 16");
   new->swept = get_axis(row);
   new->from_length = optional_number(row, "from_length");
   new->to_length = optional_number(row, "to_length");

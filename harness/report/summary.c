@@ -156,7 +156,7 @@ static bool same_sizes(const result *one, const result *other) {
 }
 
 /* The declared exponent of time; -1: there is no growth of that family. */
-static int declared_growth(const report *report, int family) {
+static double declared_growth(const report *report, int family) {
   const growth *growth = report_growth(report, family);
   return growth ? growth->time_declared : -1;
 }
@@ -173,14 +173,15 @@ static double longest_seconds(const report *report, int family) {
 }
 
 /* The family that the challenger, which declares to grow more slowly, has to overtake: of those that grow faster with
- * the same sizes the fastest, causal where the challenger is, if any was measured so. */
+ * the same sizes the fastest, causal where the challenger is, if any was measured so. One with a pattern shows other keys
+ * and is no rival. */
 static const result *champion_of(const report *report, const result *challenger) {
   const result *champion = NULL;
-  const int declared = declared_growth(report, challenger->family_index);
+  const double declared = declared_growth(report, challenger->family_index);
   for (int family = 0; family < report_family_count(report); family++) {
     const result *other = first_of(report, family);
     if (!other || declared_growth(report, family) <= declared) continue;
-    if (!same_sizes(other, challenger)) continue;
+    if (!same_sizes(other, challenger) || result_has_pattern(other)) continue;
     const bool alike = other->workload.right == challenger->workload.right;
     const bool was_alike = champion && champion->workload.right == challenger->workload.right;
     const bool faster =
@@ -202,7 +203,7 @@ static size_t families_of(const report *report, const char *variant) {
 void summary_crossovers(const report *report, FILE *out) {
   for (int family = 0; family < report_family_count(report); family++) {
     const result *challenger = first_of(report, family);
-    if (!challenger || declared_growth(report, family) < 0) continue;
+    if (!challenger || declared_growth(report, family) < 0 || result_has_pattern(challenger)) continue;
     const result *champion = champion_of(report, challenger);
     if (!champion) continue;
     char names[2 * WORKLOAD_NAME_BYTES + 16];

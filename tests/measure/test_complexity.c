@@ -337,11 +337,39 @@ static void time_of_one_query_is_fitted_along_its_keys(void **state) {
   report_destroy(&report);
 }
 
+/* 40 keys a query, whatever a variant declares of dense attention; and time that grows as if none were hidden. */
+static void growth_of_a_pattern_is_held_to_that_of_what_it_shows(void **state) {
+  (void)state;
+  static const struct {
+    double power;
+    const char *verdict;
+  } cases[] = {{1, "as declared"}, {2, "grows faster than declared"}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    const simulated_family family = {.name = "sparse", .power = cases[c].power};
+    report report;
+    uint64_t place = 0;
+    simulated_create(&report, &family, 1, doubling, TO_8192, 6);
+    for (size_t n = 0; n < report.result_count; n++) {
+      workload *w = &report.results[n].workload;
+      w->terms[0] = (attn_term){.kind = ATTN_LOCAL, .a = 20, .b = 20};
+      w->term_count = 1;
+      report.results[n].flops = workload_flops(w);
+    }
+    simulated_draw(&report, &family, 6, 0.005, &place);
+    simulated_fit(&report, 2);
+    assert_true(report.growths[0].time_declared == 1);
+    assert_string_equal(format_verdict(report.growths[0].time, report.growths[0].time_declared),
+                        cases[c].verdict);
+    report_destroy(&report);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_family_is_what_grows_along_one_length),
       cmocka_unit_test(growth_is_declared_in_the_length_that_is_swept),
       cmocka_unit_test(time_of_one_query_is_fitted_along_its_keys),
+      cmocka_unit_test(growth_of_a_pattern_is_held_to_that_of_what_it_shows),
       cmocka_unit_test(intervals_hold_the_truth_whatever_spoils_the_times),
       cmocka_unit_test(intervals_hold_the_truth_where_all_of_it_comes_together),
       cmocka_unit_test(intervals_are_narrow_where_nothing_bends),
