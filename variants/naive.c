@@ -19,8 +19,6 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   float result = (float)problem->scale * dot;
   if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
   if (problem->bias.type) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
-  if (attn_has_position_bias(problem))
-    result += attn_position_bias(problem, h, attn_distance(problem, b, i, j));
   return result;
 }
 
@@ -36,6 +34,13 @@ typedef struct query_row {
 static bool is_visible(const query_row *of, int64_t j) {
   return j >= of->range.first && j < of->range.end && (!of->mask || of->mask[j]) &&
          (!attn_has_pattern(of->problem) || attn_sees(of->problem, of->tensors, of->b, of->h, of->i, j));
+}
+
+/* A row at a time: asked of each pair it would cost the others instructions too. */
+static void add_position(const query_row *of, float *row) {
+  for (int64_t j = 0; j < of->problem->key_length; j++)
+    if (is_visible(of, j))
+      row[j] += attn_position_bias(of->problem, of->h, attn_distance(of->problem, of->b, of->i, j));
 }
 
 /* Scores of a row become weights, of which the sink takes its share; returns the log-sum-exp. */
@@ -64,6 +69,7 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
                         problem->mask.type ? tensors->mask + at(&problem->mask, b, h, i) : NULL};
   for (int64_t j = 0; j < problem->key_length; j++)
     row[j] = is_visible(&of, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
+  if (attn_has_position_bias(problem)) add_position(&of, row);
 
   const bool has_sink = problem->sink.type && i < attn_query_count(problem, b);
   const float sink = has_sink ? tensors->sink[h * problem->sink.head] : -INFINITY;
