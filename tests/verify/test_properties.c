@@ -114,7 +114,8 @@ static float pushed_down(vector bias, int64_t j, int64_t count) {
 static float position(const attn_problem *p, int64_t b, int64_t h, int64_t i, int64_t j) {
   if (!attn_has_position_bias(p)) return 0;
   const int64_t distance = planted == DISTANCE_WITHOUT_OFFSET ? j - i : attn_distance(p, b, i, j);
-  return attn_position_bias(p, h, distance) * (planted == SLOPES_TURNED ? -1 : 1);
+  const float bias = attn_position_bias(p, h, distance);
+  return planted == SLOPES_TURNED ? -bias : bias;
 }
 
 static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t i,
