@@ -12,10 +12,10 @@ try:
 except ImportError:
     BFLOAT16 = np.uint16
 
-NUMPY = {"f32": np.dtype(np.float32), "bf16": np.dtype(BFLOAT16), "f16": np.dtype(np.float16), "u8": np.dtype(np.bool_)}
-WORDS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "u8": "bool", "f64": "float64"}
+NUMPY = {"f32": np.dtype(np.float32), "bf16": np.dtype(BFLOAT16), "f16": np.dtype(np.float16), "u8": np.dtype(np.bool_), "i32": np.dtype(np.int32)}
+WORDS = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "u8": "bool", "i32": "int32", "f64": "float64"}
 # Of what is given: a uint16 can only be the bits of a bfloat16 here.
-GIVEN = {"float32": "f32", "bfloat16": "bf16", "uint16": "bf16", "float16": "f16", "float64": "f64", "bool": "u8", "uint8": "u8"}
+GIVEN = {"float32": "f32", "bfloat16": "bf16", "uint16": "bf16", "float16": "f16", "float64": "f64", "bool": "u8", "uint8": "u8", "int32": "i32"}
 FRAMEWORKS = ("numpy", "torch", "jax", "cupy")
 
 

@@ -51,6 +51,7 @@ def _load() -> tuple[Path, ctypes.CDLL]:
         "attnbench_version": (c_char_p, ()),
         "attnbench_describe": (c_void_p, (c_char_p, c_uint64, *why)),
         "attnbench_draw": (c_bool, (c_char_p, c_char_p, c_void_p, c_size_t, *why)),
+        "attnbench_sees": (c_bool, (c_char_p, c_void_p, c_size_t, *why)),
         "attnbench_posed": (c_void_p, (c_uint64, c_int64)),
         "attnbench_judge": (c_void_p, (c_char_p, POINTER(Array), c_size_t, c_bool, POINTER(c_void_p), *why)),
         "attnbench_free": (None, (c_void_p,)),
@@ -102,6 +103,10 @@ def describe(line: str, seed: int) -> dict:
 
 def draw(line: str, tensor: str, address: int, size: int) -> None:
     _ask("attnbench_draw", line.encode(), tensor.encode(), address, size)
+
+
+def sees(line: str, address: int, size: int) -> None:
+    _ask("attnbench_sees", line.encode(), address, size)
 
 
 def posed(seed: int, number: int) -> str:

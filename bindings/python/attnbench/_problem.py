@@ -30,8 +30,12 @@ TYPES = {"f32": 1, "bf16": 2, "f16": 3}
 TYPE_CODES = {1: "f32", 2: "bf16", 3: "f16", 4: "u8"}
 FUNCTIONS = ("softmax", "linear")
 UNLIMITED = (1 << 63) - 1
-SHORT = {"query": "q", "key": "k", "value": "v"}
-INPUTS = ("query", "key", "value", "mask", "bias", "sink")
+# As the files of `attnbench dump` are called.
+SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k"}
+PATTERN = ("query_documents", "key_documents", "blocks", "topk")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi")
+# Of [B, H, T, last] those that a tensor has, where it has not all.
+AXES = {"lse": (0, 1, 2), "sink": (1,), "alibi": (1,), "query_documents": (0, 2), "key_documents": (0, 2)}
 
 
 def short(tensor: str) -> str:
@@ -62,7 +66,11 @@ class Problem:
     line: str = ""  # in words, where it is known
     flops: float = 0  # that count, of the forward pass
     strides: dict[str, tuple[int, int, int]] = field(default_factory=dict, repr=False)
-    others: tuple[str, ...] = ()  # parts that Python is not given
+    others: tuple[str, ...] = ()  # parts that functions wrapped as variants are not given
+    query_lengths: list[int] | None = None
+    terms: tuple[tuple, ...] = ()  # of the pattern, such as ("local", 3, 0); None: no limit on that side
+    block: tuple[int, int] = (0, 0)  # queries and keys of a block of the mask `blocks`
+    listed: int = 0  # keys that `topk` has for each query
 
     @property
     def groups(self) -> int:
@@ -79,7 +87,7 @@ class Problem:
         return self.types["query"]
 
     def shape(self, tensor: str) -> tuple[int, ...]:
-        """As arrays have it: [B, H, T, D], but [B, H, Tq] of the log-sum-exp and [H] of the sinks."""
+        """As arrays have it: [B, H, T, D], but [B, H, Tq] of the log-sum-exp, [H] of sinks and slopes, [B, T] of documents."""
         B, H, Hkv, Tq, Tk = self.batch, self.query_heads, self.kv_heads, self.query_length, self.key_length
         D, Dv = self.head_dim, self.value_dim
         shapes = {
@@ -89,16 +97,25 @@ class Problem:
             "output": (B, H, Tq, Dv),
             "lse": (B, H, Tq),
             "sink": (H,),
+            "alibi": (H,),
+            "query_documents": (B, Tq),
+            "key_documents": (B, Tk),
+            "blocks": (B, H, *(-(-size // step) if step else 0 for size, step in zip((Tq, Tk), self.block))),
+            "topk": (B, H, Tq, self.listed),
         }
         return shapes.get(tensor, (B, H, Tq, Tk))
 
     def stored_shape(self, tensor: str) -> tuple[int, ...]:
         """The same with 1 for each axis that the tensor does not vary over."""
         shape = self.shape(tensor)
-        if tensor not in self.strides or tensor not in ("mask", "bias") or 0 in shape:
+        if tensor not in self.strides or tensor not in ("mask", "bias", *PATTERN) or 0 in shape:
             return shape
-        kept = [1 if step == 0 and size > 1 else size for size, step in zip(shape, self.strides[tensor])]
-        return (*kept, shape[3])
+        return tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, self.steps(tensor)))
+
+    def steps(self, tensor: str) -> tuple[int, ...]:
+        """From one element to the next along each axis that it has, in elements."""
+        steps = (*self.strides[tensor], 1)
+        return tuple(steps[axis] for axis in AXES.get(tensor, range(4)))
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """First key and end of what each query sees by band and key lengths, [B, Tq] or [1, Tq] each."""
@@ -119,7 +136,7 @@ class Problem:
     def visible(self, mask: np.ndarray | None = None) -> np.ndarray | None:
         """Which keys each query sees, as bools that broadcast to [B, H, Tq, Tk]; None: all."""
         if self.others:
-            raise ValueError(f"who sees whom is not known here of a problem with {', '.join(self.others)}")
+            return self._visible_in_others(mask)
         seen = None
         if self.left is not None or self.right is not None or self.key_lengths is not None:
             first, end = self.ranges()
@@ -128,6 +145,14 @@ class Problem:
         if mask is None:
             return seen
         return mask if seen is None else seen & mask
+
+
+    def _visible_in_others(self, mask: np.ndarray | None) -> np.ndarray:
+        if "mask" in self.types and mask is None:
+            raise ValueError("who sees whom by the pattern alone is not known of a problem with a mask: visible(mask) is")
+        seen = np.empty(self.shape("weights"), np.bool_)
+        _native.sees(self.line, seen.ctypes.data, seen.nbytes)
+        return seen if mask is None else seen & mask
 
 
 def _limit(limit: int | None) -> int | None:
@@ -155,6 +180,10 @@ def _problem(said: dict) -> Problem:
         others=tuple(word for word in said["features"] if word not in WORDS),
         flops=said["flops"],
         strides={name: tuple(tensor["strides"]) for name, tensor in tensors.items()},
+        query_lengths=said["query_lengths"],
+        terms=tuple((term["term"], *term["numbers"]) for term in said["terms"]),
+        block=tuple(said["block"]),
+        listed=tensors["topk"]["shape"][3] if "topk" in tensors else 0,
     )
 
 
@@ -162,11 +191,9 @@ def view(problem: Problem, tensor: str, memory: Any, at: int) -> np.ndarray:
     """A tensor of the problem that lies at a place of a buffer."""
     kind = _arrays.NUMPY[problem.types[tensor]]
     shape = problem.stored_shape(tensor)
-    steps = (*problem.strides[tensor], 1)
-    steps = {3: steps[:3], 1: steps[1:2]}.get(len(shape), steps)
     if 0 in shape:
         return np.empty(shape, kind)
-    return np.ndarray(shape, kind, memory, at, tuple(step * kind.itemsize for step in steps))
+    return np.ndarray(shape, kind, memory, at, tuple(step * kind.itemsize for step in problem.steps(tensor)))
 
 
 def extent(problem: Problem, tensor: str) -> int:
@@ -174,14 +201,12 @@ def extent(problem: Problem, tensor: str) -> int:
     shape = problem.stored_shape(tensor)
     if 0 in shape:
         return 0
-    steps = (*problem.strides[tensor], 1)
-    steps = {3: steps[:3], 1: steps[1:2]}.get(len(shape), steps)
-    return (1 + sum((size - 1) * step for size, step in zip(shape, steps))) * _arrays.NUMPY[problem.types[tensor]].itemsize
+    return (1 + sum((size - 1) * step for size, step in zip(shape, problem.steps(tensor)))) * _arrays.NUMPY[problem.types[tensor]].itemsize
 
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias and sink."""
+    bias, sink, docs_q, docs_k, blocks, topk and alibi."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework
@@ -192,7 +217,7 @@ class Inputs(Mapping):
             raise AttributeError(name)
         if name in self._arrays:
             return self._arrays[name]
-        if name in INPUTS:
+        if name in INPUTS or name in SHORT.values():
             return self._arrays.get(short(name))
         return getattr(self.problem, name)
 
@@ -217,6 +242,11 @@ class Inputs(Mapping):
         }
         return Inputs(self.problem, arrays, framework)
 
+    def visible(self) -> np.ndarray | None:
+        """Which keys each query sees, of mask and pattern as they were drawn, as bools that broadcast to [B, H, Tq, Tk]; None: all."""
+        mask = self._arrays.get("mask")
+        return self.problem.visible(None if mask is None else _arrays.as_numpy(mask, "mask")[0])
+
     def torch(self, device: Any = None) -> Inputs:
         return self.to("torch", device)
 
@@ -226,7 +256,7 @@ def inputs(problem: str | Problem, seed: int = 1, framework: str = "numpy", devi
     asked = problem if isinstance(problem, Problem) else parse(problem, seed)
     for tensor in asked.types:
         if tensor not in (*INPUTS, "output", "lse", "weights"):
-            raise ValueError(f"this problem has {tensor}, which functions of Python are not given yet")
+            raise ValueError(f"this problem has {tensor}, which this package does not know")
     arrays = {}
     for tensor in INPUTS:
         if tensor not in asked.types:

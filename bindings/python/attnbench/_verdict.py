@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _native
-from ._problem import Inputs, Problem, inputs, parse, short
+from ._problem import AXES, PATTERN, Inputs, Problem, inputs, parse, short
 
 
 class Verdict:
@@ -62,12 +62,12 @@ def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, 
         allowed.append((*asked.shape(tensor), 1))
     if array.shape not in allowed:
         raise ValueError(f"{name} has shape {list(array.shape)}, and this problem's has {list(allowed[0])}")
-    if tensor in ("mask", "bias"):  # what is broadcast is so by a stride of 0
+    if kind == "i32" and asked.types.get(tensor) != "i32":
+        raise ValueError(f"{name} has elements of type int32: numbers are float32, bfloat16, float16 or float64")
+    if tensor in ("mask", "bias", *PATTERN):  # what is broadcast is so by a stride of 0
         array = array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
-    if tensor == "sink":
-        array = array[None, :, None, None]
-    if tensor == "lse" and array.ndim == 3:
-        array = array[..., None]
+    if array.ndim < 4:  # of one element along each axis that it has not
+        array = array[tuple(slice(None) if axis in AXES[tensor] else None for axis in range(4))]
     return array, kind, list(array.strides)
 
 
@@ -92,7 +92,7 @@ def judge(
     **own: Any,
 ) -> Verdict:
     """Holds an output, and where they are given the log-sum-exp and the weights, to what the reference says of the problem, whose
-    inputs are drawn again unless other ones are given (q=, k=, v=, mask=, bias=, sink=). ValueError where there is
+    inputs are drawn again unless other ones are given (q=, k=, v=, mask=, bias=, sink=, and so on under the names of `inputs`). ValueError where there is
     nothing to judge: a wrong shape or type."""
     drawn = problem if isinstance(problem, Inputs) else None
     asked = drawn.problem if drawn else problem if isinstance(problem, Problem) else parse(problem, seed)  # type: ignore[arg-type]

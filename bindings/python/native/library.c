@@ -11,7 +11,10 @@
 #include "problem/fills.h"
 #include "problem/random_problem.h"
 #include "problem/types.h"
+#include "problem/inputs.h"
+#include "problem/pattern_text.h"
 #include "reference/reference.h"
+#include "reference/sees.h"
 #include "verify/grid.h"
 #include "verify/judge.h"
 
@@ -59,6 +62,20 @@ static json_t *json_tensor(const attn_problem *problem, tensor_id id) {
                    (json_int_t)tensor_bytes(problem, id));
 }
 
+/* [{"term": "local", "numbers": [3, 0]}, ...], as problem.json has it. */
+static json_t *json_terms(const attn_problem *p) {
+  json_t *terms = json_array();
+  for (int n = 0; n < p->term_count; n++) {
+    const int64_t numbers[] = {p->terms[n].a, p->terms[n].b, p->terms[n].seed};
+    const char *name;
+    const int count = pattern_term(p->terms[n].kind, &name);
+    json_t *list = json_array();
+    for (int m = 0; m < count && m < 3; m++) json_array_append_new(list, json_limit(numbers[m]));
+    json_array_append_new(terms, json_pack("{s:s, s:o}", "term", name, "numbers", list));
+  }
+  return terms;
+}
+
 static json_t *json_problem(const workload *w) {
   const attn_problem p = workload_problem(w);
   char line[WORKLOAD_NAME_BYTES], band[WORKLOAD_NAME_BYTES];
@@ -69,7 +86,7 @@ static json_t *json_problem(const workload *w) {
     if (tensor_layout(&p, id)->type) json_object_set_new(tensors, tensor_table[id].name, json_tensor(&p, id));
   return json_pack(
       "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:o, s:o, s:I, s:o, s:o, s:s, "
-      "s:s, s:f, s:o, s:o}",
+      "s:s, s:f, s:o, s:o, s:o, s:o, s:[I,I]}",
       "problem", line, "function", reference_function_of(p.function)->name, "batch", (json_int_t)p.batch,
       "query_heads", (json_int_t)p.query_heads, "kv_heads", (json_int_t)p.kv_heads, "query_length",
       (json_int_t)p.query_length, "key_length", (json_int_t)p.key_length, "head_dim", (json_int_t)p.head_dim,
@@ -77,7 +94,8 @@ static json_t *json_problem(const workload *w) {
       "band", band, "left", json_limit(p.left), "right", json_limit(p.right), "offset", (json_int_t)p.offset,
       "offsets", json_list(p.offsets, p.batch), "key_lengths", json_list(p.key_lengths, p.batch), "layout",
       workload_layout_name(w->layout), "fill", workload_fill_name(w->fill), "flops", workload_flops(w),
-      "features", json_features(&p), "tensors", tensors);
+      "features", json_features(&p), "tensors", tensors, "query_lengths", json_list(p.query_lengths, p.batch),
+      "terms", json_terms(&p), "block", (json_int_t)p.block_q, (json_int_t)p.block_k);
 }
 
 char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size) {
@@ -113,6 +131,23 @@ bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes
   return true;
 }
 
+bool attnbench_sees(const char *line, uint8_t *to, size_t bytes, char *why, size_t why_size) {
+  workload w;
+  inputs in;
+  if (!workload_parse_sound(line, &w, why, why_size)) return false;
+  const attn_problem *p = &in.problem;
+  if (!inputs_create(&in, &w, false, why, why_size)) return false;
+  const int64_t rows = p->batch * p->query_heads * p->query_length;
+  const bool fits = bytes == (size_t)rows * (size_t)p->key_length;
+  if (!fits) snprintf(why, why_size, "%zu bytes are not one for each query and key of this problem", bytes);
+  for (int64_t n = 0; n < rows && fits; n++)
+    for (int64_t j = 0; j < p->key_length; j++)
+      *to++ = reference_sees(p, &in.tensors, n / p->query_length / p->query_heads,
+                             n / p->query_length % p->query_heads, n % p->query_length, j);
+  inputs_destroy(&in);
+  return fits;
+}
+
 /* ---- many problems ---- */
 
 static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
@@ -133,6 +168,7 @@ char *attnbench_posed(uint64_t seed, int64_t n) {
 
 static int type_named(const char *name) {
   if (strcmp(name, "f64") == 0) return JUDGE_FLOAT64;
+  if (strcmp(name, "i32") == 0) return ATTN_INT32;
   return strcmp(name, "u8") == 0 ? ATTN_UINT8 : (int)element_type_named(name);
 }
 

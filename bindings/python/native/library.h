@@ -14,12 +14,15 @@ int attnbench_library_version(void);
 const char *attnbench_version(void); /* of the suite */
 
 /* What a problem line poses, as JSON: its line with every part and the seed, function, sizes, numbers, band, lists, the features
- * that it uses, and each tensor with its file's name, element type, shape and strides in elements. seed: where the line names
+ * that it uses, the terms of its pattern and how many queries and keys a block of its mask has, and each tensor with its file's name, element type, shape and strides in elements. seed: where the line names
  * none. */
 char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size);
 
 /* Draws an input, laid out as described, into so many bytes. Gaps between its rows are left as they are. */
 bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes, char *why, size_t why_size);
+
+/* Who sees whom with the inputs that the line draws, by band, lengths, mask and pattern: a byte for each of [B, H, Tq, Tk]. */
+bool attnbench_sees(const char *line, uint8_t *to, size_t bytes, char *why, size_t why_size);
 
 /* Problem n of a seed, of an endless sequence: those of the grid, each once and scattered, then random ones. */
 char *attnbench_posed(uint64_t seed, int64_t n);
@@ -28,7 +31,7 @@ char *attnbench_posed(uint64_t seed, int64_t n);
 typedef struct attnbench_array {
   const char *tensor;
   const void *data;
-  const char *type;   /* "f32", "bf16", "f16", "u8" or "f64" */
+  const char *type;   /* "f32", "bf16", "f16", "u8", "i32" or "f64" */
   int64_t strides[4]; /* in bytes */
 } attnbench_array;
 

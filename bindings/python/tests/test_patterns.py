@@ -1,0 +1,130 @@
+"""Problems whose tensors say who sees whom, or what positions add: what is drawn, and the verdict on numpy's attention of them."""
+
+import numpy as np
+import pytest
+from kernels import attention, right
+
+import attnbench
+
+SIZES = "full/B:2/H:4/Hkv:2/D:8/Tq:30/Tk:30"
+
+
+class Seen:
+    """A call of `attention` whose keys are seen as this file says, and whose scores have something added."""
+
+    def __init__(self, x, visible, added=None):
+        self._x, self._visible, self.bias = x, visible, added
+
+    def __getattr__(self, name):
+        return getattr(self._x, name)
+
+    def visible(self):
+        return self._visible
+
+
+def by_documents(x):
+    return (x.docs_q[:, :, None] == x.docs_k[:, None, :])[:, None]
+
+
+def by_blocks(x):
+    rows, keys = np.arange(x.query_length) // x.block[0], np.arange(x.key_length) // x.block[1]
+    return np.broadcast_to(x.blocks[:, :, rows][..., keys], x.problem.shape("weights"))
+
+
+def by_topk(x):
+    listed = np.broadcast_to(x.topk, x.problem.shape("topk"))
+    return (listed[..., None, :] == np.arange(x.key_length)[:, None]).any(axis=-1)
+
+
+def by_query_lengths(x):
+    exists = np.arange(x.query_length) < np.array(x.query_lengths)[:, None]
+    return np.broadcast_to(exists[:, None, :, None], x.problem.shape("weights"))
+
+
+def by_terms(x):
+    i, j = np.arange(x.query_length)[:, None], np.arange(x.key_length)
+    shows = {"local": lambda left, right: (i - j <= left) & (j - i <= right), "first": lambda count: (j < count) | (i < 0)}
+    return np.logical_or.reduce([shows[term](*numbers) for term, *numbers in x.terms])[None, None]
+
+
+# A problem of each, and who sees whom there, from the arrays alone.
+PATTERNS = [
+    (SIZES + "/docs:7", by_documents),
+    (SIZES + "/docs:7,shuffled", by_documents),
+    (SIZES + "/blocks:4,8", by_blocks),
+    (SIZES + "/blocks:8,4,0.3,bh", by_blocks),
+    (SIZES + "/topk:5", by_topk),
+    (SIZES + "/qlengths:30,11", by_query_lengths),
+    (SIZES + "/see:first:4+local:3,1", by_terms),
+]
+
+
+@pytest.mark.parametrize("line, sees", PATTERNS)
+def test_the_inputs_have_all_that_a_kernel_needs(line, sees):
+    x = attnbench.inputs(line)
+    visible = sees(x)
+    output, lse, _ = attention(Seen(x, visible))
+    attnbench.judge(x, output=output).assert_close()
+    attnbench.judge(x.problem, output=output, lse=lse).assert_close()
+    assert np.array_equal(np.broadcast_to(visible, x.problem.shape("weights")), x.visible())
+
+
+@pytest.mark.parametrize("line, sees", PATTERNS)
+def test_who_ignores_the_pattern_is_wrong(line, sees):
+    x = attnbench.inputs(line)
+    verdict = attnbench.judge(x, output=attention(Seen(x, None))[0])
+    assert not verdict and verdict.worst_share > 100
+    visible = np.broadcast_to(sees(x), x.problem.shape("weights")).copy()
+    visible[1, 2, 3, np.flatnonzero(visible[1, 2, 3])[0]] = False  # one key of one row
+    assert not attnbench.judge(x, output=attention(Seen(x, visible))[0])
+
+
+def test_slopes_are_given():
+    x = attnbench.inputs(SIZES + "/alibi/offsets:2,-1")
+    position = np.arange(x.query_length) + np.array(x.offsets)[:, None]
+    distance = np.abs(np.arange(x.key_length) - position[..., None])[:, None].astype(np.float32)
+    added = -x.alibi[:, None, None] * distance
+    assert x.alibi.shape == (4,) and x.alibi.dtype == np.float32
+    attnbench.judge(x, output=attention(Seen(x, None, added))[0]).assert_close()
+    assert not attnbench.judge(x, output=attention(Seen(x, None))[0])
+    assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
+
+
+def test_a_mask_and_a_band_hide_beside_a_pattern():
+    x = attnbench.inputs("causal/B:2/H:2/D:8/T:20/docs:6/mask:q/lengths:20,9")
+    future = np.tri(20, dtype=bool) & (np.arange(20) < np.array(x.key_lengths)[:, None, None, None])
+    visible = by_documents(x) & future & x.mask
+    assert np.array_equal(np.broadcast_to(visible, x.problem.shape("weights")), x.visible())
+    attnbench.judge(x, output=attention(Seen(x, visible))[0]).assert_close()
+    with pytest.raises(ValueError, match="visible\\(mask\\) is"):
+        x.problem.visible()
+
+
+def test_arrays_are_named_and_shaped_as_in_a_dump():
+    x = attnbench.inputs(SIZES + "/docs:7/blocks:4,8,0.5,h/topk:5/alibi")
+    shapes = {name: array.shape for name, array in x.items() if name not in "qkv"}
+    assert shapes == {"docs_q": (2, 30), "docs_k": (2, 30), "blocks": (1, 4, 8, 4), "topk": (2, 4, 30, 5), "alibi": (4,)}
+    assert x.docs_q.dtype == x.topk.dtype == np.int32 and x.blocks.dtype == np.bool_ and x.block == (4, 8)
+    assert attnbench.inputs(SIZES).docs_q is None
+
+
+def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
+    x = attnbench.inputs(SIZES + "/docs:7")
+    own = np.sort(np.arange(60, dtype=np.int32).reshape(2, 30) % 4)
+    output = attention(Seen(x, (own[:, :, None] == own[:, None, :])[:, None]))[0]
+    assert attnbench.judge(x.problem, output=output, docs_q=own, docs_k=own)
+    assert not attnbench.judge(x, output=output)
+    with pytest.raises(ValueError, match="docs_q has shape"):
+        attnbench.judge(x, output=output, docs_q=own[:, :7])
+    with pytest.raises(ValueError, match="float32, and the problem says int32"):
+        attnbench.judge(x, output=output, docs_q=own.astype(np.float32))
+    x = attnbench.inputs(SIZES + "/topk:5")
+    beyond = np.full(x.problem.shape("topk"), 30, np.int32)
+    with pytest.raises(ValueError, match="30"):
+        attnbench.judge(x, output=output, topk=beyond)
+
+
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi"])
+def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
+    with pytest.raises(ValueError, match="right takes no "):
+        attnbench.run(right, f"{SIZES}/{part}")
