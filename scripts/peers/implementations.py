@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from patterns import PATTERNS
 from shapes import Shape, attnbench
 
 
@@ -27,6 +28,7 @@ class Inputs:
     query: np.ndarray  # [B, H, T, D], as are all
     key: np.ndarray
     value: np.ndarray
+    others: dict[str, np.ndarray]  # documents, or a block mask
 
     def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.query, self.key, self.value
@@ -48,8 +50,13 @@ class Inputs:
         return self.shape.mask == "causal" and self.shape.queries() == self.shape.length
 
     def seen(self) -> np.ndarray | None:
-        """What each of fewer queries, the last ones, sees of the keys, where a flag would mean the first ones; None: all."""
+        """What each of fewer queries, the last ones, sees of the keys, where a flag would mean the first ones, and what a
+        pattern shows; None: all."""
         queries, keys = self.shape.queries(), self.shape.length
+        if self.shape.mask in PATTERNS:
+            rule = PATTERNS[self.shape.mask].rule(keys, lambda x: self.others[x] if isinstance(x, str) else x)
+            b, h, q, k = np.ogrid[: self.shape.batch, :1, :queries, :keys]
+            return np.array(np.broadcast_to(rule(b, h, q, k), (self.shape.batch, 1, queries, keys)))
         if self.shape.mask != "causal" or queries in (1, keys):
             return None
         return np.tri(queries, keys, keys - queries, dtype=bool)
@@ -122,6 +129,48 @@ class Torch:
         )
 
 
+class TorchFlex:
+    """FlexAttention, compiled, with a block mask of its own that leaves out what a pattern hides."""
+
+    def __init__(self, threads: int) -> None:
+        import torch
+        from torch.nn.attention import flex_attention
+
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(False)
+        torch._dynamo.config.recompile_limit = 1000  # one shape after the other, each compiled for itself
+        self.torch, self.flex = torch, flex_attention
+        self.compiled = torch.compile(flex_attention.flex_attention, dynamic=False)
+
+    def version(self) -> str:
+        return str(self.torch.__version__)
+
+    def _block_mask(self, inputs: Inputs) -> Any:
+        torch, shape = self.torch, inputs.shape
+        keys, queries = shape.length, shape.queries()
+        if shape.mask == "full":
+            return None
+
+        def has(x: Any) -> Any:
+            return torch.from_numpy(np.ascontiguousarray(inputs.others[x] if isinstance(x, str) else x))
+
+        if shape.mask in PATTERNS:
+            rule = PATTERNS[shape.mask].rule(keys, has)
+        else:
+            rule = lambda b, h, q, k: q + (keys - queries) >= k  # noqa: E731
+        entries = shape.batch if shape.mask == "documents" else None
+        return self.flex.create_block_mask(rule, entries, None, queries, keys, device="cpu")
+
+    def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
+        query, key, value = inputs.torch_tensors(self.torch)
+        block_mask, grouped = self._block_mask(inputs), inputs.shape.groups() > 1
+
+        def run() -> Any:
+            return self.compiled(query, key, value, block_mask=block_mask, enable_gqa=grouped)
+
+        yield Candidate("compiled", run, lambda: inputs.from_torch(self.torch, run()))
+
+
 class OneDnn:
     """oneDNN's graph of attention, matrix product - softmax - matrix product in one partition, in the
     build that comes with PyTorch. It knows no causal mask but one that is added to the scores."""
@@ -146,7 +195,10 @@ class OneDnn:
         if inputs.shape.groups() > 1:
             raise RuntimeError("oneDNN's graph of attention knows no heads that share keys and values")
         tensors = inputs.torch_tensors(torch)
-        if inputs.causal or inputs.seen() is not None:
+        if inputs.shape.mask in PATTERNS:
+            mask = torch.zeros(inputs.seen().shape).masked_fill(~torch.from_numpy(inputs.seen()), -math.inf)
+            tensors.append(mask.to(tensors[0].dtype))
+        elif inputs.causal or inputs.seen() is not None:
             mask = torch.full((queries, length), -math.inf).triu(1 + length - queries).to(tensors[0].dtype)
             tensors.append(mask.view(1, 1, queries, length))
 
@@ -402,6 +454,7 @@ class FlashAttention(TorchDevice):
 PEERS: dict[str, Callable[..., Any]] = {
     "torch": Torch,
     "onnxruntime": OnnxRuntime,
+    "torch_flex": TorchFlex,
     "onednn": OneDnn,
     "openvino": OpenVino,
     "torch_flash": TorchFlash,

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 MASKS = ("full", "causal")
+# Who sees whom in more words: patterns.py.
+SPARSE = ("strided", "fixed", "longformer", "bigbird", "streaming-llm", "documents", "blocks")
 TYPES = ("f32", "bf16", "f16")
 
 # The peers and what they are called, in the order in which they are shown: on the host, and on a GPU.
@@ -22,6 +24,7 @@ HOST = {
     "onnxruntime": "ONNX Runtime",
     "onednn": "oneDNN",
     "openvino": "OpenVINO",
+    "torch_flex": "FlexAttention",
 }
 DEVICE = {
     "torch_flash": "PyTorch FLASH",
@@ -100,12 +103,12 @@ def parse(arguments: list[str]) -> Options:
     add = parser.add_argument
     lengths, dims, out = [512, 1024, 2048, 4096, 8192], [64, 128], ROOT / "results" / f"peers-{now}"
     processors = len(os.sched_getaffinity(0))
-    known, masks, types = _names(tuple(TITLES)), _names(MASKS), _names(TYPES)
+    known, masks, types = _names(tuple(TITLES)), _names((*MASKS, *SPARSE)), _names(TYPES)
     host, device = ",".join(HOST), ",".join(DEVICE)
     add("--build", type=Path, default=ROOT / "build", help=argparse.SUPPRESS)
     add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
     add("--head-dims", metavar="D,...", type=_numbers, default=dims, help="(64,128)")
-    add("--masks", metavar="MASK,...", type=masks, default=list(MASKS), help="of full,causal (both)")
+    add("--masks", metavar="MASK,...", type=masks, default=list(MASKS), help=f"of {','.join((*MASKS, *SPARSE))} (full,causal)")
     add("--types", metavar="TYPE,...", type=types, default=["f32"], help=f"of {','.join(TYPES)} (f32)")
     add(
         "--threads",
@@ -114,7 +117,7 @@ def parse(arguments: list[str]) -> Options:
         default=[threads for threads in (1, 2) if threads <= processors],
         help="at most as many as there are processors (1,2)",
     )
-    add("--peers", metavar="NAME,...", type=known, help=f"of {host}, or of {device} (all)")
+    add("--peers", metavar="NAME,...", type=known, help=f"of {host}, or of {device} (all but torch_flex, with patterns torch_flex)")
     add("--device", metavar="KIND:N", type=_device, help="cuda:0: on a GPU, beside PyTorch's and flash-attn")
     add("--variant", metavar="NAME", help="of ours or of the plugin (fused, on a GPU cuda_fused)")
     add("--plugin", metavar="FILE.so", type=Path, help="a shared object to take the variant from (ours)")
@@ -148,7 +151,10 @@ def parse(arguments: list[str]) -> Options:
     there = DEVICE if device else HOST
     found["plugin"] = found["plugin"] or found["build"] / f"attnbench_{device.partition(':')[0] if device else 'variants'}.so"
     found["variant"] = found["variant"] or ("cuda_fused" if device else "fused")
-    found["peers"] = found["peers"] or list(there)
+    # FlexAttention is for patterns; compiling it takes 10 to 20 seconds for each point.
+    has_patterns = not set(found["masks"]) <= set(MASKS)
+    usual = ["torch_flex"] if has_patterns and not device else [name for name in there if name != "torch_flex"]
+    found["peers"] = found["peers"] or usual
     for name in found["peers"]:
         if name not in there:
             parser.error(f"--peers {name} is measured {'on the host, without --device' if device else 'with --device cuda:0'}")
@@ -161,6 +167,8 @@ def parse(arguments: list[str]) -> Options:
     found["kv_heads"] = found["kv_heads"] or found["heads"]
     if found["heads"] % found["kv_heads"]:
         parser.error(f"--kv-heads {found['kv_heads']} does not divide the {found['heads']} --heads")
+    if found["query_length"] and has_patterns:
+        parser.error("patterns are measured with as many queries as keys: leave --query-length or --masks out")
     if found["query_length"] and found["query_length"] > min(found["lengths"]):
         parser.error(f"--query-length {found['query_length']} is more than the shortest of --lengths")
     return Options(**found)

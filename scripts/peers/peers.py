@@ -62,7 +62,8 @@ def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
 
 def inputs_of(shape: Shape) -> Inputs:
     drawn = attnbench.inputs(shape.line())
-    return Inputs(shape, *(drawn[name].view(shape.array_type()) for name in ("q", "k", "v")))
+    tensors = (drawn[name].view(shape.array_type()) for name in ("q", "k", "v"))
+    return Inputs(shape, *tensors, {name: drawn[name] for name in ("docs_q", "docs_k", "blocks") if name in drawn})
 
 
 def prepare(worker: Worker, case: Shape, timed: Shape, measurement: Measurement) -> bool:

@@ -68,7 +68,7 @@ def title(run: Run, name: str) -> str:
 
 def header(run: Run) -> str:
     columns = "".join(f"  {TITLES[name]:>21}" for name in run.peers)
-    problem = f"{'threads':>7}  {'type':<4}  {'mask':<6}  {'D':>3}  {'T':>6}"
+    problem = f"{'threads':>7}  {'type':<4}  {'mask':<13}  {'D':>3}  {'T':>6}"
     return f"{problem}  {run.variant + ' GFLOP/s':>20}{columns}"
 
 
@@ -93,7 +93,7 @@ def row(run: Run, point: Point) -> str:
     shape = point.shape
     cells = "".join(f"  {_cell(measurement):>21}" for measurement in point.measurements[1:])
     return (
-        f"{point.threads:>7}  {shape.type:<4}  {shape.mask:<6}  {shape.head_dim:>3}  {shape.length:>6}  "
+        f"{point.threads:>7}  {shape.type:<4}  {shape.mask:<13}  {shape.head_dim:>3}  {shape.length:>6}  "
         f"{_ours(run, point):>20}{cells}"
     )
 

@@ -43,7 +43,7 @@ echo "Packages are missing in $folder; installing: $needed" >&2
 install() { "$folder/bin/python" -m pip --disable-pip-version-check install --quiet "$@"; }
 torch=$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' "$pins")
 case " $needed +$* " in
-*"+"*torch_* | *flash_attn*) ;; # for a GPU PyTorch has to bring CUDA's libraries
+*"+"*torch_flash* | *"+"*torch_cudnn* | *"+"*torch_efficient* | *flash_attn*) ;; # for a GPU PyTorch has to bring CUDA's libraries
 *" $torch "*) install --retries 1 --index-url "$torch_index" "$torch" 2>/dev/null ||
   echo "$torch_index cannot be had; taking PyPI's PyTorch, which may bring CUDA's libraries, some 5 GB" >&2 ;;
 esac

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from options import ROOT
+from patterns import PATTERNS
 
 os.environ.setdefault("ATTNBENCH_HOME", str(ROOT))
 sys.path.insert(0, str(ROOT / "bindings" / "python"))
@@ -60,13 +61,18 @@ class Shape:
         return self.heads // (self.kv_heads or self.heads)
 
     def family(self) -> str:
-        mask = "causal_bottom_right" if self.mask == "causal" and self.queries() < self.length else self.mask
+        mask = PATTERNS[self.mask].band if self.mask in PATTERNS else self.mask
+        if mask == "causal" and self.queries() < self.length:
+            mask = "causal_bottom_right"
         return f"{mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.kv_heads or self.heads}/D:{self.head_dim}"
 
     def workload(self) -> str:
         same = self.queries() == self.length
         lengths = f"T:{self.length}" if same else f"Tq:{self.queries()}/Tk:{self.length}"
-        return f"{self.family()}/{lengths}" + ("" if self.type == "f32" else f"/{self.type}")
+        parts = [self.family(), lengths]
+        if self.mask in PATTERNS:
+            parts.append(PATTERNS[self.mask].part)
+        return "/".join(parts if self.type == "f32" else [*parts, self.type])
 
     def dims(self, name: str = "query") -> tuple[int, int, int, int]:
         """Of query and output, or of key and value."""

@@ -60,6 +60,7 @@ static void arguments_that_make_no_sense_are_told_in_a_line(void **state) {
       {"--threads 1,100000", "--threads 100000 is more than the "},
       {"--heads 8 --kv-heads 3", "--kv-heads 3 does not divide the 8 --heads"},
       {"--query-length 1024 --lengths 512", "--query-length 1024 is more than the shortest of --lengths"},
+      {"--query-length 1 --masks strided", "patterns are measured with as many queries as keys"},
       {"--query-length 0", "'0' is not a whole number from 1"},
       {"--device gpu", "'gpu' is not a device such as cuda:0"},
       {"--peers torch_flash", "--peers torch_flash is measured with --device cuda:0"},
