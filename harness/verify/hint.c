@@ -64,9 +64,9 @@ static bool find_mistake_of_most(const hint_rows *rows, hint *found) {
 
 void hint_find(const expected *known, const examination *wrong, hint *found) {
   static bool (*const ways[])(const hint_rows *, hint *) = {
-      find_mistake,      hint_of_empty_rows, find_mistake_of_most, hint_of_one_key,
-      hint_of_columns,   hint_of_nonfinite,  hint_of_other_rows,   hint_of_a_factor,
-      hint_of_precision, hint_of_lse,        hint_of_places};
+      find_mistake,     hint_of_empty_rows, hint_of_unwritten, find_mistake_of_most,
+      hint_of_one_key,  hint_of_columns,    hint_of_nonfinite, hint_of_other_rows,
+      hint_of_a_factor, hint_of_precision,  hint_of_lse,       hint_of_places};
   hint_rows rows;
   *found = (hint){0};
   if (wrong->wrong_elements == 0) {

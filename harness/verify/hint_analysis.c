@@ -40,6 +40,32 @@ bool hint_of_empty_rows(const hint_rows *rows, hint *found) {
                   "sink");
 }
 
+/* ---- rows that nobody wrote ---- */
+
+static int64_t unwritten_in(const hint_rows *rows, int n) {
+  const inputs *in = rows->known->inputs;
+  const number_row row =
+      row_at(in, TENSOR_OUTPUT, row_place_of(&in->problem, rows->known->positions[rows->rows[n]]));
+  int64_t unwritten = 0;
+  for (int64_t e = 0; e < in->problem.value_dim; e++)
+    unwritten += element_is_poison(row.type, row_element(row, e));
+  return unwritten;
+}
+
+/* Parts of rows alone: features are left out. */
+bool hint_of_unwritten(const hint_rows *rows, hint *found) {
+  const int64_t Dv = rows->known->inputs->problem.value_dim;
+  int whole = 0, part = 0;
+  for (int n = 0; n < rows->count; n++) {
+    const int64_t unwritten = unwritten_in(rows, n);
+    whole += unwritten > 0 && unwritten == Dv;
+    part += unwritten > 0 && unwritten < Dv;
+  }
+  if (3 * (whole + part) < rows->count) return false;
+  if (whole == 0) return hint_say(found, "columns", "some features of %lld are never written", (long long)Dv);
+  return hint_say(found, "rows", "rows are never written: how they are dealt out, or where they are stored");
+}
+
 /* ---- one key ---- */
 
 typedef enum fate { LEFT_OUT, TWICE, SEEN, ODD } fate;
@@ -267,19 +293,33 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
                   (long long)wrong, (long long)Dv);
 }
 
+/* The norm of a row's error where the truth is finite: what a NaN reaches says nothing of how a number was rounded. */
+static double finite_error(const hint_rows *rows, int n) {
+  const reference_row *truth = hint_rows_truth(rows, n);
+  double squares = 0;
+  hint_error(rows, n);
+  for (int64_t e = 0; e < rows->known->inputs->problem.value_dim; e++)
+    if (isfinite(truth->output[e])) squares += rows->error[e] * rows->error[e];
+  return sqrt(squares);
+}
+
 bool hint_of_precision(const hint_rows *rows, hint *found) {
   const double small = 0.06; /* of a row */
   const attn_problem *p = &rows->known->inputs->problem;
   double largest = 0;
+  if (!rows->wrong->wrong_in[TENSOR_OUTPUT] && !rows->wrong->wrong_in[TENSOR_LSE]) return false;
   for (int n = 0; n < rows->count; n++) {
     const reference_row *truth = hint_rows_truth(rows, n);
-    const double norm = hint_error(rows, n);
+    const double norm = finite_error(rows, n);
     double squares = 0;
-    for (int64_t e = 0; e < p->value_dim; e++) squares += truth->output[e] * truth->output[e];
+    for (int64_t e = 0; e < p->value_dim; e++)
+      if (isfinite(truth->output[e])) squares += truth->output[e] * truth->output[e];
     if (!isfinite(norm)) return false;
     if (squares == 0 && norm > 0) return false;
     if (squares > 0) largest = fmax(largest, norm / sqrt(squares));
-    if (p->lse.type && !(fabs(hint_computed(rows, TENSOR_LSE, n, 0) - truth->lse) <= small)) return false;
+    if (p->lse.type && isfinite(truth->lse) &&
+        !(fabs(hint_computed(rows, TENSOR_LSE, n, 0) - truth->lse) <= small))
+      return false;
   }
   if (!(largest <= small)) return false;
   return hint_say(found, "precision",

@@ -8,6 +8,7 @@
 
 /* Each leaves a hint and is true where it finds what it is named for. */
 bool hint_of_empty_rows(const hint_rows *rows, hint *found);
+bool hint_of_unwritten(const hint_rows *rows, hint *found);
 bool hint_of_one_key(const hint_rows *rows, hint *found);
 bool hint_of_other_rows(const hint_rows *rows, hint *found);
 bool hint_of_a_factor(const hint_rows *rows, hint *found);

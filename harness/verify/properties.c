@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "hint_property.h"
 #include "properties.h"
 #include "property_check.h"
 
@@ -415,9 +416,12 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
     t.workspace_in_front = n == PROPERTY_EDGES;
     t.side_effects = n == PROPERTY_SIDE_EFFECTS;
     t.compared = 0;
+    t.ran[0] = t.ran[1] = NULL;
     table[n].hold(&t);
     if (t.compared > 0) verdict->checked |= 1u << n;
     verdict->failed |= (unsigned)t.failed << n;
+    if (t.failed && !t.violated)
+      hint_find_of_property((property)n, t.ran, setup->variant->traits, &verdict->hint);
   }
   memcpy(verdict->problem, t.problem, sizeof verdict->problem);
   return t.had_memory;

@@ -19,6 +19,11 @@ bool check_fails(property_check *t, const char *format, ...) {
 
 /* ---- Runs ---- */
 
+static void note_run(property_check *t, const altered *on) {
+  t->ran[1] = t->ran[0];
+  t->ran[0] = on;
+}
+
 /* False where memory is short or the variant did what it may not. Workspaces as in run_watch. */
 static bool run_on(property_check *t, inputs *in, uint64_t checksum, int threads, int workspace) {
   const run_watch watch = {.workspace = workspace,
@@ -30,14 +35,18 @@ static bool run_on(property_check *t, inputs *in, uint64_t checksum, int threads
   setup.threads = threads;
   t->had_memory = runner_run(&setup, in, &watch, &outcome, t->why, t->why_size);
   if (!t->had_memory) return false;
-  return !outcome.violation[0] || check_fails(t, "%s", outcome.violation);
+  if (!outcome.violation[0]) return true;
+  t->violated = true;
+  return check_fails(t, "%s", outcome.violation);
 }
 
 bool check_run_original(property_check *t, int threads, int workspace) {
+  note_run(t, NULL);
   return run_on(t, t->all->original, t->all->checksum, threads, workspace);
 }
 
 bool check_run_altered(property_check *t, const altered *on) {
+  note_run(t, on);
   return run_on(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->setup.threads, RUN_POISONED);
 }
 

@@ -16,7 +16,9 @@ typedef struct property_check {
   uint64_t bits;                         /* of the outputs for the original problem */
   int64_t compared;                      /* what the property has said something of */
   bool failed;
-  char problem[256]; /* then, in words */
+  bool violated;         /* by what a run did, and not by what it gave */
+  char problem[256];     /* then, in words */
+  const altered *ran[2]; /* what it was run on last, the last one first; NULL: the original */
   bool had_memory;
   char *why;
   size_t why_size;

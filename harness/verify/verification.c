@@ -106,7 +106,9 @@ static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_
   if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size))
     return count_shortage(to, why);
   to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
-  if (verdict.failed) count_failure(to, at, at->threads, verdict.problem);
+  if (!verdict.failed) return true;
+  count_failure(to, at, at->threads, verdict.problem);
+  if (to->failed <= VERDICT_FAILURES) to->failures[to->failed - 1].hint = verdict.hint;
   return true;
 }
 
