@@ -38,14 +38,17 @@ static bool find_mistake_with(const hint_rows *rows, hint *found, int odd) {
   const mistake *best = NULL;
   int64_t with = 0;
   double left = most_left;
-  for (const mistake *m = hint_mistakes; m < hint_mistakes + hint_mistake_count; m++)
-    for (size_t n = 0; n < m->parameter_count && m->functions & function; n++) {
-      const double tried = try(rows, m, m->parameters[n], odd);
-      if (best ? !(tried < 0.5 * left) : !(tried < left)) continue;
-      best = m;
-      with = m->parameters[n];
-      left = tried;
-    }
+  for (size_t group = 0; group < HINT_MISTAKES; group++) {
+    const mistake *first = hint_mistakes[group]->of, *end = first + hint_mistakes[group]->count;
+    for (const mistake *m = first; m < end; m++)
+      for (size_t n = 0; n < m->parameter_count && m->functions & function; n++) {
+        const double tried = try(rows, m, m->parameters[n], odd);
+        if (best ? !(tried < 0.5 * left) : !(tried < left)) continue;
+        best = m;
+        with = m->parameters[n];
+        left = tried;
+      }
+  }
   if (!best) return false;
   snprintf(found->kind, sizeof found->kind, "%s", best->kind);
   snprintf(found->words, sizeof found->words, best->words, (long long)with);

@@ -11,7 +11,9 @@ static const double most_products = 3e9;
 
 static int affordable(const attn_problem *p) {
   double tries = 0;
-  for (size_t n = 0; n < hint_mistake_count; n++) tries += (double)hint_mistakes[n].parameter_count;
+  for (size_t group = 0; group < HINT_MISTAKES; group++)
+    for (size_t n = 0; n < hint_mistakes[group]->count; n++)
+      tries += (double)hint_mistakes[group]->of[n].parameter_count;
   const double row = tries * ((double)p->key_length * (double)(p->head_dim + p->value_dim) + 1);
   const double rows = most_products / row;
   return rows >= HINT_MOST_ROWS ? HINT_MOST_ROWS : rows < 2 ? 2 : (int)rows;
