@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plants faults into the variants, one at a time, and sees that each is caught:
 #
-#   scripts/mutants.sh BUILD [--check | --hints | --whole | --readme] [NAME...]
+#   scripts/mutants.sh BUILD [--check | --hints | --readme] [--each] [--whole] [NAME...]
 #
 # The faults stand in tests/mutants/faults.txt. For each, the fault is written into a copy of its source, the objects made
 # from that are built as this repository's Makefile does with QUICK=1 (what the fault does not touch is built so once for
@@ -15,8 +15,7 @@
 #   NAME...     only these faults
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
 #   --check     only see that every fault still fits the sources; builds nothing
-#   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind;
-#               all problems are posed
+#   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
 #   --whole     pose all problems at once: no fault is known
 #   --readme    of all faults: also write the table to tests/mutants/README.md
 #
@@ -29,7 +28,7 @@ build= check= hints= readme= each= whole= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
-  --hints) hints=yes whole=yes ;;
+  --hints) hints=yes ;;
   --readme) readme=yes ;;
   --whole) whole=yes ;;
   --each) each=yes ;;
