@@ -23,7 +23,13 @@ static bool softcap_of_half(asked *a, int64_t n) {
 }
 
 static bool no_bias(asked *a, int64_t n) { return (void)n, has_bias(a) && set(&a->bias_factor, 0); }
-static bool bias_subtracted(asked *a, int64_t n) { return (void)n, has_bias(a) && set(&a->bias_factor, -1); }
+/* Of a bias of -inf that would be NaN, which explains any other NaN as well. */
+static bool bias_subtracted(asked *a, int64_t n) {
+  bool hides = false;
+  for (int64_t j = 0; has_bias(a) && j < a->problem->key_length && !hides; j++)
+    hides = hint_row(a, TENSOR_BIAS, a->bias)[j] == -INFINITY;
+  return (void)n, has_bias(a) && !hides && set(&a->bias_factor, -1);
+}
 static bool bias_in_base_2(asked *a, int64_t n) {
   return (void)n, has_bias(a) && set(&a->bias_factor, 1 / log2_e);
 }
