@@ -14,17 +14,17 @@ at() {
 }
 
 # Those whose exponents are to be known: T^1.5 (Child 2019), and T (Zaheer 2020, Beltagy 2020), from where what the terms
-# show twice, and the edges of the windows, are few of the pairs.
-at "1024 1448 2048 2896 4096 5792 8192" causal/see:local:sqrt,0+strided:sqrt
-long="2048 2896 4096 5792 8192"
+# show twice, and the edges of the windows, are few of the pairs. With one thread, which others disturb least.
+long="1536 3072 6144 12288"
+at "$long" causal/see:local:sqrt,0+strided:sqrt
 at "$long" see:local:96,96+global:128+random:3,64
 at "$long" see:local:256,256+global:1
-# The others, where they lie beside these.
-few="2048 4096"
+# The others, where they lie beside these at one length.
+few="6144"
 at "$few" causal/see:fixed:128,8
 at "$few" causal/see:local:1019,0+first:4
 at "$few" causal/docs:1024
 at "$few" blocks:128,128,0.1
 at "$few" blocks:128,128,0.5
 at "$few" causal
-exec "$program" bench --variant block_sparse --instructions=false --point-budget 0.3 "${problems[@]}" --out "$folder" "$@"
+exec "$program" bench --variant block_sparse --threads 1 --instructions=false --min-time 0.05 --point-budget 0.3 "${problems[@]}" --out "$folder" "$@"
