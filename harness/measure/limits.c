@@ -29,10 +29,9 @@ static int64_t keys_needed(const inputs *in, int64_t b, int64_t h, int64_t i) {
   uint8_t visible[AT_ONCE];
   int64_t seen = 0;
   if (!p->mask.type && !bias && !attn_has_pattern(p)) return keys.end - keys.first;
-  for (int64_t j = keys.first; j < keys.end; j += AT_ONCE) {
-    j = attn_next_visible(p, b, h, i, i + 1, j);
+  for (int64_t j = attn_next_visible(p, b, h, i, i + 1, keys.first); j < keys.end;
+       j = attn_next_visible(p, b, h, i, i + 1, j + AT_ONCE)) {
     const int64_t end = j + AT_ONCE < keys.end ? j + AT_ONCE : keys.end;
-    if (j >= end) break;
     seen += attn_visible_row(p, &in->tensors, b, h, i, j, end, visible);
     for (int64_t n = j; bias && n < end; n++) seen -= visible[n - j] && bias[n] == -INFINITY;
   }

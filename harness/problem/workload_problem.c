@@ -175,21 +175,19 @@ static double count_pairs(const workload *w) {
 
 /* A long pattern takes a quarter of a second to count, and each of its runs asks again. */
 double workload_visible_pairs(const workload *w) {
-  static _Thread_local struct {
-    char name[WORKLOAD_NAME_BYTES];
-    uint64_t seed;
-    double pairs;
-  } last;
+  static _Thread_local char last_name[WORKLOAD_NAME_BYTES];
+  static _Thread_local uint64_t last_seed;
+  static _Thread_local double last_pairs;
   const attn_problem problem = workload_problem(w);
   if (!attn_has_pattern(&problem)) return count_pairs(w);
   char name[WORKLOAD_NAME_BYTES];
   workload_name(w, name);
-  if (w->seed != last.seed || strcmp(name, last.name) != 0) {
-    last.pairs = count_pairs(w);
-    last.seed = w->seed;
-    memcpy(last.name, name, sizeof name);
+  if (w->seed != last_seed || strcmp(name, last_name) != 0) {
+    last_pairs = count_pairs(w);
+    last_seed = w->seed;
+    memcpy(last_name, name, sizeof name);
   }
-  return last.pairs;
+  return last_pairs;
 }
 
 double workload_flops(const workload *w) {
