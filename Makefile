@@ -115,6 +115,13 @@ RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 # A test may look into any room, so it is linked with everything but main.c.
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
+# What `make test` leaves to `make test-full` and CI, for people wait for it: each takes more than ten seconds of a processor, and
+# says again at length what a shorter test or another command (make lint, make adversary, a property) holds as well.
+LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_rooms.c tests/variants/test_accuracy.c \
+  tests/variants/test_batch_invariance.c tests/walks/test_ci_owner.c tests/scripts/test_walks_of_readers.c
+# What meets a few problems in `make test`, and many with ATTN_TEST_FULL.
+DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c tests/verify/test_properties.c \
+  tests/variants/test_tile.c tests/variants/test_variants.c tests/variants/test_cuda.c
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
 DEVICE_PLUGINS := $(patsubst %.cu,$(BUILD)/%.so,$(wildcard tests/plugins/*.cu))
 ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
@@ -215,7 +222,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers test-python gate gate-baseline gate-selftest \
-  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-bench run-peers tidy \
+  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-long-tests run-bench run-peers tidy \
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
@@ -228,12 +235,12 @@ help: ## list these targets
 # Setting up can change what the top of this file finds, so the work is done by a second make.
 PARALLEL = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-test: ## set up, build, run every test
+test: ## set up, build, run the tests, all but a few long ones
 	@scripts/setup.sh test
 	@$(MAKE) --no-print-directory $(PARALLEL) all tests
 	@$(MAKE) --no-print-directory run-tests
 
-test-full: ## the same with the long sweeps
+test-full: ## the same with the long ones and the long sweeps
 	@ATTN_TEST_FULL=1 $(MAKE) --no-print-directory test
 
 # The tests of the numbers, and quick ones of what watches a run. Others start programs and compilers, which are not of that
@@ -342,10 +349,17 @@ emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
 relinks: $(RELINKS)
 
+# An instrumented build runs all, for nobody waits for it.
+LEFT_OUT = $(if $(SANITIZE)$(ATTN_TEST_FULL),,$(patsubst %.c,$(BUILD)/%,$(LONG_TESTS)))
 # The Python module's own tests are among them, where there is what they need.
 run-tests:
 	@$(PYTHON) -c 'import numpy, pytest' 2>/dev/null || echo "bindings/python is not tested: $(PYTHON) has no numpy or no pytest (PYTHON=...)"
-	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(TESTS)
+	@$(if $(LEFT_OUT),echo "$(words $(LEFT_OUT)) long tests are left to make test-full: $(notdir $(LEFT_OUT))")
+	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(filter-out $(LEFT_OUT),$(TESTS))
+
+# What test-full adds to `make test`; one that is not there is a failed test.
+run-long-tests:
+	@ATTN_TEST_FULL=1 PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(LONG_TESTS) $(DRAWING_TESTS))
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
