@@ -11,17 +11,13 @@
 #include <string.h>
 
 #include "exact.h"
+#include "gradient.h"
 #include "roundings.h"
 #include "rows.h"
 
-#define EXPONENTIAL (4 * UNIT) /* relative error of an exponential within 2 ulp */
-#define FLUSHED 0x1p-125       /* of a weight, where one below the normal range may become 0 */
-#define LOG_SMALLEST (-87.4)   /* e to this is below the smallest normal float */
+#define LOG_SMALLEST (-87.4) /* e to this is below the smallest normal float */
 
-enum { WORST, PROBABLE, EXPECTED, FORMS };
-
-/* Relative error of a chain of so many roundings. */
-static double chain_error(int form, double roundings) {
+double reference_chain_error(int form, double roundings) {
   if (roundings * UNIT >= 1) return INFINITY;
   double worst = roundings * UNIT / (1 - roundings * UNIT);
   if (form == WORST) return worst;
@@ -56,7 +52,7 @@ typedef struct chain_errors {
 static chain_errors errors_of_chains(double roundings, double repeated, double equal) {
   chain_errors chains;
   for (int form = WORST; form < FORMS; form++)
-    chains.numerator[form] = chains.denominator[form] = chain_error(form, roundings);
+    chains.numerator[form] = chains.denominator[form] = reference_chain_error(form, roundings);
   const double worst = chains.denominator[WORST], expected = chains.denominator[EXPECTED];
   chains.denominator[PROBABLE] = fmin(worst, chains.denominator[PROBABLE] + repeated * UNIT);
   chains.denominator[EXPECTED] = fmin(worst, expected + fmax(repeated, equal) * UNIT);
@@ -211,6 +207,20 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
   return error;
 }
 
+double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_pair *pair, double score, int form) {
+  const float *query = reference_vector(tensors->query, problem->query, pair->b, pair->h, pair->i);
+  const float *bias =
+      problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
+  const float *key =
+      reference_vector(tensors->key, problem->key, pair->b, reference_kv_head(problem, pair->h), pair->j);
+  const score_error error =
+      error_of_score(problem, query, key, bias ? bias + pair->j : NULL,
+                     reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
+  if (error.overflows) return INFINITY;
+  return reference_chain_error(form, (double)problem->head_dim) * error.products + error.fixed;
+}
+
 /* What the first pass over the keys of a row finds. */
 typedef struct softmax_row {
   double dot[FORMS];
@@ -246,7 +256,8 @@ static score_error error_of_key(const attn_problem *problem, const attn_tensors 
 static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
                           const reference_row *row) {
   softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true};
-  for (int form = WORST; form < FORMS; form++) found.dot[form] = chain_error(form, (double)problem->head_dim);
+  for (int form = WORST; form < FORMS; form++)
+    found.dot[form] = reference_chain_error(form, (double)problem->head_dim);
   double running_lower = -INFINITY, records = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
     const double score = row->scores[j];

@@ -48,9 +48,10 @@ typedef void reference_of_row(const attn_problem *problem, const attn_tensors *t
 
 /* A mathematical function: how its rows are solved and bounded, what they cost, and what is true of them. */
 typedef struct reference_function {
-  const char *name;        /* "softmax" */
-  const char *computes;    /* of a variant: "computes softmax attention" */
-  reference_of_row *solve; /* fills everything above the bounds */
+  const char *name;     /* "softmax" */
+  const char *computes; /* of a variant: "computes softmax attention" */
+  reference_of_row
+      *solve; /* fills everything above the bounds; NULL: it has other rows, those of gradient.h */
   reference_of_row *bound; /* and these, of a row that is solved */
 
   /* Floating-point operations that count, with so many visible pairs of query and key over all heads. */
@@ -64,7 +65,7 @@ typedef struct reference_function {
   bool has_scores;
 } reference_function;
 
-extern const reference_function reference_softmax, reference_linear;
+extern const reference_function reference_softmax, reference_linear, reference_backward;
 
 /* NULL for a number that is no function. They are counted from 0. */
 const reference_function *reference_function_of(attn_function function);

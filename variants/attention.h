@@ -46,9 +46,21 @@ extern "C" {
  * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi(x) = elu(x) + 1:
  *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
  *
+ * ATTN_SOFTMAX_BACKWARD (Dao et al. 2022, appendix B.4): the gradients of sum_ie do_ie o_ie, from the gradient do of the output,
+ * and from the output o and the log-sum-exp as they are given. With s_ij = scale * sum_d q_id k_jd:
+ *     p_ij    = exp(score_ij - lse_i)                   of the visible keys; 0 where the score is -inf
+ *     delta_i = sum_e do_ie o_ie
+ *     g_ij    = p_ij (sum_e do_ie v_je - delta_i)       the gradient of score_ij
+ *     x_ij    = g_ij (1 - tanh(s_ij / softcap)^2)       of s_ij; g_ij itself without a softcap
+ *     dq_i    = scale sum_j x_ij k_j
+ *     dk_j    = scale sum_i x_ij q_i                    over all query heads that read the key, as is
+ *     dv_j    = sum_i p_ij do_i
+ *     dbias   = g, summed over the axes on which the bias has stride 0
+ *     dsink_h = -sum_bi exp(sink_h - lse_i) delta_i     over the queries that exist
+ *
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
-typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1 } attn_function;
+typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1, ATTN_SOFTMAX_BACKWARD = 2 } attn_function;
 
 /* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports;
  * a problem with a part that is not in the variant's set is never given to it, so that no variant has to
@@ -165,6 +177,19 @@ typedef struct attn_problem {
   /* What the positions of a query and a key add to their score, from a few numbers for each query head (position.h). */
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
+
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse. What goes
+   * out is written whole, whatever it held. */
+  attn_layout output_grad;
+  attn_layout query_grad, key_grad, value_grad;
+  attn_layout bias_grad; /* stride 0 where the bias has it */
+  attn_layout sink_grad;
+  const void *output_grad_data; /* [B, H, Tq, Dv] */
+  void *query_grad_data;        /* [B, H, Tq, D] */
+  void *key_grad_data;          /* [B, Hkv, Tk, D] */
+  void *value_grad_data;        /* [B, Hkv, Tk, Dv] */
+  void *bias_grad_data;         /* [B, H, Tq, Tk] */
+  void *sink_grad_data;         /* [H] */
 } attn_problem;
 
 /* ---- a call ---- */

@@ -115,7 +115,8 @@ static shared_entry *acquire_solved(bench *bench, length_group *length_group, co
   shared_entry *shared = shared_inputs_acquire(&length_group->shared_inputs, workload, why, why_size);
   if (!shared || shared->solved) return shared;
   shared->solved = expected_solve(&shared->expected, &shared->inputs, rows_to_check(workload), why, why_size);
-  if (shared->solved) shared->projection = make_projection(bench, &shared->inputs);
+  if (shared->solved && !shared->expected.gradients)
+    shared->projection = make_projection(bench, &shared->inputs);
   return shared->solved ? shared : NULL;
 }
 
@@ -256,7 +257,8 @@ static void prepare_point(bench *bench, length_group *length_group, size_t n) {
   const bool verified = shared && measurement_verify(&measurement, why, sizeof why);
   if (verified) learn(bench, result, measurement.run_seconds);
   if (verified && !kept_time(bench, result, measurement.run_seconds)) return;
-  if (verified && result->state != RESULT_FAILED &&
+  const bool has_probe = verified && !shared->expected.gradients;
+  if (has_probe && result->state != RESULT_FAILED &&
       !run_exact_probe(bench, length_group, n, why, sizeof why)) {
     if (!interrupt_wanted()) bench_skip(bench, result, "%s", why);
     return;

@@ -98,7 +98,8 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
 typedef struct case_words {
   attn_type type; /* of queries, keys and values */
   bool has_mask, has_bias, has_lengths;
-  char see[LINE_BYTES]; /* the terms of the pattern; "": none of numbers */
+  char see[LINE_BYTES];  /* the terms of the pattern; "": none of numbers */
+  char pass[LINE_BYTES]; /* "backward", or as "forward" */
 } case_words;
 
 static bool read_case_text(attn_problem *problem, case_words *words, const char *folder, char *why,
@@ -126,6 +127,7 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "block_q", .integer = &problem->block_q, .optional = true},
       {.name = "block_k", .integer = &problem->block_k, .optional = true},
       {.name = "topk", .integer = &problem->topk_count, .optional = true},
+      {.name = "pass", .text = words->pass, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -171,6 +173,17 @@ static bool finish_case_text(attn_problem *problem, const char *folder, char *wh
   if (problem->left == -1) problem->left = ATTN_UNLIMITED;
   if (problem->right == -1) problem->right = ATTN_UNLIMITED;
   return true;
+}
+
+static bool read_pass(attn_problem *problem, const case_words *words, const char *folder, char *why,
+                      size_t why_size) {
+  const bool backward = strcmp(words->pass, "backward") == 0;
+  if (backward && problem->function == ATTN_SOFTMAX) problem->function = ATTN_SOFTMAX_BACKWARD;
+  if (!*words->pass || problem->function == ATTN_SOFTMAX_BACKWARD || strcmp(words->pass, "forward") == 0)
+    return true;
+  snprintf(why, why_size, "%s/case.txt: 'pass %s' should be forward, or backward of softmax", folder,
+           words->pass);
+  return false;
 }
 
 static bool read_terms(attn_problem *problem, const case_words *words, const char *folder, char *why,
@@ -304,6 +317,12 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
   if (id == TENSOR_BIAS) return words->has_bias ? ATTN_FLOAT32 : ATTN_ABSENT;
   if (id == TENSOR_LSE)
     return reference_function_of(loaded->inputs.problem.function)->has_scores ? ATTN_FLOAT32 : ATTN_ABSENT;
+  if (tensor_is_gradient(id)) {
+    const bool has = id == TENSOR_BIAS_GRAD   ? words->has_bias
+                     : id == TENSOR_SINK_GRAD ? loaded->inputs.problem.sink.type != ATTN_ABSENT
+                                              : true;
+    return has && tensors_are_backward(&loaded->inputs.problem) ? type : ATTN_ABSENT;
+  }
   name_file(name, id, type);
   return is_there(folder, name) ? type : ATTN_ABSENT;
 }
@@ -311,7 +330,8 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
 /* Packed; a mask is for all heads, a bias for all entries. */
 static attn_layout packed_layout(const attn_problem *p, tensor_id id, attn_type type) {
   const char *axes = tensor_table[id].axes;
-  const bool batch = axes[0] != '1' && id != TENSOR_BIAS, head = axes[1] != '1' && id != TENSOR_MASK;
+  const bool of_bias = id == TENSOR_BIAS || id == TENSOR_BIAS_GRAD;
+  const bool batch = axes[0] != '1' && !of_bias, head = axes[1] != '1' && id != TENSOR_MASK;
   const tensor_shape whole = tensor_shape_of(p, id);
   attn_layout layout = attn_packed(type, head ? whole.heads : 1, whole.length, whole.width);
   if (!batch) layout.batch = 0;
@@ -335,16 +355,36 @@ static bool read_tensor(golden_case *loaded, tensor_id id, attn_type type, const
       !guarded_create(buffer, bytes, element_bytes, why, why_size))
     return false;
   tensor_set_data(p, &loaded->inputs.tensors, id, buffer->data);
-  return tensor_table[id].written || read_exactly(folder, name, buffer->data, bytes, why, why_size);
+  const bool is_answer = id == TENSOR_OUTPUT || id == TENSOR_LSE; /* which the backward pass is given */
+  return is_answer || tensor_is_written(p, id) ||
+         read_exactly(folder, name, buffer->data, bytes, why, why_size);
 }
 
 static double *read_answer(const golden_case *loaded, tensor_id id, const char *folder, char *why,
                            size_t why_size) {
   char name[LINE_BYTES];
-  const tensor_shape whole = tensor_shape_of(&loaded->inputs.problem, id);
+  const attn_problem *p = &loaded->inputs.problem;
+  const tensor_shape whole = id == TENSOR_BIAS_GRAD ? tensor_stored_shape(p, id) : tensor_shape_of(p, id);
   const shape expected = {{whole.batch, whole.heads, whole.length, whole.width}};
   snprintf(name, sizeof name, "%s.f64", tensor_table[id].file);
   return read_plain(folder, name, expected, sizeof(double), why, why_size);
+}
+
+/* What the forward pass gives is an answer; the backward pass is given it, rounded to its type. */
+static bool read_answers(golden_case *loaded, const char *folder, char *why, size_t why_size) {
+  inputs *in = &loaded->inputs;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const bool of_forward = id == TENSOR_OUTPUT || id == TENSOR_LSE;
+    if (!tensor_layout(&in->problem, id)->type || !(of_forward || tensor_is_written(&in->problem, id)))
+      continue;
+    double *answer = loaded->answers[id] = read_answer(loaded, id, folder, why, why_size);
+    if (!answer) return false;
+    float *given = (float *)(void *)in->buffers[id].data;
+    for (size_t n = 0;
+         tensors_are_backward(&in->problem) && of_forward && n < tensor_elements(&in->problem, id); n++)
+      given[n] = (float)answer[n];
+  }
+  return true;
 }
 
 static bool read_arrays(golden_case *loaded, const case_words *words, const char *folder, char *why,
@@ -354,10 +394,7 @@ static bool read_arrays(golden_case *loaded, const case_words *words, const char
     if (type != ATTN_ABSENT && !read_tensor(loaded, id, type, folder, why, why_size)) return false;
   }
   if (!read_lengths(loaded, words, folder, why, why_size)) return false;
-  loaded->expected_output = read_answer(loaded, TENSOR_OUTPUT, folder, why, why_size);
-  if (!loaded->expected_output || !loaded->inputs.problem.lse.type) return loaded->expected_output != NULL;
-  loaded->expected_lse = read_answer(loaded, TENSOR_LSE, folder, why, why_size);
-  return loaded->expected_lse != NULL;
+  return read_answers(loaded, folder, why, why_size);
 }
 
 /* How large it is, for who asks what it costs. */
@@ -385,6 +422,7 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
   case_words words = {.type = ATTN_FLOAT32};
   if (!read_case_text(problem, &words, folder, why, why_size) ||
       !finish_case_text(problem, folder, why, why_size) ||
+      !read_pass(problem, &words, folder, why, why_size) ||
       !read_terms(problem, &words, folder, why, why_size))
     return false;
   if (read_arrays(loaded, &words, folder, why, why_size)) {
@@ -404,7 +442,6 @@ void case_destroy(golden_case *loaded) {
   inputs_destroy(&loaded->inputs);
   free(loaded->lengths);
   free(loaded->query_lengths);
-  free(loaded->expected_output);
-  free(loaded->expected_lse);
+  for (tensor_id id = 0; id < TENSORS; id++) free(loaded->answers[id]);
   *loaded = (golden_case){0};
 }

@@ -10,8 +10,8 @@
 typedef struct golden_case {
   inputs inputs;
   int64_t *lengths, *query_lengths; /* NULL: it has none */
-  double *expected_output;          /* [B, H, Tq, Dv] packed, as the output */
-  double *expected_lse;             /* [B, H, Tq]; NULL for linear attention */
+  double *answers
+      [TENSORS]; /* packed, of what is written; of the backward pass output and lse too. NULL: it has none */
 } golden_case;
 
 /* Reads a case folder. False, with a sentence that names the file, when a file is missing, shorter or

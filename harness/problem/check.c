@@ -51,14 +51,16 @@ static bool check_numbers(const attn_problem *p, complaint to) {
 static bool check_function(const attn_problem *p, complaint to) {
   const reference_function *function = reference_function_of(p->function);
   if (!function)
-    return wrong(to, "function is %d: it must be %d (softmax) or %d (linear)", (int)p->function, ATTN_SOFTMAX,
-                 ATTN_LINEAR);
+    return wrong(to, "function is %d: it must be %d (softmax), %d (linear) or %d (softmax, backward)",
+                 (int)p->function, ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD);
   for (int n = 0; n < FEATURES; n++) {
     const feature_row *feature = &feature_table[n];
     const bool used = feature_is_used(feature, p);
     if (used && !(feature->functions >> p->function & 1))
-      return wrong(to, "%s attention has no use for %s: it takes a band and key lengths", function->name,
-                   feature->what);
+      return tensors_are_backward(p)
+                 ? wrong(to, "the backward pass has no use for %s", feature->what)
+                 : wrong(to, "%s attention has no use for %s: it takes a band and key lengths",
+                         function->name, feature->what);
     if (feature->bit && used != (bool)(p->features & feature->bit))
       return wrong(to, "features %s %s, which the problem %s: features_of tells the set",
                    used ? "lacks" : "has", feature->what, used ? "uses" : "does not use");
@@ -76,6 +78,31 @@ static bool check_types(const attn_problem *p, complaint to) {
     element_types_name(tensor_table[id].types, allowed, sizeof allowed);
     return wrong(to, "the type of %s is %d: it must be %s", tensor_table[id].name, (int)type, allowed);
   }
+  return true;
+}
+
+/* What the backward pass has beside the forward pass, and what it has not yet. */
+static bool check_pass(const attn_problem *p, complaint to) {
+  const bool backward = tensors_are_backward(p);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_type type = tensor_layout(p, id)->type;
+    const bool is_there = type != ATTN_ABSENT;
+    const bool wanted =
+        backward && !(id == TENSOR_BIAS_GRAD && !p->bias.type) && !(id == TENSOR_SINK_GRAD && !p->sink.type);
+    if (tensor_is_gradient(id) && is_there != wanted)
+      return wrong(to, "%s is %s: a problem of the backward pass has it%s, no other has",
+                   tensor_table[id].name, is_there ? "given" : "not given",
+                   id == TENSOR_BIAS_GRAD   ? " where there is a bias"
+                   : id == TENSOR_SINK_GRAD ? " where there are sinks"
+                                            : "");
+    if (backward && is_there && (type == ATTN_BFLOAT16 || type == ATTN_FLOAT16))
+      return wrong(to, "%s is of 16 bits: the backward pass is defined for f32", tensor_table[id].name);
+  }
+  if (backward && !p->lse.type) return wrong(to, "the lse is not given: the backward pass needs it");
+  const attn_layout *bias = &p->bias, *grad = &p->bias_grad;
+  if (grad->type && ((bias->batch == 0) != (grad->batch == 0) || (bias->head == 0) != (grad->head == 0) ||
+                     (bias->position == 0) != (grad->position == 0)))
+    return wrong(to, "bias_grad has not the axes of the bias: its strides are 0 where those of the bias are");
   return true;
 }
 
@@ -243,10 +270,12 @@ static bool check_tensors(const attn_problem *p, complaint to) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const attn_layout *layout = tensor_layout(p, id);
     if (!layout->type) continue;
-    const tensor t = {tensor_table[id].name, *layout, tensor_shape_of(p, id),
+    const bool as_stored = id == TENSOR_BIAS_GRAD; /* a sum over the axes that it lacks */
+    const tensor t = {tensor_table[id].name, *layout,
+                      as_stored ? tensor_stored_shape(p, id) : tensor_shape_of(p, id),
                       (int64_t)element_type_of(layout->type)->bytes};
     if (t.shape.width == 0) continue; /* without elements */
-    if (!check_reach(&t, to) || (tensor_table[id].written && !check_overlap(&t, to))) return false;
+    if (!check_reach(&t, to) || (tensor_is_written(p, id) && !check_overlap(&t, to))) return false;
   }
   /* No tensor, but variants count them. */
   const tensor scores = {
@@ -273,6 +302,6 @@ bool check_pattern_tensors(const attn_problem *p, char *reason, size_t reason_si
 bool check_problem(const attn_problem *problem, char *reason, size_t reason_size) {
   complaint to = {reason, reason_size};
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
-         check_band(problem, to) && check_types(problem, to) && check_pattern(problem, to) &&
-         check_tensors(problem, to);
+         check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
+         check_pattern(problem, to) && check_tensors(problem, to);
 }

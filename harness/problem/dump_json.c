@@ -72,7 +72,7 @@ static json_t *axes_of(const char *letters) {
 static json_t *describe_tensor(const attn_problem *p, tensor_id id) {
   const dump_file file = dump_file_of(p, id);
   json_t *object = json_object();
-  if (!tensor_table[id].written) json_object_set_new(object, "file", json_string(file.name));
+  if (!tensor_is_written(p, id)) json_object_set_new(object, "file", json_string(file.name));
   json_object_set_new(object, "type", json_string(element_type_of(tensor_layout(p, id)->type)->words));
   json_object_set_new(object, "numpy", json_string(file.descr));
   json_object_set_new(object, "axes", axes_of(tensor_table[id].axes));
@@ -153,7 +153,7 @@ json_t *dump_describe(const workload *w) {
   describe_visibility(object, w);
   for (tensor_id id = 0; id < TENSORS; id++)
     if (tensor_layout(&p, id)->type)
-      json_object_set_new(tensor_table[id].written ? outputs : inputs, tensor_table[id].name,
+      json_object_set_new(tensor_is_written(&p, id) ? outputs : inputs, tensor_table[id].name,
                           describe_tensor(&p, id));
   json_object_set_new(object, "inputs", inputs);
   json_object_set_new(object, "outputs", outputs);

@@ -105,7 +105,7 @@ bool dump_read(dump_folder *dump, const char *folder, char *why, size_t why_size
   const attn_problem p = workload_problem(&dump->workload);
   bool sound = true;
   for (tensor_id id = 0; id < TENSORS && sound; id++) {
-    if (tensor_table[id].written || !tensor_layout(&p, id)->type) continue;
+    if (tensor_is_written(&p, id) || !tensor_layout(&p, id)->type) continue;
     char path[PATH_BYTES];
     const dump_file file = dump_file_of(&p, id);
     snprintf(path, sizeof path, "%s/%s", folder, file.name);

@@ -71,7 +71,7 @@ static bool put_tensor(FILE *file, const void *context) {
 static bool write_all(const inputs *in, const char *folder, complaint why) {
   bool written = true;
   for (tensor_id id = 0; id < TENSORS && written; id++) {
-    if (tensor_table[id].written || !tensor_layout(&in->problem, id)->type) continue;
+    if (tensor_is_written(&in->problem, id) || !tensor_layout(&in->problem, id)->type) continue;
     const one_tensor tensor = {in, id};
     written = write_file(folder, dump_file_of(&in->problem, id).name, put_tensor, &tensor, why) &&
               (!interrupt_wanted() || wrong(why, "ended by Ctrl-C; nothing was written"));

@@ -8,6 +8,7 @@
 
 #define SOFTMAX (1u << ATTN_SOFTMAX)
 #define LINEAR (1u << ATTN_LINEAR)
+#define SCORES (SOFTMAX | 1u << ATTN_SOFTMAX_BACKWARD)
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
 /* ---- the band, which has words of its own in workload_text.c ---- */
@@ -140,46 +141,46 @@ static void copy_topk(const workload *from, workload *to) { to->topk = from->top
 #define NO_TENSOR .tensor = TENSORS
 
 const feature_row feature_table[FEATURES] = {
-    {ATTN_BAND, "a band", "takes no band", SOFTMAX | LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
+    {ATTN_BAND, "a band", "takes no band", SCORES | LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
      .leave_out = leave_out_band, .copy = copy_band},
-    {ATTN_OFFSET, "an offset", "takes no offset", SOFTMAX | LINEAR, "offsets", NO_TENSOR,
+    {ATTN_OFFSET, "an offset", "takes no offset", SCORES | LINEAR, "offsets", NO_TENSOR,
      .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets,
      .copy = copy_offsets},
-    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SOFTMAX | LINEAR, "lengths", NO_TENSOR,
+    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SCORES | LINEAR, "lengths", NO_TENSOR,
      .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
      .leave_out = leave_out_lengths, .copy = copy_lengths},
-    {0, "a scale", NULL, SOFTMAX, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
+    {0, "a scale", NULL, SCORES, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
      .draw = draw_scale, .leave_out = leave_out_scale, .copy = copy_scale},
-    {ATTN_SOFTCAP, "a softcap", "takes no softcap", SOFTMAX, "softcap", NO_TENSOR, .is_used = uses_softcap,
+    {ATTN_SOFTCAP, "a softcap", "takes no softcap", SCORES, "softcap", NO_TENSOR, .is_used = uses_softcap,
      .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap,
      .copy = copy_softcap},
     {0, "an epsilon", NULL, LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
      .draw = draw_epsilon, .leave_out = leave_out_epsilon, .copy = copy_epsilon},
-    {ATTN_MASK, "a mask", "takes no mask", SOFTMAX, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
+    {ATTN_MASK, "a mask", "takes no mask", SCORES, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
      .rarity = 5},
-    {ATTN_BIAS, "a bias", "takes no bias", SOFTMAX, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
+    {ATTN_BIAS, "a bias", "takes no bias", SCORES, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
      .rarity = 5},
-    {ATTN_SINK, "sinks", "takes no attention sinks", SOFTMAX, "sink", TENSOR_SINK,
+    {ATTN_SINK, "sinks", "takes no attention sinks", SCORES, "sink", TENSOR_SINK,
      .flag = offsetof(workload, sink), .rarity = 4},
-    {ATTN_LSE, "a log-sum-exp", "gives no log-sum-exp", SOFTMAX, "lse", TENSOR_LSE,
+    {ATTN_LSE, "a log-sum-exp", "gives no log-sum-exp", SCORES, "lse", TENSOR_LSE,
      .flag = offsetof(workload, wants_lse), .rarity = 2},
     {ATTN_WEIGHTS, "weights", "never holds the attention weights", SOFTMAX, "weights", TENSOR_WEIGHTS,
      .flag = offsetof(workload, wants_weights), .rarity = 12},
-    {ATTN_QUERY_LENGTHS, "query lengths", "takes no query lengths", SOFTMAX, "qlengths", NO_TENSOR,
+    {ATTN_QUERY_LENGTHS, "query lengths", "takes no query lengths", SCORES, "qlengths", NO_TENSOR,
      .is_used = uses_query_lengths, .read = read_query_lengths, .write = write_query_lengths,
      .leave_out = leave_out_query_lengths, .copy = copy_query_lengths},
-    {ATTN_PATTERN, "a pattern", "takes no pattern of terms", SOFTMAX, "see", NO_TENSOR, .is_used = uses_terms,
+    {ATTN_PATTERN, "a pattern", "takes no pattern of terms", SCORES, "see", NO_TENSOR, .is_used = uses_terms,
      .read = pattern_read_see, .write = pattern_write_see, .leave_out = leave_out_terms, .copy = copy_terms},
-    {ATTN_DOCUMENTS, "documents", "takes no documents", SOFTMAX, "docs", TENSOR_QUERY_DOCUMENTS,
+    {ATTN_DOCUMENTS, "documents", "takes no documents", SCORES, "docs", TENSOR_QUERY_DOCUMENTS,
      .number = offsetof(workload, document_length), .read = pattern_read_documents,
      .write = pattern_write_documents, .leave_out = leave_out_documents, .copy = copy_documents},
-    {ATTN_BLOCKS, "a block mask", "takes no block mask", SOFTMAX, "blocks", TENSOR_BLOCKS,
+    {ATTN_BLOCKS, "a block mask", "takes no block mask", SCORES, "blocks", TENSOR_BLOCKS,
      .axes = offsetof(workload, blocks), .read = pattern_read_blocks, .write = pattern_write_blocks,
      .copy = copy_blocks},
-    {ATTN_TOPK, "listed keys", "takes no listed keys", SOFTMAX, "topk", TENSOR_TOPK,
+    {ATTN_TOPK, "listed keys", "takes no listed keys", SCORES, "topk", TENSOR_TOPK,
      .number = offsetof(workload, topk), .read = pattern_read_topk, .write = pattern_write_topk,
      .leave_out = leave_out_topk, .copy = copy_topk},
-    {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SOFTMAX, "alibi", TENSOR_ALIBI,
+    {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SCORES, "alibi", TENSOR_ALIBI,
      .flag = offsetof(workload, alibi)},
 };
 
@@ -242,6 +243,11 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
+  const bool backward = w->function == ATTN_SOFTMAX_BACKWARD;
+  if (tensor_is_gradient(tensor) && !backward) return false;
+  if (tensor == TENSOR_LSE && backward) return true;
+  if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */
+    return features_have_tensor(w, tensor == TENSOR_BIAS_GRAD ? TENSOR_BIAS : TENSOR_SINK, axes);
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
     if (row->tensor != tensor) continue;
     if (row->axes) *axes = *feature_axes(row, &copy);

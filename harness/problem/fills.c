@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -289,6 +289,16 @@ static void fill_query(const drawn *to) { fill_features(to, QUERY); }
 static void fill_key(const drawn *to) { fill_features(to, KEY); }
 static void fill_value(const drawn *to) { fill_features(to, VALUE); }
 
+/* As values are, but of ordinary size where these are huge or no numbers: products of two that are huge have no bound. */
+static void fill_output_grad(const drawn *to) {
+  workload usual = *to->w;
+  if (usual.fill == FILL_HUGE || usual.fill == FILL_LARGEST || usual.fill == FILL_NONFINITE)
+    usual.fill = FILL_UNIFORM;
+  drawn drawn = *to;
+  drawn.w = &usual;
+  fill_features(&drawn, VALUE);
+}
+
 /* About 70 % of the keys may be seen; where the mask varies over queries, one row in 16 sees none. */
 static void fill_mask(const drawn *to) {
   const uint64_t rows_stream = stream_of(to->w, PLACE);
@@ -363,7 +373,7 @@ static const struct {
     [TENSOR_QUERY] = {QUERY, fill_query}, [TENSOR_KEY] = {KEY, fill_key},
     [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
     [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
-    [TENSOR_ALIBI] = {ALIBI, fill_alibi},
+    [TENSOR_ALIBI] = {ALIBI, fill_alibi}, [TENSOR_OUTPUT_GRAD] = {GRADIENT, fill_output_grad},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

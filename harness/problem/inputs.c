@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "check.h"
 #include "fills.h"
+#include "forward_fill.h"
 #include "types.h"
 
 /* Elements below which waking threads costs more than they save. */
@@ -39,8 +40,11 @@ static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, si
 void inputs_draw(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     void *data = (void *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id);
-    if (data && !tensor_table[id].written) fill_tensor(&in->workload, &in->problem, id, data);
+    const bool is_forward = id == TENSOR_OUTPUT || id == TENSOR_LSE;
+    if (data && !is_forward && !tensor_is_written(&in->problem, id))
+      fill_tensor(&in->workload, &in->problem, id, data);
   }
+  if (tensors_are_backward(&in->problem)) fill_forward(&in->problem, &in->tensors);
 }
 
 bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
@@ -83,7 +87,7 @@ void inputs_destroy(inputs *in) {
 bool inputs_keep(inputs *in, char *why, size_t why_size) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const guarded *buffer = &in->buffers[id];
-    if (!buffer->mapping || tensor_table[id].written) continue;
+    if (!buffer->mapping || tensor_is_written(&in->problem, id)) continue;
     if (!in->kept[id]) in->kept[id] = malloc(buffer->bytes + 1);
     if (!in->kept[id]) {
       snprintf(why, why_size, "no memory for a copy of %s", tensor_table[id].words);
@@ -100,7 +104,7 @@ void inputs_restore(inputs *in) {
     guarded *buffer = &in->buffers[id];
     if (!buffer->mapping) continue;
     guarded_mend(buffer);
-    if (tensor_table[id].written) continue;
+    if (tensor_is_written(&in->problem, id)) continue;
     if (in->kept[id])
       memcpy(buffer->data, in->kept[id], buffer->bytes);
     else
@@ -125,7 +129,7 @@ bool inputs_move_to_front(inputs *in, char *why, size_t why_size) {
 
 void inputs_poison_outputs(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (tensor_table[id].written) guarded_poison(&in->buffers[id]);
+    if (tensor_is_written(&in->problem, id)) guarded_poison(&in->buffers[id]);
 }
 
 static uint64_t checksum(const guarded *buffer) {
@@ -144,7 +148,7 @@ static uint64_t checksum(const guarded *buffer) {
 static uint64_t checksum_of(const inputs *in, bool written) {
   uint64_t sum = 0;
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (tensor_table[id].written == written) sum = random_mixed(sum + checksum(&in->buffers[id]));
+    if (tensor_is_written(&in->problem, id) == written) sum = random_mixed(sum + checksum(&in->buffers[id]));
   return sum;
 }
 

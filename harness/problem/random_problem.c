@@ -170,6 +170,14 @@ static void draw_position(draws *from, workload *w) {
   w->alibi = true;
 }
 
+/* One problem in twelve is of the backward pass, in float32, from a stream of its own. What is no number or overflows is not posed. */
+static void draw_pass(draws *from, workload *w) {
+  if (w->function != ATTN_SOFTMAX || w->type != ATTN_ABSENT || !draw_one_in(from, 12)) return;
+  w->function = ATTN_SOFTMAX_BACKWARD;
+  w->wants_lse = w->wants_weights = false;
+  if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -187,5 +195,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_pattern(&pattern, &w);
   draws position = {from.stream ^ UINT64_C(0xa11b1), 0};
   draw_position(&position, &w);
+  draws pass = {from.stream ^ UINT64_C(0xbac4), 0};
+  draw_pass(&pass, &w);
   return w;
 }

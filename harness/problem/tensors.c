@@ -16,6 +16,11 @@
 #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data), false,   \
         types, true, says_who_sees                                                                           \
   }
+#define GRADIENT(field, words, axes, written)                                                                \
+  {                                                                                                          \
+#field, words, #field, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data),        \
+        written, 1u << ATTN_FLOAT32, true, false                                                             \
+  }
 #define PATTERN(field, words, file, axes, types) IN_PROBLEM(field, words, file, axes, types, true)
 #define POSITION(field, words, file, axes) IN_PROBLEM(field, words, file, axes, 1u << ATTN_FLOAT32, false)
 
@@ -36,7 +41,22 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_BLOCKS] = PATTERN(blocks, "the block mask", "blocks", "BHuv", 1u << ATTN_UINT8),
     [TENSOR_TOPK] = PATTERN(topk, "the listed keys", "topk", "BHqt", 1u << ATTN_INT32),
     [TENSOR_ALIBI] = POSITION(alibi, "the slopes", "alibi", "1H11"),
+    [TENSOR_OUTPUT_GRAD] = GRADIENT(output_grad, "the gradient of the output", "BHqV", false),
+    [TENSOR_QUERY_GRAD] = GRADIENT(query_grad, "the gradient of the queries", "BHqD", true),
+    [TENSOR_KEY_GRAD] = GRADIENT(key_grad, "the gradient of the keys", "BKkD", true),
+    [TENSOR_VALUE_GRAD] = GRADIENT(value_grad, "the gradient of the values", "BKkV", true),
+    [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true),
+    [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true),
 };
+
+bool tensors_are_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
+
+bool tensor_is_gradient(tensor_id id) { return id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD; }
+
+bool tensor_is_written(const attn_problem *problem, tensor_id id) {
+  const bool of_forward = tensor_table[id].written && !tensor_is_gradient(id);
+  return of_forward ? !tensors_are_backward(problem) : tensor_table[id].written;
+}
 
 bool tensor_is_optional(tensor_id id) {
   return id != TENSOR_QUERY && id != TENSOR_KEY && id != TENSOR_VALUE && id != TENSOR_OUTPUT;

@@ -20,6 +20,12 @@ typedef enum tensor_id {
   TENSOR_BLOCKS,
   TENSOR_TOPK,
   TENSOR_ALIBI,
+  TENSOR_OUTPUT_GRAD,
+  TENSOR_QUERY_GRAD,
+  TENSOR_KEY_GRAD,
+  TENSOR_VALUE_GRAD,
+  TENSOR_BIAS_GRAD,
+  TENSOR_SINK_GRAD,
   TENSORS
 } tensor_id;
 
@@ -31,11 +37,20 @@ typedef struct tensor_row {
       axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
                         * of listed keys t */
   size_t layout, data; /* where in attn_problem, and in attn_tensors or, if in_problem, there too */
-  bool written;        /* an output */
+  bool written;        /* an output of its pass: ask tensor_is_written */
   uint32_t types;      /* bits 1 << type: what its elements may be */
   bool in_problem;
   bool says_who_sees; /* of the pattern */
 } tensor_row;
+
+/* The problem is of the backward pass. */
+bool tensors_are_backward(const attn_problem *problem);
+
+/* It is an output: what the forward pass writes the backward pass reads. */
+bool tensor_is_written(const attn_problem *problem, tensor_id id);
+
+/* It belongs to the backward pass alone. */
+bool tensor_is_gradient(tensor_id id);
 
 /* Not every problem has it. */
 bool tensor_is_optional(tensor_id id);

@@ -23,7 +23,7 @@ static float *copy(const inputs *in, tensor_id id) {
 bool widened_create(widened *widened, const inputs *in, bool outputs) {
   *widened = (struct widened){.tensors = in->tensors};
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if ((tensor_table[id].written && !outputs) ||
+    if ((tensor_is_written(&in->problem, id) && !outputs) ||
         !element_type_is_narrow(tensor_layout(&in->problem, id)->type))
       continue;
     widened->copies[id] = copy(in, id);

@@ -74,8 +74,11 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
   if (!variant->run) return wrong(to, "variant '%s' of plugin %s has no run function", variant->name, path);
   if (!variant->summary) return wrong(to, "variant '%s' of plugin %s has no summary", variant->name, path);
   if (!reference_function_of(variant->function))
-    return wrong(to, "variant '%s' of plugin %s computes function %d: there are %d (softmax) and %d (linear)",
-                 variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR);
+    return wrong(to,
+                 "variant '%s' of plugin %s computes function %d: there are %d (softmax), %d (linear) and %d "
+                 "(softmax, backward)",
+                 variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR,
+                 ATTN_SOFTMAX_BACKWARD);
   if (variant->place != ATTN_HOST && variant->place != ATTN_CUDA)
     return wrong(to,
                  "variant '%s' of plugin %s has its data in place %d: there are %d (the host) and %d (CUDA)",

@@ -139,7 +139,7 @@ static bool rows_are_defined(const inputs *in, tensor_id id) {
 static void check_defined(inputs *in, run_outcome *outcome) {
   if (!memory_is_watched()) return;
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (!tensor_table[id].written) continue;
+    if (!tensor_is_written(&in->problem, id)) continue;
     if (!rows_are_defined(in, id))
       run_violate(outcome, "has outputs that depend on memory that was never %s", "written");
     guarded_trust(&in->buffers[id]);
@@ -149,7 +149,7 @@ static void check_defined(inputs *in, run_outcome *outcome) {
 static void forget_outputs(inputs *in, guarded *workspace) {
   guarded_forget(workspace);
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (tensor_table[id].written) guarded_forget(&in->buffers[id]);
+    if (tensor_is_written(&in->problem, id)) guarded_forget(&in->buffers[id]);
 }
 
 /* The variant's own object, and what it calls of the C library, is held to no calls from its first run on. Another

@@ -27,7 +27,7 @@ static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t 
 }
 
 /* Finds a row that the band, the lengths and the mask let see a key, and notes what changes; returns an
- * element of the row's output, -1 when there is none. */
+ * element of the row's output (or of its query's gradient), -1 when there is none. */
 static int64_t find_changes(run_batch *batch) {
   enum { TRIES = 64 };
   const inputs *in = batch->inputs;
@@ -38,6 +38,7 @@ static int64_t find_changes(run_batch *batch) {
     const int64_t row = drawn_below(batch->seed, 4 * n, rows);
     const int64_t b = row / p->query_length / p->query_heads, h = row / p->query_length % p->query_heads;
     const int64_t i = row % p->query_length, e = drawn_below(batch->seed, 4 * n + 2, p->value_dim);
+    const attn_layout *out = tensors_are_backward(p) ? &p->query_grad : &p->output;
     const attn_range keys = attn_visible_keys(p, b, i);
     if (keys.first == keys.end) continue;
     const int64_t j = keys.first + drawn_below(batch->seed, 4 * n + 1, keys.end - keys.first);
@@ -51,7 +52,7 @@ static int64_t find_changes(run_batch *batch) {
         change_of(in, TENSOR_KEY, b * k->batch + kv_head * k->head + j * k->position, p->head_dim);
     batch->changes[2] =
         change_of(in, TENSOR_VALUE, b * v->batch + kv_head * v->head + j * v->position + e, 1);
-    return b * p->output.batch + h * p->output.head + i * p->output.position + e;
+    return b * out->batch + h * out->head + i * out->position + (out == &p->output ? e : e % p->head_dim);
   }
   return -1;
 }
@@ -109,18 +110,25 @@ static bool is_poison(const void *element, size_t bytes) {
   return memcmp(element, &poison, bytes) == 0;
 }
 
+/* The element of the output that find_changes chose. Gradients are in the problem, not among the copies. */
+static char *marked_element(const run_batch *batch, const attn_tensors *tensors, int64_t at) {
+  const attn_problem *p = &batch->inputs->problem;
+  return tensors_are_backward(p) ? (char *)p->query_grad_data + at * (int64_t)sizeof(float)
+                                 : element_of(tensors, TENSOR_OUTPUT, p->output.type, at);
+}
+
 /* What run n of the batch finds changed in these tensors. poisoned: an element of the output; -1: nothing changes. */
 static void prepare_run(const run_batch *batch, const attn_tensors *tensors, int64_t n, int64_t poisoned) {
   const attn_type type = batch->inputs->problem.output.type;
   if (poisoned < 0) return;
   make_changes(batch, tensors, n);
-  poison_element(element_of(tensors, TENSOR_OUTPUT, type, poisoned), element_type_of(type)->bytes);
+  poison_element(marked_element(batch, tensors, poisoned), element_type_of(type)->bytes);
 }
 
 /* The outputs that a copy holds, into the buffers of the inputs. */
 static void take_outputs(inputs *in, const attn_tensors *from) {
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (!tensor_table[id].written) continue;
+    if (!tensor_is_written(&in->problem, id) || tensor_table[id].in_problem) continue;
     void *to = (void *)(uintptr_t)tensor_data(NULL, &in->tensors, id);
     const void *data = tensor_data(NULL, from, id);
     if (data != to) memcpy(to, data, tensor_bytes(&in->problem, id));
@@ -197,7 +205,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   }
   if (!on_device) *elapsed = (run_elapsed){wall_seconds() - start, cpu_seconds() - cpu_start};
   held_end(&held, &outcome);
-  if (poisoned >= 0 && made > 0 && is_poison(element_of(&call.tensors, TENSOR_OUTPUT, type, poisoned), bytes))
+  if (poisoned >= 0 && made > 0 && is_poison(marked_element(batch, &call.tensors, poisoned), bytes))
     run_violate(&outcome, "leaves a part of the output %s", "unwritten");
   memcpy(batch->violation, outcome.violation, sizeof batch->violation);
   if (batch->copy_count && made > 0) {

@@ -2,26 +2,18 @@
 #include "compare.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "problem/types.h"
+#include "gradients.h"
 #include "mean_square.h"
 #include "pattern.h"
+#include "written.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
-
-__attribute__((format(printf, 2, 3))) static void fail(verdict *result, const char *format, ...) {
-  if (!result->passed) return; /* the first complaint is the clearest */
-  result->passed = false;
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(result->problem, sizeof result->problem, format, arguments);
-  va_end(arguments);
-}
 
 /* One of the outputs: [B, H, Tq, width]. */
 typedef struct output {
@@ -59,32 +51,6 @@ static const unsigned char *row_of(const output *o, row_place at) {
 
 static double element_of(const output *o, row_place at, int64_t d) {
   return o->type->load(row_of(o, at) + d * (int64_t)o->type->bytes);
-}
-
-/* Every element is written, and nothing between the rows. */
-static void check_written(const attn_problem *p, const output *o, verdict *result) {
-  const int64_t rows = p->batch * p->query_heads * p->query_length, bytes = (int64_t)o->type->bytes;
-  const int64_t words = (int64_t)o->buffer->bytes / bytes;
-  int64_t poisoned = 0, poisoned_in_rows = 0, first = rows;
-#pragma omp parallel for schedule(static) reduction(+ : poisoned) if (words > worth_threads)
-  for (int64_t n = 0; n < words; n++) poisoned += element_is_poison(o->type, o->buffer->data + n * bytes);
-  const int64_t between_rows = words - rows * o->width;
-  if (poisoned == 0 && between_rows == 0) return;
-#pragma omp parallel for schedule(static) reduction(+ : poisoned_in_rows) \
-    reduction(min : first) if (words > worth_threads)
-  for (int64_t n = 0; n < rows; n++)
-    for (int64_t d = 0; d < o->width; d++)
-      if (element_is_poison(o->type, row_of(o, row_place_of(p, n)) + d * bytes)) {
-        poisoned_in_rows++;
-        first = n < first ? n : first;
-      }
-  const row_place at = first < rows ? row_place_of(p, first) : (row_place){0};
-  if (poisoned_in_rows > 0)
-    fail(result, "%lld elements of %s are not written, the first in row b %lld, h %lld, i %lld",
-         (long long)poisoned_in_rows, o->name, (long long)at.b, (long long)at.h, (long long)at.i);
-  else if (poisoned != between_rows)
-    fail(result, "%s: %lld elements are written that lie between its rows", o->name,
-         (long long)(between_rows - poisoned));
 }
 
 /* Those that a variant with these traits is held to. */
@@ -149,10 +115,11 @@ static void hold(findings *found, int64_t n, const output outputs[OUTPUTS], int 
              exact          ? "exact probe's"
              : beyond_worst ? "worst-case"
                             : "probabilistic");
-  fail(&found->first, "%s[b %lld, h %lld, i %lld, %c %lld] is %.9g, the reference is %.9g within %.3g: %s",
-       o->name, (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd',
-       (long long)d, isnan(computed) ? (double)NAN : computed, expected,
-       fabs(beyond_worst ? bound : probabilistic_bound), share);
+  verdict_fail(&found->first,
+               "%s[b %lld, h %lld, i %lld, %c %lld] is %.9g, the reference is %.9g within %.3g: %s", o->name,
+               (long long)at.b, (long long)at.h, (long long)at.i, o->name[0] == 'w' ? 'j' : 'd', (long long)d,
+               isnan(computed) ? (double)NAN : computed, expected,
+               fabs(beyond_worst ? bound : probabilistic_bound), share);
 }
 
 /* Nearly every row of float32: none of it is worse than what is found already. Saves a division or two for each
@@ -220,12 +187,14 @@ static void hold_rows(const expected *known, uint32_t traits, const output outpu
   result->output_share = fmax(all.shares[0].worst, all.shares[0].probabilistic);
   result->lse_share = fmax(all.shares[1].worst, all.shares[1].probabilistic);
   result->exact_share = all.exact;
-  if (!all.first.passed) fail(result, "%s", all.first.problem);
+  if (!all.first.passed) verdict_fail(result, "%s", all.first.problem);
 }
 
 bool examine(const expected *known, uint32_t traits, examination *all) {
   output outputs[OUTPUTS];
   outputs_of(known->inputs, outputs);
+  if (known->gradients)
+    outputs[0].width = outputs[2].width = 0; /* what is wrong there is named in the verdict alone */
   const size_t counts[] = {(size_t)known->rows, (size_t)outputs[0].width, (size_t)outputs[2].width};
   *all = (examination){.rows = calloc(counts[0] + counts[1] + counts[2] + 1, sizeof(bool))};
   if (!all->rows) return false;
@@ -278,14 +247,14 @@ static void hold_mean_square(const expected *known, uint32_t traits, const outpu
   }
   result->mean_square_share = mean_square_share(&sums);
   if (!(result->mean_square_share <= 1))
-    fail(result,
-         "root mean square of the errors of %lld rows is %.3g times what the model's roundings explain",
-         (long long)sums.rows, mean_square_root(&sums));
+    verdict_fail(
+        result,
+        "root mean square of the errors of %lld rows is %.3g times what the model's roundings explain",
+        (long long)sums.rows, mean_square_root(&sums));
 }
 
 void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   const inputs *in = known->inputs;
-  const attn_problem *p = &in->problem;
   output outputs[OUTPUTS];
   outputs_of(in, outputs);
   memset(result, 0, sizeof *result);
@@ -293,9 +262,10 @@ void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   result->rows_checked = known->rows;
   result->rows_total = known->rows_total;
   result->sampled = known->rows < known->rows_total;
-  if (known->rows_total == 0) return;
+  if (known->gradients) gradients_compare(known->gradients, result);
+  if (known->rows_total == 0 || known->gradients) return;
   for (int n = 0; n < OUTPUTS; n++)
-    if (outputs[n].width > 0) check_written(p, &outputs[n], result);
+    if (outputs[n].width > 0) written_check(in, which_tensor[n], result);
   hold_rows(known, traits, outputs, result);
   const bool is_wrong = !result->passed;
   hold_mean_square(known, traits, &outputs[0], result);

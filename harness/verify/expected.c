@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "gradients.h"
 #include "problem/types.h"
 #include "problem/widened.h"
 
@@ -218,14 +219,23 @@ int64_t expected_affordable_rows(const workload *w) {
   return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
 }
 
+/* Of the backward pass. */
+static bool solve_gradients(expected *known, int64_t max_rows, char *why, size_t why_size) {
+  known->gradients = gradients_solve(known->inputs, max_rows);
+  if (!known->gradients) snprintf(why, why_size, "no memory for the gradients of the reference");
+  return known->gradients != NULL;
+}
+
 bool expected_solve(expected *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
   begin(known, in);
+  if (tensors_are_backward(&in->problem)) return solve_gradients(known, max_rows, why, why_size);
   return finish(known, choose_rows(known, max_rows), why, why_size);
 }
 
 bool expected_solve_rows(expected *known, const inputs *in, const int64_t *positions, int64_t count,
                          char *why, size_t why_size) {
   begin(known, in);
+  if (tensors_are_backward(&in->problem)) return solve_gradients(known, GRADIENTS_FEW, why, why_size);
   known->rows = count;
   known->positions = malloc(((size_t)count + 1) * sizeof *positions);
   if (known->positions) memcpy(known->positions, positions, (size_t)count * sizeof *positions);
@@ -233,6 +243,7 @@ bool expected_solve_rows(expected *known, const inputs *in, const int64_t *posit
 }
 
 void expected_destroy(expected *known) {
+  gradients_destroy(known->gradients);
   free(known->positions);
   free(known->solved);
   free(known->numbers);

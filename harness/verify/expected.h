@@ -5,27 +5,17 @@
 
 #include "reference/reference.h"
 #include "problem/rows.h"
-
-/* How a run compared with the reference. */
-typedef struct verdict {
-  bool passed;
-  char problem[512];                       /* in words, when it did not pass */
-  double bound_share, probabilistic_share; /* worst error as a share of its bound */
-  /* The larger of both of the output alone, of the log-sum-exp alone, and of what lies in rows whose sums are exact. */
-  double output_share, lse_share, exact_share;
-  double mean_square_share; /* see mean_square.h */
-  int64_t rows_checked, rows_total;
-  bool sampled; /* only a seeded sample of rows was checked */
-} verdict;
+#include "verdict.h"
 
 typedef struct expected {
   const inputs *inputs;
   uint64_t inputs_checksum;
   int64_t rows, rows_total;
-  int64_t *positions;    /* [rows] (b * H + h) * Tq + i, ascending */
-  reference_row *solved; /* [rows] without scores and visible; weights only where they are wanted */
-  bool *is_first;        /* [rows] false: an earlier row has its solution */
-  double *numbers;       /* what the rows point to, those that ask the same to the same */
+  int64_t *positions;          /* [rows] (b * H + h) * Tq + i, ascending */
+  reference_row *solved;       /* [rows] without scores and visible; weights only where they are wanted */
+  bool *is_first;              /* [rows] false: an earlier row has its solution */
+  struct gradients *gradients; /* of the backward pass, which has no rows; else NULL */
+  double *numbers;             /* what the rows point to, those that ask the same to the same */
 } expected;
 
 /* Solves at most max_rows rows (0: all) of all B H Tq: of each head the first, the last and those next to

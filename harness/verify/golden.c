@@ -11,6 +11,7 @@
 #include "base/timer.h"
 #include "problem/cases.h"
 #include "problem/features.h"
+#include "gradients.h"
 #include "verification.h"
 
 enum { PATH_BYTES = 4096 };
@@ -18,11 +19,12 @@ enum { PATH_BYTES = 4096 };
 /* The case's answers in the places of the reference's. */
 static void take_answers(expected *known, const golden_case *given) {
   const int64_t width = given->inputs.problem.value_dim;
+  if (known->gradients) gradients_take_answers(known->gradients, (const double *const *)given->answers);
   for (int64_t n = 0; n < known->rows; n++) {
     reference_row *row = &known->solved[n];
-    const double *answer = given->expected_output + known->positions[n] * width;
+    const double *answer = given->answers[TENSOR_OUTPUT] + known->positions[n] * width;
     for (int64_t e = 0; e < width; e++) row->output[e] = answer[e];
-    if (given->expected_lse) row->lse = given->expected_lse[known->positions[n]];
+    if (given->answers[TENSOR_LSE]) row->lse = given->answers[TENSOR_LSE][known->positions[n]];
   }
 }
 

@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "backward_problems.h"
+
 static const char *const single[] = {
     /* sizes at their ends */
     "full/B:1/H:1/D:1/Dv:130/T:30/lse",
@@ -377,7 +379,7 @@ static const struct family {
 };
 
 int64_t verify_grid_count(void) {
-  int64_t count = pair_problems_count();
+  int64_t count = pair_problems_count() + backward_problems_count();
   for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
   return count;
 }
@@ -386,6 +388,8 @@ posed_problem verify_grid_problem(int64_t n) {
   const int64_t chosen = pair_problems_count();
   if (n < chosen) return pair_problem(n);
   n -= chosen;
+  if (n < backward_problems_count()) return (posed_problem){backward_problem(n), 0, -1};
+  n -= backward_problems_count();
   const struct family *family = families;
   while (n >= family->count) n -= (family++)->count;
   /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */

@@ -42,6 +42,8 @@ static bool check_input(tensor_id id, attn_type wanted, int given, complaint to)
 }
 
 static bool check_arrays(const judge_question *question, const attn_problem *p, complaint to) {
+  if (tensors_are_backward(p))
+    return wrong(to, "the backward pass is not judged from arrays: verify holds variants to it");
   if (!question->arrays[TENSOR_OUTPUT].data && tensor_elements(p, TENSOR_OUTPUT) > 0)
     return wrong(to, "the output is not given: there is nothing to judge");
   for (tensor_id id = 0; id < TENSORS; id++) {

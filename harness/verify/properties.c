@@ -396,6 +396,10 @@ static const unsigned of_bits = 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE
                                 1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_WIDE | 1u << PROPERTY_LAYOUT |
                                 1u << PROPERTY_COMPANY | 1u << PROPERTY_DECODED;
 
+/* And of these the ones that need no rows to compare: of the backward pass. */
+static const unsigned of_whole_outputs =
+    1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE | 1u << PROPERTY_THREADS | 1u << PROPERTY_SIDE_EFFECTS;
+
 bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, property_verdict *verdict,
                      char *why, size_t why_size) {
   *verdict = (property_verdict){0};
@@ -405,7 +409,9 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
                       .had_memory = true,
                       .why = why,
                       .why_size = why_size};
-  if (all->row_count == 0) return true;
+  const bool backward = tensors_are_backward(&all->original->problem);
+  if (backward) wanted &= of_whole_outputs;
+  if (all->row_count == 0 && !backward) return true;
   if (has_free_bits(&t)) wanted &= ~of_bits;
   if (!check_run_original(&t, setup->threads, RUN_POISONED))
     verdict->failed = (unsigned)t.failed << PROPERTY_REPEAT;

@@ -76,7 +76,7 @@ static bool same_element(number_row a, number_row b, int64_t n) {
 /* Of every output. */
 static bool same_rows(const inputs *a, row_place in_a, const inputs *b, row_place in_b) {
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (!tensor_table[id].written || !tensor_layout(&a->problem, id)->type) continue;
+    if (!tensor_is_written(&a->problem, id) || !tensor_layout(&a->problem, id)->type) continue;
     const number_row one = row_at(a, id, in_a), other = row_at(b, id, in_b);
     const int64_t width = tensor_shape_of(&a->problem, id).width;
     for (int64_t n = 0; n < width; n++)

@@ -67,7 +67,7 @@ static void hide_as_pattern(const properties *all, inputs *to, const source *fro
 
 static void copy_inputs(const properties *all, inputs *to, const source *from) {
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (!tensor_table[id].written && tensor_layout(&to->problem, id)->type &&
+    if (!tensor_is_written(&to->problem, id) && tensor_layout(&to->problem, id)->type &&
         all->original->buffers[id].mapping)
       copy_tensor(all, to, id, from);
   if (attn_has_pattern(&all->original->problem) && !attn_has_pattern(&to->problem) && from->with_pattern)

@@ -89,7 +89,7 @@ void properties_exchange(properties *all) {
   altered *other = &all->of[OTHER];
   const uint64_t checksum = all->checksum;
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (tensor_table[id].written) continue;
+    if (tensor_is_written(&all->original->problem, id)) continue;
     unsigned char *ours = all->original->buffers[id].data, *theirs = other->inputs.buffers[id].data;
     for (size_t n = 0; n < all->original->buffers[id].bytes; n++) {
       const unsigned char byte = ours[n];

@@ -34,6 +34,8 @@ static const char *const chosen[] = {
     "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/offsets:290,-7/alibi/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
+    "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
 };
 
 /* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits
@@ -87,7 +89,7 @@ static workload random_small(uint64_t seed, int64_t n, double most_work) {
     if (w.query_lengths[b] > w.query_length) w.query_lengths[b] = w.query_length;
   /* What few problems have, for the variants and properties that need it. */
   if (n % 4 == 0) w.kv_heads = 1;
-  if (n % 4 == 2 && reference_function_of(w.function)->has_scores) w.wants_weights = true;
+  if (n % 4 == 2 && w.function == ATTN_SOFTMAX) w.wants_weights = true;
   return w;
 }
 
@@ -96,6 +98,7 @@ static workload narrow_problem(uint64_t seed, int64_t n) {
   const int64_t lines = COUNT(chosen_narrow), types = COUNT(narrow_types), turn = n % lines + n / lines;
   workload w = n < lines * types ? parsed(chosen_narrow[n % lines], seed)
                                  : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
+  if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* which is of float32 */
   w.type = narrow_types[turn % types][0];
   w.output_type = narrow_types[turn % types][1];
   return w;

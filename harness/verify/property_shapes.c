@@ -165,7 +165,7 @@ static bool make_other(properties *all, char *why, size_t why_size) {
   in->workload.seed ^= 1;
   inputs_draw(in);
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (tensor_table[id].written || tensor_elements(&in->problem, id) == 0) continue;
+    if (tensor_is_written(&in->problem, id) || tensor_elements(&in->problem, id) == 0) continue;
     const row_place first = {0};
     const number_row given = row_at(all->original, id, first);
     memcpy(row_at(in, id, first).first, given.first,

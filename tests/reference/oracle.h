@@ -5,10 +5,13 @@
 
 #include "variants/attention.h"
 
-enum { ORACLE_MAX_KEYS = 128 };
+enum { ORACLE_MAX_KEYS = 128, ORACLE_MAX_VALUE_DIM = 64 };
 
 /* Fills output [Dv] and, for softmax, *lse, each rounded to double once. Tk at most ORACLE_MAX_KEYS. */
 void oracle_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
                 double *output, double *lse);
+
+/* The gradient of the sum of output_grad times output by one element of an input, or of all that reads it: a central difference. */
+double oracle_gradient(const attn_problem *problem, const attn_tensors *tensors, const float *element);
 
 #endif

@@ -54,8 +54,8 @@ static json_t *json_tensor(const attn_problem *problem, tensor_id id) {
   const tensor_shape whole = tensor_shape_of(problem, id), stored = tensor_stored_shape(problem, id);
   return json_pack("{s:s, s:s, s:s, s:b, s:[I,I,I,I], s:[I,I,I,I], s:[I,I,I], s:I}", "file",
                    row->file ? row->file : row->name, "words", row->words, "type",
-                   element_type_of(layout->type)->name, "written", (int)row->written, "shape",
-                   (json_int_t)whole.batch, (json_int_t)whole.heads, (json_int_t)whole.length,
+                   element_type_of(layout->type)->name, "written", (int)tensor_is_written(problem, id),
+                   "shape", (json_int_t)whole.batch, (json_int_t)whole.heads, (json_int_t)whole.length,
                    (json_int_t)whole.width, "stored", (json_int_t)stored.batch, (json_int_t)stored.heads,
                    (json_int_t)stored.length, (json_int_t)stored.width, "strides", (json_int_t)layout->batch,
                    (json_int_t)layout->head, (json_int_t)layout->position, "bytes",
@@ -123,7 +123,8 @@ bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes
   if (!workload_parse_sound(line, &w, why, why_size)) return false;
   const attn_problem problem = workload_problem(&w);
   const tensor_id id = tensor_named(tensor);
-  if (id == TENSORS || tensor_table[id].written || tensor_bytes(&problem, id) != bytes) {
+  if (id == TENSORS || tensors_are_backward(&problem) || tensor_is_written(&problem, id) ||
+      tensor_bytes(&problem, id) != bytes) {
     snprintf(why, why_size, "%s is no input of %zu bytes of this problem", tensor, bytes);
     return false;
   }

@@ -1,0 +1,102 @@
+/* See backward_problems.h: what a backward kernel can get wrong, each line with every fill that is finite in turn. */
+#include "backward_problems.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
+
+static const char *const single[] = {
+    /* nothing at all, one of each, sizes around tiles */
+    "backward/full/B:1/H:1/D:1/T:1",
+    "backward/full/B:0/H:2/D:8/T:5",
+    "backward/full/B:1/H:2/D:8/Tq:0/Tk:5",
+    "backward/full/B:1/H:2/D:8/Tq:5/Tk:0",
+    "backward/full/B:1/H:2/D:8/Dv:0/T:5",
+    "backward/full/B:1/H:2/D:8/Dv:1/T:5",
+    "backward/full/B:1/H:1/D:130/Dv:3/T:33",
+    "backward/full/B:1/H:1/D:3/Dv:130/T:33",
+    "backward/full/B:1/H:1/D:64/Tq:1/Tk:300",
+    "backward/full/B:1/H:1/D:64/Tq:300/Tk:1",
+    "backward/full/B:1/H:1/D:16/Tq:4/Tk:2000",
+    "backward/full/B:1/H:1/D:16/Tq:2000/Tk:4",
+    "backward/full/B:1/H:2/D:64/Tq:63/Tk:65",
+    "backward/full/B:1/H:2/D:64/Tq:65/Tk:63",
+    "backward/causal/B:1/H:2/D:64/T:129",
+    "backward/causal/B:1/H:1/D:40/Dv:72/T:257",
+    "backward/causal/B:1/H:1/D:16/T:600",
+    /* queries that share a key, tasks enough for every thread and too few */
+    "backward/full/B:2/H:6/Hkv:2/D:24/T:70",
+    "backward/causal/B:1/H:8/Hkv:1/D:16/T:100",
+    "backward/causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:150",
+    "backward/full/B:9/H:5/D:8/T:20",
+    "backward/full/B:1/H:71/Hkv:1/D:8/T:20",
+    /* bands and lengths: rows that see nothing, keys that nobody sees */
+    "backward/window:20/B:1/H:2/D:24/T:200",
+    "backward/band:5,70,3/B:1/H:2/D:24/Tq:100/Tk:180",
+    "backward/band:inf,0,-30/B:1/H:2/D:24/T:100",
+    "backward/band:0,0,40/B:1/H:1/D:16/T:90",
+    "backward/causal/B:3/H:2/D:24/Tq:50/Tk:90/offsets:0,40,-20",
+    "backward/full/B:4/H:2/D:24/T:130/lengths:0,1,77,130",
+    "backward/causal/B:3/H:2/D:16/T:140/qlengths:139,65,0/sink",
+    "backward/full/B:2/H:2/D:16/T:90/qlengths:90,30/lengths:64,90",
+    /* masks, biases over all axes and over some, sinks, softcaps, scales */
+    "backward/full/B:2/H:3/D:24/T:70/mask:bhq",
+    "backward/full/B:2/H:2/D:24/T:70/mask:q/sink",
+    "backward/full/B:2/H:3/D:24/T:60/bias:bhq",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:60/bias:h",
+    "backward/window:30/B:1/H:4/Hkv:2/D:24/Tq:70/Tk:110/bias:bhq/softcap:9",
+    "backward/full/B:2/H:2/D:24/Tq:65/Tk:49/bias:bhq/mask:q/alibi/layout:bthd",
+    "backward/full/B:2/H:2/D:24/Tq:50/Tk:30/bias:q",
+    "backward/full/B:2/H:2/D:24/Tq:50/Tk:30/bias:b/softcap:3",
+    "backward/full/B:2/H:2/D:24/Tq:20/Tk:30/bias:1",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/sink",
+    "backward/full/B:1/H:2/D:24/T:90/softcap:2/scale:1",
+    "backward/causal/B:1/H:2/D:64/T:130/softcap:30",
+    "backward/full/B:1/H:2/D:24/T:90/scale:-0.3",
+    "backward/full/B:1/H:2/D:24/T:90/scale:0",
+    "backward/full/B:1/H:2/D:24/T:90/scale:1e-30",
+    /* positions and patterns */
+    "backward/causal/B:1/H:4/Hkv:2/D:24/T:150/alibi",
+    "backward/full/B:2/H:3/D:16/Tq:40/Tk:90/offsets:50,-20/alibi/softcap:4",
+    "backward/causal/B:1/H:2/D:16/T:200/see:local:9,0+strided:17",
+    "backward/full/B:1/H:2/D:24/T:150/see:dilated:6,5+first:3",
+    "backward/full/B:1/H:2/D:16/T:200/see:local:5,5+global:2+random:2,16",
+    "backward/causal/B:2/H:2/D:16/T:190/docs:40",
+    "backward/full/B:2/H:2/D:16/Tq:70/Tk:190/docs:30,shuffled",
+    "backward/full/B:1/H:2/D:16/T:260/blocks:64,64,0.4",
+    "backward/full/B:1/H:2/D:16/T:140/blocks:17,33,0.3,h",
+    "backward/full/B:2/H:4/Hkv:2/D:16/T:100/topk:9",
+    /* layouts */
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/layout:bthd",
+    "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",
+    "backward/causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
+    "backward/causal/B:2/H:3/D:20/T:60/mask:bhq/bias:bh/layout:mixed",
+};
+
+/* Each with every fill. */
+static const char *const with_fills[] = {
+    "backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
+    "backward/causal/B:1/H:4/Hkv:2/D:24/T:110/sink/fill:",
+    "backward/window:30/B:1/H:2/D:16/T:130/bias:q/softcap:9/fill:",
+};
+static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",      "saturated",
+                                    "rising", "falling", "cancellation", "around_one", "denormal",
+                                    "huge",   "zeros",   "exact",        "powers"};
+
+int64_t backward_problems_count(void) { return COUNT(single) + COUNT(with_fills) * COUNT(fills); }
+
+workload backward_problem(int64_t n) {
+  char text[WORKLOAD_NAME_BYTES], why[256] = "";
+  workload result = workload_default();
+  const int64_t with_fill = n - COUNT(single);
+  if (with_fill < 0)
+    snprintf(text, sizeof text, "%s", single[n]);
+  else
+    snprintf(text, sizeof text, "%s%s", with_fills[with_fill % COUNT(with_fills)],
+             fills[with_fill / COUNT(with_fills)]);
+  const bool sound = workload_parse(text, &result, why, sizeof why);
+  assert(sound && "these are written in workload's own words");
+  (void)sound;
+  return result;
+}

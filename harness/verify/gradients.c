@@ -1,0 +1,183 @@
+/* See gradients.h. */
+#include "gradients.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/random.h"
+#include "written.h"
+
+static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD, TENSOR_KEY_GRAD, TENSOR_VALUE_GRAD,
+                                          TENSOR_BIAS_GRAD, TENSOR_SINK_GRAD};
+enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
+
+/* Rows of a tensor, and those that are solved. */
+typedef struct sampled {
+  tensor_shape shape;
+  int64_t total, count;
+} sampled;
+
+static sampled sample_of(const inputs *in, tensor_id id, int64_t max_rows) {
+  sampled rows = {.shape = tensor_stored_shape(&in->problem, id)};
+  if (tensor_layout(&in->problem, id)->type && rows.shape.width > 0)
+    rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
+  rows.count = max_rows > 0 && max_rows < rows.total ? max_rows : rows.total;
+  return rows;
+}
+
+/* The n-th of those that are solved: the first and the last, and one of each part between. Values have the keys' rows. */
+static row_place place_of(const sampled *of, uint64_t seed, int64_t n) {
+  int64_t row = n;
+  if (of->count < of->total) {
+    const int64_t first = n * of->total / of->count, end = (n + 1) * of->total / of->count;
+    row = first + (int64_t)(random_bits(seed, (uint64_t)n) % (uint64_t)(end - first));
+    if (n == 0) row = 0;
+    if (n > 0 && n == of->count - 1) row = of->total - 1;
+  }
+  const tensor_shape s = of->shape;
+  return (row_place){row / s.length / s.heads, row / s.length % s.heads, row % s.length};
+}
+
+static bool place_rows(gradients *all, int64_t max_rows) {
+  const uint64_t seed = all->inputs->workload.seed;
+  size_t numbers = 0;
+  for (int g = 0; g < GRADIENTS; g++) {
+    const sampled rows = sample_of(all->inputs, all_gradients[g], max_rows);
+    all->count += rows.count;
+    all->rows_total += rows.total;
+    numbers += 4 * (size_t)rows.count * (size_t)rows.shape.width;
+  }
+  all->rows = calloc((size_t)all->count + 1, sizeof *all->rows);
+  all->numbers = calloc(numbers + 1, sizeof *all->numbers);
+  if (!all->rows || !all->numbers) return false;
+  gradient_row *row = all->rows;
+  double *next = all->numbers;
+  for (int g = 0; g < GRADIENTS; g++) {
+    const sampled rows = sample_of(all->inputs, all_gradients[g], max_rows);
+    const int64_t width = rows.shape.width;
+    for (int64_t n = 0; n < rows.count; n++, next += 4 * width)
+      *row++ = (gradient_row){all_gradients[g],
+                              place_of(&rows, seed, n),
+                              width,
+                              {next, next + width, next + 2 * width, next + 3 * width}};
+  }
+  return true;
+}
+
+/* A key and its value are solved together: the values' rows come in the keys' order. Where one of both has no features it has no rows. */
+static bool solve_row(const gradients *all, const attn_tensors *tensors, const reference_given *given,
+                      int64_t n) {
+  const attn_problem *p = &all->inputs->problem;
+  gradient_row *row = &all->rows[n];
+  const row_place at = row->at;
+  reference_gradient other;
+  switch (row->tensor) {
+    case TENSOR_QUERY_GRAD:
+      reference_query_gradient(p, tensors, given, at.b, at.h, at.i, &row->of);
+      return true;
+    case TENSOR_BIAS_GRAD:
+      reference_bias_gradient(p, tensors, given, at.b, at.h, at.i, &row->of);
+      return true;
+    case TENSOR_SINK_GRAD: reference_sink_gradient(p, tensors, given, at.h, &row->of); return true;
+    case TENSOR_VALUE_GRAD: return true;
+    default: break;
+  }
+  for (int64_t m = n + 1; m < all->count && all->rows[m].tensor <= TENSOR_VALUE_GRAD; m++) {
+    const gradient_row *value = &all->rows[m];
+    if (value->tensor != TENSOR_VALUE_GRAD || value->at.b != at.b || value->at.h != at.h ||
+        value->at.i != at.i)
+      continue;
+    other = value->of;
+    reference_key_gradients(p, tensors, given, at.b, at.h, at.i, &row->of, &other);
+    return true;
+  }
+  double nothing;
+  other = (reference_gradient){&nothing, &nothing, &nothing, &nothing};
+  if (p->value_dim > 0) return false;
+  reference_key_gradients(p, tensors, given, at.b, at.h, at.i, &row->of, &other);
+  return true;
+}
+
+static bool solve(const gradients *all) {
+  const inputs *in = all->inputs;
+  const attn_problem *p = &in->problem;
+  const size_t rows = (size_t)(p->batch * p->query_heads * p->query_length);
+  double *numbers = calloc(3 * rows + 1, sizeof *numbers);
+  reference_given given = {numbers, numbers ? numbers + rows : NULL, numbers ? numbers + 2 * rows : NULL};
+  bool sound = numbers != NULL;
+  if (sound) reference_give(p, &in->tensors, &given);
+#pragma omp parallel for schedule(dynamic, 1) reduction(&& : sound) if (all->count > 1)
+  for (int64_t n = 0; n < (numbers ? all->count : 0); n++)
+    sound = solve_row(all, &in->tensors, &given, n) && sound;
+  free(numbers);
+  return sound;
+}
+
+gradients *gradients_solve(const inputs *in, int64_t max_rows) {
+  gradients *all = calloc(1, sizeof *all);
+  if (!all) return NULL;
+  all->inputs = in;
+  if (place_rows(all, max_rows) && solve(all)) return all;
+  gradients_destroy(all);
+  return NULL;
+}
+
+void gradients_destroy(gradients *all) {
+  if (!all) return;
+  free(all->rows);
+  free(all->numbers);
+  free(all);
+}
+
+void gradients_take_answers(gradients *all, const double *const answers[TENSORS]) {
+  for (int64_t n = 0; n < all->count; n++) {
+    gradient_row *row = &all->rows[n];
+    const tensor_shape s = tensor_stored_shape(&all->inputs->problem, row->tensor);
+    const double *answer =
+        answers[row->tensor] + ((row->at.b * s.heads + row->at.h) * s.length + row->at.i) * s.width;
+    for (int64_t d = 0; d < row->width; d++) row->of.values[d] = answer[d];
+  }
+}
+
+/* Returns whether the row is right; the first wrong element of all goes into the verdict. */
+static bool hold_row(const gradients *all, const gradient_row *row, verdict *result) {
+  const number_row computed = row_at(all->inputs, row->tensor, row->at);
+  bool is_right = true;
+  for (int64_t d = 0; d < row->width; d++) {
+    const double number = row_number(computed, d), truth = row->of.values[d];
+    const double worst = reference_error_share(number, truth, row->of.worst[d]);
+    const double probable = reference_error_share(number, truth, row->of.probabilistic[d]);
+    result->bound_share = fmax(result->bound_share, worst);
+    result->probabilistic_share = fmax(result->probabilistic_share, probable);
+    if (worst <= 1 && probable <= 1) continue;
+    is_right = false;
+    if (!result->passed) continue;
+    result->passed = false;
+    const bool beyond_worst = !(worst <= 1);
+    snprintf(result->problem, sizeof result->problem,
+             "%s[b %lld, h %lld, %c %lld, d %lld] is %.9g, the reference is %.9g within %.3g: %.3g times the "
+             "%s bound",
+             tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
+             tensor_table[row->tensor].axes[2] == 'k' ? 'j' : 'i', (long long)row->at.i, (long long)d, number,
+             truth, beyond_worst ? row->of.worst[d] : row->of.probabilistic[d],
+             beyond_worst ? worst : probable, beyond_worst ? "worst-case" : "probabilistic");
+  }
+  return is_right;
+}
+
+void gradients_compare(const gradients *all, verdict *result) {
+  result->rows_checked = all->count;
+  result->rows_total = all->rows_total;
+  result->sampled = all->count < all->rows_total;
+  for (int g = 0; g < GRADIENTS; g++)
+    if (tensor_layout(&all->inputs->problem, all_gradients[g])->type)
+      written_check(all->inputs, all_gradients[g], result);
+  int64_t wrong = 0;
+  for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], result);
+  result->output_share = fmax(result->bound_share, result->probabilistic_share);
+  const size_t used = strlen(result->problem);
+  if (wrong > 0 && used < sizeof result->problem)
+    snprintf(result->problem + used, sizeof result->problem - used,
+             "; wrong in %lld of %lld rows of gradients", (long long)wrong, (long long)all->count);
+}

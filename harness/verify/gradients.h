@@ -1,0 +1,38 @@
+/* Reference rows of the gradients of one problem of the backward pass, solved once and compared with the outputs of many runs. */
+#ifndef ATTN_HARNESS_GRADIENTS_H
+#define ATTN_HARNESS_GRADIENTS_H
+
+#include "problem/rows.h"
+#include "reference/gradient.h"
+#include "verdict.h"
+
+/* One row of one gradient. */
+typedef struct gradient_row {
+  tensor_id tensor;
+  row_place at; /* in its tensor */
+  int64_t width;
+  reference_gradient of;
+} gradient_row;
+
+typedef struct gradients {
+  const inputs *inputs;
+  int64_t count;
+  gradient_row *rows;
+  double *numbers;    /* what the rows point to */
+  int64_t rows_total; /* of all gradients */
+} gradients;
+
+enum { GRADIENTS_FEW = 8 };
+
+/* Solves at most max_rows rows (0: all) of each gradient, the first and the last among them, the others drawn by the workload's
+ * seed. NULL when memory is short. */
+gradients *gradients_solve(const inputs *inputs, int64_t max_rows);
+void gradients_destroy(gradients *gradients);
+
+/* The answers of a case, packed, in the places of the reference's. */
+void gradients_take_answers(gradients *gradients, const double *const answers[TENSORS]);
+
+/* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. */
+void gradients_compare(const gradients *gradients, verdict *verdict);
+
+#endif

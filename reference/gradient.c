@@ -1,0 +1,302 @@
+/* The gradients of softmax attention (gradient.h), and their bounds: README.md, "The backward pass". */
+#include "gradient.h"
+
+#include <math.h>
+
+#include "roundings.h"
+#include "rows.h"
+
+enum { BOUNDS = PROBABLE + 1 };
+
+/* A number, and how far a right kernel may be off. */
+typedef struct bounded {
+  double value, error[BOUNDS];
+} bounded;
+
+/* What a pair of a query and a key comes to. */
+typedef struct pair_terms {
+  bool counts;    /* the key is seen, with a score above -inf */
+  bounded weight; /* p */
+  bounded score;  /* the gradient of the score, g */
+  bounded dot;    /* and of what the softcap was made of, x */
+} pair_terms;
+
+static int64_t row_number(const attn_problem *problem, int64_t b, int64_t h, int64_t i) {
+  return (b * problem->query_heads + h) * problem->query_length + i;
+}
+
+void reference_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given) {
+  for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t h = 0; h < problem->query_heads; h++)
+      for (int64_t i = 0; i < problem->query_length; i++) {
+        const int64_t n = row_number(problem, b, h, i);
+        const float *output = reference_vector(tensors->output, problem->output, b, h, i);
+        const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, b, h, i);
+        given->lse[n] = *reference_vector(tensors->lse, problem->lse, b, h, i);
+        given->delta[n] = given->delta_size[n] = 0;
+        for (int64_t e = 0; e < problem->value_dim; e++) {
+          given->delta[n] += (double)grad[e] * output[e];
+          given->delta_size[n] += fabs((double)grad[e] * output[e]);
+        }
+      }
+}
+
+static double dot(const float *x, const float *y, int64_t count, double *size) {
+  double sum = 0;
+  *size = 0;
+  for (int64_t d = 0; d < count; d++) {
+    sum += (double)x[d] * y[d];
+    *size += fabs((double)x[d] * y[d]);
+  }
+  return sum;
+}
+
+/* exp(score - lse). The score is off by what the forward pass allows; log-sum-exp and score are scaled by log2(e) in kernels in
+ * base 2, and the log-sum-exp may itself be a rounded one. */
+static bounded weight_of(const attn_problem *problem, const attn_tensors *tensors, const reference_pair *at,
+                         double score, double lse) {
+  const double exponent = score - lse;
+  bounded weight = {.value = exp(exponent)};
+  for (int form = WORST; form < BOUNDS; form++) {
+    const double t = reference_score_error(problem, tensors, at, score, form) +
+                     UNIT * (4 * fabs(lse) + 2 * fabs(score) + 4 * fabs(exponent)) + 2 * EXPONENTIAL;
+    weight.error[form] = (t < 1 ? weight.value * expm1(t) : exp(exponent + t)) + FLUSHED;
+  }
+  return weight;
+}
+
+/* The derivative of the softcap, 1 - tanh^2. The tanh is off by what the score is off, which holds the tanh's own error. */
+static bounded slope_of(const attn_problem *problem, const attn_tensors *tensors, const reference_pair *at,
+                        double scaled, double score) {
+  bounded slope = {.value = 1};
+  if (problem->softcap <= 0) return slope;
+  const double t = tanh(scaled / problem->softcap);
+  slope.value = 1 - t * t;
+  for (int form = WORST; form < BOUNDS; form++) {
+    const double off = reference_score_error(problem, tensors, at, score, form) / problem->softcap;
+    slope.error[form] = fmin(1, off * (2 * fabs(t) + off) + 3 * UNIT);
+  }
+  return slope;
+}
+
+static bounded product_of(bounded x, bounded y) {
+  bounded product = {.value = x.value * y.value};
+  for (int form = WORST; form < BOUNDS; form++) {
+    const double most = (fabs(x.value) + x.error[form]) * (fabs(y.value) + y.error[form]);
+    product.error[form] = (fabs(x.value) + x.error[form]) * y.error[form] + x.error[form] * fabs(y.value) +
+                          2 * UNIT * most + 2 * SUBNORMAL;
+    if (most > LARGEST || isnan(product.error[form])) product.error[form] = INFINITY;
+  }
+  return product;
+}
+
+/* do_i . v_j - delta_i: both are chains of products; one may begin with the other. */
+static bounded gap_of(const attn_problem *problem, const attn_tensors *tensors, const reference_given *given,
+                      const reference_pair *at) {
+  const int64_t n = row_number(problem, at->b, at->h, at->i), kv_head = reference_kv_head(problem, at->h);
+  const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, at->b, at->h, at->i);
+  const float *value = reference_vector(tensors->value, problem->value, at->b, kv_head, at->j);
+  const double Dv = (double)problem->value_dim;
+  double size;
+  bounded gap = {.value = dot(grad, value, problem->value_dim, &size) - given->delta[n]};
+  size += given->delta_size[n];
+  for (int form = WORST; form < BOUNDS; form++) {
+    gap.error[form] = reference_chain_error(form, Dv + 3) * size + 2 * (Dv + 1) * SUBNORMAL;
+    if (!(size <= LARGEST)) gap.error[form] = INFINITY;
+  }
+  return gap;
+}
+
+static pair_terms terms_of(const attn_problem *problem, const attn_tensors *tensors,
+                           const reference_given *given, const reference_pair *at) {
+  pair_terms terms = {.counts = reference_sees(problem, tensors, at->b, at->h, at->i, at->j)};
+  if (!terms.counts) return terms;
+  const float *query = reference_vector(tensors->query, problem->query, at->b, at->h, at->i);
+  const float *key =
+      reference_vector(tensors->key, problem->key, at->b, reference_kv_head(problem, at->h), at->j);
+  double size;
+  const double scaled = problem->scale * dot(query, key, problem->head_dim, &size);
+  double score = problem->softcap > 0 ? problem->softcap * tanh(scaled / problem->softcap) : scaled;
+  if (problem->bias.type)
+    score += (double)reference_vector(tensors->bias, problem->bias, at->b, at->h, at->i)[at->j];
+  score += reference_position(problem, at->b, at->h, at->i, at->j).sum;
+  terms.counts = score != -INFINITY;
+  if (!terms.counts) return terms;
+  const double lse = given->lse[row_number(problem, at->b, at->h, at->i)];
+  terms.weight = weight_of(problem, tensors, at, score, lse);
+  terms.score = product_of(terms.weight, gap_of(problem, tensors, given, at));
+  terms.dot = product_of(terms.score, slope_of(problem, tensors, at, scaled, score));
+  return terms;
+}
+
+/* ---- sums over pairs ---- */
+
+static void clear(reference_gradient *to, int64_t width) {
+  for (int64_t d = 0; d < width; d++) to->values[d] = to->worst[d] = to->probabilistic[d] = to->sizes[d] = 0;
+}
+
+/* What the bound of a sum needs to know of all of it. */
+typedef struct chain {
+  double terms;  /* that are added */
+  double factor; /* that all are multiplied by, before or behind the sum */
+  double
+      previous; /* the term before, of the first feature that is not zero: who repeats it rounds as it did */
+  double repeated;
+} chain;
+
+static double *bound_of(const reference_gradient *to, int form) {
+  return form == WORST ? to->worst : to->probabilistic;
+}
+
+/* to += factor * x * vector, and what all roundings of the chain make of this term. */
+static void add_terms(reference_gradient *to, int64_t width, const chain *chain, bounded x,
+                      const float *vector) {
+  const double factor = fabs(chain->factor);
+  for (int64_t d = 0; d < width; d++) {
+    const double size = fabs((double)vector[d]);
+    to->values[d] += chain->factor * x.value * vector[d];
+    for (int form = WORST; form < BOUNDS; form++) {
+      const double most = (fabs(x.value) + x.error[form]) * size;
+      double *bound = bound_of(to, form);
+      bound[d] += factor * (x.error[form] * size + reference_chain_error(form, chain->terms + 4) * most) +
+                  4 * SUBNORMAL * (1 + factor) * (1 + size);
+      if (form == PROBABLE) to->sizes[d] += factor * most;
+      if (most * fmax(1, factor) * chain->terms > LARGEST) bound[d] = INFINITY;
+    }
+  }
+}
+
+/* Terms that repeat their predecessor round the same way each time. */
+static void note_repeats(chain *chain, double term) {
+  chain->repeated += fabs(term - chain->previous) <= chain->terms * UNIT * fabs(term);
+  chain->previous = term;
+}
+
+/* Sums whose truth is no number have no bound. */
+static void finish(reference_gradient *to, int64_t width, const chain *chain) {
+  for (int64_t d = 0; d < width; d++) {
+    to->probabilistic[d] = fmin(to->worst[d], to->probabilistic[d] + chain->repeated * UNIT * to->sizes[d]);
+    for (int form = WORST; form < BOUNDS; form++) {
+      double *bound = bound_of(to, form);
+      if (isnan(bound[d]) || fabs(to->values[d]) > LARGEST) bound[d] = INFINITY;
+      if (!isfinite(to->values[d])) bound[d] = 0;
+    }
+  }
+}
+
+void reference_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                              const reference_given *given, int64_t b, int64_t h, int64_t i,
+                              reference_gradient *to) {
+  chain chain = {.factor = problem->scale, .previous = (double)NAN};
+  reference_pair at = {b, h, i, 0};
+  clear(to, problem->head_dim);
+  for (at.j = 0; at.j < problem->key_length; at.j++)
+    chain.terms += reference_sees(problem, tensors, b, h, i, at.j);
+  for (at.j = 0; at.j < problem->key_length; at.j++) {
+    const pair_terms terms = terms_of(problem, tensors, given, &at);
+    if (!terms.counts) continue;
+    const float *key = reference_vector(tensors->key, problem->key, b, reference_kv_head(problem, h), at.j);
+    note_repeats(&chain, terms.dot.value * key[0]);
+    add_terms(to, problem->head_dim, &chain, terms.dot, key);
+  }
+  finish(to, problem->head_dim, &chain);
+}
+
+void reference_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
+                             reference_gradient *key, reference_gradient *value) {
+  const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
+  chain of_key = {.factor = problem->scale, .previous = (double)NAN},
+        of_value = {.factor = 1, .previous = (double)NAN};
+  reference_pair at = {b, 0, 0, j};
+  clear(key, problem->head_dim);
+  clear(value, problem->value_dim);
+  for (at.h = first; at.h < first + group; at.h++)
+    for (at.i = 0; at.i < problem->query_length; at.i++)
+      of_key.terms = of_value.terms += reference_sees(problem, tensors, b, at.h, at.i, j);
+  for (at.h = first; at.h < first + group; at.h++)
+    for (at.i = 0; at.i < problem->query_length; at.i++) {
+      const pair_terms terms = terms_of(problem, tensors, given, &at);
+      if (!terms.counts) continue;
+      const float *query = reference_vector(tensors->query, problem->query, b, at.h, at.i);
+      const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, b, at.h, at.i);
+      note_repeats(&of_key, terms.dot.value * query[0]);
+      if (problem->value_dim > 0) note_repeats(&of_value, terms.weight.value * grad[0]);
+      add_terms(key, problem->head_dim, &of_key, terms.dot, query);
+      add_terms(value, problem->value_dim, &of_value, terms.weight, grad);
+    }
+  finish(key, problem->head_dim, &of_key);
+  finish(value, problem->value_dim, &of_value);
+}
+
+void reference_bias_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t b, int64_t h, int64_t i,
+                             reference_gradient *to) {
+  static const float one = 1;
+  const attn_layout *bias = &problem->bias;
+  const int64_t ends[] = {bias->batch == 0 ? problem->batch : b + 1,
+                          bias->head == 0 ? problem->query_heads : h + 1,
+                          bias->position == 0 ? problem->query_length : i + 1};
+  clear(to, problem->key_length);
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    chain chain = {.terms = (double)((ends[0] - b) * (ends[1] - h) * (ends[2] - i)),
+                   .factor = 1,
+                   .previous = (double)NAN};
+    reference_gradient element = {to->values + j, to->worst + j, to->probabilistic + j, to->sizes + j};
+    reference_pair at = {b, h, i, j};
+    for (at.b = b; at.b < ends[0]; at.b++)
+      for (at.h = h; at.h < ends[1]; at.h++)
+        for (at.i = i; at.i < ends[2]; at.i++) {
+          const pair_terms terms = terms_of(problem, tensors, given, &at);
+          if (!terms.counts) continue;
+          note_repeats(&chain, terms.score.value);
+          add_terms(&element, 1, &chain, terms.score, &one);
+        }
+    finish(&element, 1, &chain);
+  }
+}
+
+void reference_sink_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t h, reference_gradient *to) {
+  static const float one = 1;
+  chain chain = {
+      .terms = (double)(problem->batch * problem->query_length), .factor = -1, .previous = (double)NAN};
+  clear(to, 1);
+  for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t i = 0; i < problem->query_length; i++) {
+      const int64_t n = row_number(problem, b, h, i);
+      const double sink = reference_sink(problem, tensors, b, h, i), exponent = sink - given->lse[n];
+      if (sink == -INFINITY) continue;
+      bounded weight = {.value = exp(exponent)}, delta = {.value = given->delta[n]};
+      for (int form = WORST; form < BOUNDS; form++) {
+        const double t =
+            UNIT * (3 * fabs(sink) + 4 * fabs(given->lse[n]) + 4 * fabs(exponent)) + 2 * EXPONENTIAL;
+        weight.error[form] = (t < 1 ? weight.value * expm1(t) : exp(exponent + t)) + FLUSHED;
+        delta.error[form] =
+            reference_chain_error(form, (double)problem->value_dim + 2) * given->delta_size[n] +
+            (double)problem->value_dim * SUBNORMAL;
+      }
+      const bounded term = product_of(weight, delta);
+      note_repeats(&chain, term.value);
+      add_terms(to, 1, &chain, term, &one);
+    }
+  finish(to, 1, &chain);
+}
+
+/* Of the five products: scores, gradients of the weights, and of queries, keys and values. */
+static double operations(const attn_problem *problem, double visible_pairs) {
+  return 2 * (3 * (double)problem->head_dim + 2 * (double)problem->value_dim) * visible_pairs;
+}
+
+static double largest_weight(const attn_problem *problem) {
+  (void)problem;
+  return 1;
+}
+
+const reference_function reference_backward = {
+    .name = "backward",
+    .computes = "computes the backward pass",
+    .operations = operations,
+    .largest_weight = largest_weight,
+    .has_scores = true,
+};

@@ -1,0 +1,51 @@
+/* The truth of the backward pass: gradients in double precision, one row of one of them at a time, straight from the formulas in
+ * variants/attention.h, and how far float32 arithmetic may be from them (README.md derives it). Float32 tensors alone. */
+#ifndef ATTN_REFERENCE_GRADIENT_H
+#define ATTN_REFERENCE_GRADIENT_H
+
+#include "reference.h"
+
+typedef struct reference_pair {
+  int64_t b, h, i, j; /* entry, query head, query, key */
+} reference_pair;
+
+/* What a row of the forward pass left: [B, H, Tq] each, packed. */
+typedef struct reference_given {
+  double *lse;
+  double *delta;      /* the sum of output times its gradient */
+  double *delta_size; /* of the sizes of its products */
+} reference_given;
+
+/* From the tensors. */
+void reference_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given);
+
+/* One row of a gradient, as wide as what it is of. A bound is infinite where a correct kernel may overflow. */
+typedef struct reference_gradient {
+  double *values, *worst, *probabilistic;
+  double *sizes; /* sums of the absolute values of what the values are sums of */
+} reference_gradient;
+
+/* [D]: of query i. */
+void reference_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                              const reference_given *given, int64_t b, int64_t h, int64_t i,
+                              reference_gradient *to);
+
+/* [D] and [Dv]: of key j of a key/value head, and of its value. */
+void reference_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
+                             reference_gradient *key, reference_gradient *value);
+
+/* [Tk]: of a row of the bias, by where it stands on the axes on which the bias has a stride; 0 on the others. */
+void reference_bias_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t b, int64_t h, int64_t i,
+                             reference_gradient *to);
+
+/* [1]: of the sink of a head. */
+void reference_sink_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_given *given, int64_t h, reference_gradient *to);
+
+/* How far the score of a pair may be off (bound.c); infinite where it may overflow. form: of roundings.h. */
+double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
+                             const reference_pair *pair, double score, int form);
+
+#endif

@@ -1,0 +1,167 @@
+/* The proof of the reference's gradients: central differences in quadruple precision, and answers of 60 digits from an independent
+ * program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem/cases.h"
+#include "problem/rows.h"
+#include "reference/gradient.h"
+#include "tests/reference/oracle.h"
+
+enum { MOST = 4096 };
+
+static double lse[MOST], delta[MOST], delta_size[MOST];
+static const reference_given given = {lse, delta, delta_size};
+static double numbers[2][4][256];
+
+static reference_gradient gradient(int n) {
+  return (reference_gradient){numbers[n][0], numbers[n][1], numbers[n][2], numbers[n][3]};
+}
+
+/* The log-sum-exp and the output in double precision, and not as they are given, rounded. */
+static void give_exactly(const inputs *in) {
+  const attn_problem *p = &in->problem;
+  static double weights[MOST], scores[MOST], output[256];
+  static bool visible[MOST];
+  reference_row row = {.weights = weights, .scores = scores, .output = output, .visible = visible};
+  for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
+    const row_place at = row_place_of(p, n);
+    const number_row grad = row_at(in, TENSOR_OUTPUT_GRAD, at);
+    reference_softmax.solve(p, &in->tensors, at.b, at.h, at.i, &row);
+    lse[n] = row.lse;
+    delta[n] = delta_size[n] = 0;
+    for (int64_t e = 0; e < p->value_dim; e++) {
+      delta[n] += row_number(grad, e) * output[e];
+      delta_size[n] += fabs(row_number(grad, e) * output[e]);
+    }
+  }
+}
+
+/* A row of a gradient; of values the second. */
+static reference_gradient solved(const inputs *in, tensor_id id, row_place at) {
+  const attn_problem *p = &in->problem;
+  reference_gradient first = gradient(0), second = gradient(1);
+  switch (id) {
+    case TENSOR_QUERY_GRAD:
+      reference_query_gradient(p, &in->tensors, &given, at.b, at.h, at.i, &first);
+      break;
+    case TENSOR_BIAS_GRAD: reference_bias_gradient(p, &in->tensors, &given, at.b, at.h, at.i, &first); break;
+    case TENSOR_SINK_GRAD: reference_sink_gradient(p, &in->tensors, &given, at.h, &first); break;
+    default: reference_key_gradients(p, &in->tensors, &given, at.b, at.h, at.i, &first, &second);
+  }
+  return id == TENSOR_VALUE_GRAD ? second : first;
+}
+
+static const struct {
+  tensor_id grad, of;
+} pairs[] = {{TENSOR_QUERY_GRAD, TENSOR_QUERY},
+             {TENSOR_KEY_GRAD, TENSOR_KEY},
+             {TENSOR_VALUE_GRAD, TENSOR_VALUE},
+             {TENSOR_BIAS_GRAD, TENSOR_BIAS},
+             {TENSOR_SINK_GRAD, TENSOR_SINK}};
+
+/* The largest error of a gradient as a share of what its bound admits where double stands for float32. `truth` says what each
+ * element is. */
+static double worst_error(const inputs *in, double (*truth)(const inputs *, int pair, row_place, int64_t d)) {
+  double worst = 0;
+  give_exactly(in);
+  for (int n = 0; n < (int)(sizeof pairs / sizeof *pairs); n++) {
+    const tensor_shape s = tensor_stored_shape(&in->problem, pairs[n].grad);
+    if (!tensor_layout(&in->problem, pairs[n].grad)->type) continue;
+    for (int64_t row = 0; row < s.batch * s.heads * s.length; row++) {
+      const row_place at = {row / s.length / s.heads, row / s.length % s.heads, row % s.length};
+      const reference_gradient of = solved(in, pairs[n].grad, at);
+      for (int64_t d = 0; d < s.width; d++) {
+        const double right = truth(in, n, at, d), bound = of.worst[d] * (DBL_EPSILON / FLT_EPSILON);
+        worst = fmax(worst, reference_error_share(of.values[d], right, bound));
+      }
+    }
+  }
+  return worst;
+}
+
+static double by_differences(const inputs *in, int pair, row_place at, int64_t d) {
+  const number_row row = row_at(in, pairs[pair].of, at);
+  attn_problem forward = in->problem;
+  forward.function = ATTN_SOFTMAX;
+  return oracle_gradient(&forward, &in->tensors, (const float *)(const void *)row_element(row, d));
+}
+
+static void gradients_are_central_differences_in_quadruple_precision(void **unused) {
+  (void)unused;
+  static const char *const problems[] = {
+      "backward/full/B:1/H:2/D:3/T:6",
+      "backward/causal/B:2/H:4/Hkv:2/D:3/Dv:5/T:5",
+      "backward/window:2/B:1/H:2/Hkv:1/D:4/T:8/softcap:1.5/scale:1",
+      "backward/causal_bottom_right/B:1/H:2/D:3/Tq:3/Tk:7/bias:hq/sink",
+      "backward/full/B:2/H:2/D:3/Tq:5/Tk:4/bias:q/softcap:2",
+      "backward/full/B:2/H:2/D:3/T:5/bias:b/sink",
+      "backward/full/B:2/H:2/D:3/T:4/bias:1/mask:bhq",
+      "backward/causal/B:2/H:2/D:3/T:6/lengths:6,2/alibi",
+      "backward/causal/B:2/H:2/D:3/T:6/offsets:2,-3/alibi/sink/fill:normal",
+      "backward/full/B:1/H:2/D:3/T:5/scale:-0.7/fill:heavy",
+  };
+  double worst = 0;
+  for (size_t n = 0; n < sizeof problems / sizeof *problems; n++) {
+    char why[512];
+    workload w;
+    inputs in;
+    if (!workload_parse_sound(problems[n], &w, why, sizeof why) ||
+        !inputs_create(&in, &w, false, why, sizeof why))
+      fail_msg("%s", why);
+    const double error = worst_error(&in, by_differences);
+    if (!(error <= 1)) fail_msg("%s: %g times the bound", problems[n], error);
+    worst = fmax(worst, error);
+    inputs_destroy(&in);
+  }
+  print_message("worst share of the bound at double precision: %.3g\n", worst);
+}
+
+static const golden_case *asked;
+
+static double by_case(const inputs *in, int pair, row_place at, int64_t d) {
+  const tensor_shape s = tensor_stored_shape(&in->problem, pairs[pair].grad);
+  return asked->answers[pairs[pair].grad][((at.b * s.heads + at.h) * s.length + at.i) * s.width + d];
+}
+
+static void every_independent_case_is_met(void **unused) {
+  (void)unused;
+  DIR *folder = opendir(ATTN_SOURCE_DIR "/tests/cases");
+  int cases = 0;
+  double worst = 0;
+  assert_non_null(folder);
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char path[1024], why[2048];
+    if (strncmp(entry->d_name, "backward", 8) != 0) continue;
+    golden_case loaded;
+    snprintf(path, sizeof path, ATTN_SOURCE_DIR "/tests/cases/%s", entry->d_name);
+    if (!case_load(&loaded, path, why, sizeof why)) fail_msg("%s", why);
+    asked = &loaded;
+    const double error = worst_error(&loaded.inputs, by_case);
+    if (!(error <= 1)) fail_msg("%s: %g times the bound", entry->d_name, error);
+    worst = fmax(worst, error);
+    case_destroy(&loaded);
+    cases++;
+  }
+  closedir(folder);
+  print_message("%d cases, worst share of the bound at double precision: %.3g\n", cases, worst);
+  assert_int_equal(cases, 8);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
+      cmocka_unit_test(every_independent_case_is_met),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,388 @@
+/* The backward pass without T x T memory: weights are made again from the log-sum-exp, a tile of them at a time (Dao et al. 2022,
+ * algorithm 4). The keys of a tile lie in the lanes of vectors and meet all queries that see them:
+ *
+ *     weights = 2^(queries . keys - lse)                              [queries, keys]
+ *     grads   = weights (output_grad . values - delta)
+ *     value_grad += weights' output_grad      key_grad += grads' queries      query_grad += grads keys
+ *
+ * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow from the problem
+ * alone: each has query gradients of its own, which are added up in the order of the parts, so that bits do not depend on who
+ * computes what. */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "attention.h"
+#include "tile/tile.h"
+
+enum { QUERIES = TILE_KEYS, WANTED_TASKS = 16, LINE = 16 /* floats of a cache line */ };
+static const float log2e = 1.44269504f;
+
+typedef struct backward {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  const tile_kernels *kernels;
+  int threads;
+  int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
+  float *shift, *delta; /* [B, H, Tq]: the log-sum-exp in base 2, and the sum of output times its gradient */
+  float *query_grads;   /* [parts, B, H, Tq, D], where there are several */
+  float *scratch;       /* of each thread */
+} backward;
+
+/* What a thread works with; rows: lanes for the keys of a tile. */
+typedef struct scratch {
+  float *keys, *values;            /* [D, rows], [Dv, rows] columns; keys scaled as scores need them */
+  float *key_rows;                 /* [rows, depth], times the scale, with zeros up to whole vectors */
+  float *key_grads, *value_grads;  /* [D, rows], [Dv, rows] */
+  float *weights, *grads, *slopes; /* [QUERIES, rows] */
+  float *sums;                     /* [QUERIES, rows] of query gradients */
+  float *ones, *scales;            /* [rows] */
+} scratch;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t pieces(int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; }
+static int64_t whole_lines(int64_t floats) { return pieces(floats, LINE) * LINE; }
+
+static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
+  return b * strides->batch + h * strides->head + i * strides->position;
+}
+
+static int64_t depth_of(const attn_problem *problem, const tile_kernels *kernels) {
+  return pieces(problem->head_dim, kernels->lanes) * kernels->lanes;
+}
+
+/* ---- memory ---- */
+
+/* Points into `memory`, or with NULL only counts; returns how many floats there are. */
+static int64_t place_scratch(const attn_problem *problem, const tile_kernels *kernels, float *memory,
+                             scratch *to) {
+  const int64_t rows = kernels->max_rows, D = problem->head_dim, Dv = problem->value_dim;
+  const struct {
+    float **place;
+    int64_t floats;
+  } places[] = {{&to->keys, D * rows},
+                {&to->values, Dv * rows},
+                {&to->key_rows, rows * depth_of(problem, kernels)},
+                {&to->key_grads, D * rows},
+                {&to->value_grads, Dv * rows},
+                {&to->weights, QUERIES * rows},
+                {&to->grads, QUERIES * rows},
+                {&to->slopes, QUERIES * rows},
+                {&to->sums, QUERIES * rows},
+                {&to->ones, rows},
+                {&to->scales, rows}};
+  int64_t used = 0;
+  for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+    *places[n].place = memory ? memory + used : NULL;
+    used += whole_lines(places[n].floats);
+  }
+  return used;
+}
+
+static int64_t query_rows(const attn_problem *problem) {
+  return problem->batch * problem->query_heads * problem->query_length;
+}
+
+/* Returns the floats of the workspace; memory NULL only counts. */
+static int64_t plan(const attn_call *call, float *memory, backward *to) {
+  const attn_problem *problem = call->problem;
+  const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
+  const int64_t rows = query_rows(problem), tiles = pieces(problem->key_length, kernels->max_rows);
+  const int64_t wanted = pieces(WANTED_TASKS, larger(1, problem->batch * problem->kv_heads));
+  const int64_t tiles_of_part = larger(1, pieces(tiles, larger(1, smaller(wanted, tiles / 2))));
+  scratch unused;
+  *to = (backward){.problem = problem,
+                   .tensors = &call->tensors,
+                   .kernels = kernels,
+                   .threads = call->threads,
+                   .parts = larger(1, pieces(tiles, tiles_of_part)),
+                   .part_keys = tiles_of_part * kernels->max_rows};
+  const int64_t partial = to->parts > 1 ? whole_lines(to->parts * rows * problem->head_dim) : 0;
+  const int64_t of_thread = place_scratch(problem, kernels, NULL, &unused);
+  if (memory) {
+    to->shift = memory;
+    to->delta = to->shift + whole_lines(rows);
+    to->query_grads = to->delta + whole_lines(rows);
+    to->scratch = to->query_grads + partial;
+  }
+  return 2 * whole_lines(rows) + partial + call->threads * of_thread;
+}
+
+/* ---- before the keys ---- */
+
+static float *query_grad_of(const backward *of, int64_t b, int64_t h, int64_t i) {
+  return (float *)of->problem->query_grad_data + at(&of->problem->query_grad, b, h, i);
+}
+
+/* A row that sees nothing has no weight to make, and a log-sum-exp of -inf. */
+static void prepare_row(const backward *of, int64_t n) {
+  const attn_problem *p = of->problem;
+  const int64_t b = n / p->query_length / p->query_heads, h = n / p->query_length % p->query_heads;
+  const int64_t i = n % p->query_length;
+  const float *output = (const float *)of->tensors->output + at(&p->output, b, h, i);
+  const float *grad = (const float *)p->output_grad_data + at(&p->output_grad, b, h, i);
+  const float lse = of->tensors->lse[at(&p->lse, b, h, i)];
+  float sum = 0;
+  for (int64_t e = 0; e < p->value_dim; e++) sum += grad[e] * output[e];
+  of->shift[n] = lse == -INFINITY ? 0 : lse * log2e;
+  of->delta[n] = sum;
+  memset(query_grad_of(of, b, h, i), 0, (size_t)p->head_dim * sizeof(float));
+  if (p->bias.type)
+    memset((float *)p->bias_grad_data + at(&p->bias_grad, b, h, i), 0, (size_t)p->key_length * sizeof(float));
+}
+
+static void solve_sink(const backward *of, int64_t h) {
+  const attn_problem *p = of->problem;
+  const float sink = of->tensors->sink[h * p->sink.head];
+  float sum = 0;
+  for (int64_t b = 0; b < p->batch; b++)
+    for (int64_t i = 0; i < attn_query_count(p, b) && sink != -INFINITY; i++) {
+      const float lse = of->tensors->lse[at(&p->lse, b, h, i)];
+      sum -= expf(sink - lse) * of->delta[(b * p->query_heads + h) * p->query_length + i];
+    }
+  ((float *)p->sink_grad_data)[h * p->sink_grad.head] = sum;
+}
+
+/* ---- a tile of keys and a tile of queries ---- */
+
+typedef struct pair_tile {
+  int64_t b, h, i0, count;   /* queries, of one head */
+  int64_t kv_head, j0, keys; /* keys that exist; the lanes are kernels->max_rows */
+} pair_tile;
+
+/* Scores that something happens to before they are weights come out in base e. */
+static bool is_plain(const attn_problem *problem) {
+  return problem->softcap == 0 && !problem->bias.type && !attn_has_position_bias(problem);
+}
+
+static float factor_of(const attn_problem *problem) {
+  const float scale = (float)problem->scale;
+  if (is_plain(problem)) return scale * log2e;
+  return problem->softcap > 0 ? scale / (float)problem->softcap : scale;
+}
+
+/* Softcap, bias and positions; scores come to base 2, the slopes are those of the softcap. */
+static void finish_scores(const backward *of, const pair_tile *tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = of->kernels->max_rows;
+  const float cap = (float)p->softcap;
+  float added[TILE_MAX_ROWS];
+  if (cap > 0) {
+    of->kernels->softcap(tile->count * rows, cap, mine->weights);
+    for (int64_t n = 0; n < tile->count * rows; n++) {
+      const float tangent = mine->weights[n] / cap;
+      mine->slopes[n] = 1 - tangent * tangent;
+    }
+  }
+  for (int64_t n = 0; n < tile->count; n++) {
+    float *restrict score = mine->weights + n * rows;
+    if (p->bias.type) {
+      const float *bias =
+          (const float *)of->tensors->bias + at(&p->bias, tile->b, tile->h, tile->i0 + n) + tile->j0;
+      for (int64_t r = 0; r < tile->keys; r++) score[r] += bias[r];
+    }
+    if (attn_has_position_bias(p)) {
+      attn_position_biases(p, tile->h, attn_distance(p, tile->b, tile->i0 + n, tile->j0), rows, added);
+      for (int64_t r = 0; r < tile->keys; r++) score[r] += added[r];
+    }
+    for (int64_t r = 0; r < rows; r++) score[r] *= log2e;
+  }
+}
+
+static void hide(const backward *of, const pair_tile *tile, float *scores) {
+  const int64_t rows = of->kernels->max_rows;
+  uint8_t visible[TILE_MAX_ROWS];
+  for (int64_t n = 0; n < tile->count; n++) {
+    attn_visible_row(of->problem, of->tensors, tile->b, tile->h, tile->i0 + n, tile->j0,
+                     tile->j0 + tile->keys, visible);
+    for (int64_t r = 0; r < rows; r++)
+      if (r >= tile->keys || !visible[r]) scores[n * rows + r] = -INFINITY;
+  }
+}
+
+/* Scores and products of output_grad with values become weights and gradients of scores. */
+static void weigh(const backward *of, const pair_tile *tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = of->kernels->max_rows;
+  const int64_t first = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
+  for (int64_t n = 0; n < tile->count; n++) {
+    float *restrict score = mine->weights + n * rows;
+    const float shift = of->shift[first + n];
+    for (int64_t r = 0; r < rows; r++) score[r] -= shift;
+  }
+  of->kernels->exp2(tile->count * rows, mine->weights);
+  for (int64_t n = 0; n < tile->count; n++) {
+    const float *restrict weight = mine->weights + n * rows;
+    float *restrict grad = mine->grads + n * rows;
+    const float delta = of->delta[first + n];
+    for (int64_t r = 0; r < rows; r++) grad[r] = weight[r] * (grad[r] - delta);
+    if (p->bias.type)
+      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0, grad,
+             (size_t)tile->keys * sizeof *grad);
+  }
+  if (p->softcap > 0)
+    for (int64_t n = 0; n < tile->count * rows; n++) mine->grads[n] *= mine->slopes[n];
+}
+
+/* Where the query gradients of a part lie. */
+static tile_target query_grads_of(const backward *of, int64_t part, const pair_tile *tile) {
+  const attn_problem *p = of->problem;
+  const int64_t n = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
+  if (of->parts == 1)
+    return (tile_target){query_grad_of(of, tile->b, tile->h, tile->i0), p->query_grad.position};
+  return (tile_target){of->query_grads + (part * query_rows(p) + n) * p->head_dim, p->head_dim};
+}
+
+/* query_grad += grads . keys: here the features lie in the lanes. */
+static void add_query_grads(const backward *of, const pair_tile *tile, const scratch *mine, tile_target to) {
+  const tile_kernels *kernels = of->kernels;
+  const int64_t rows = kernels->max_rows, depth = depth_of(of->problem, kernels), D = of->problem->head_dim;
+  for (int64_t d = 0; d < depth; d += rows) {
+    const int64_t lanes = smaller(rows, depth - d), features = smaller(lanes, D - d);
+    kernels->scores((tile_size){lanes, tile->count, rows}, (tile_matrix){mine->key_rows + d, depth},
+                    (tile_rows){mine->grads, rows}, 1, NULL, (tile_target){mine->sums, lanes});
+    for (int64_t n = 0; n < tile->count; n++) {
+      const float *restrict sum = mine->sums + n * lanes;
+      float *restrict grad = to.x + n * to.stride + d;
+      for (int64_t x = 0; x < features; x++) grad[x] += sum[x];
+    }
+  }
+}
+
+static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const tile_kernels *kernels = of->kernels;
+  const int64_t rows = kernels->max_rows, i1 = tile->i0 + tile->count, j1 = tile->j0 + tile->keys;
+  const attn_visibility seen = attn_visible_tile(p, tile->b, tile->h, tile->i0, i1, tile->j0, j1);
+  if (seen == ATTN_EMPTY) return;
+  const tile_rows query = {(const float *)of->tensors->query + at(&p->query, tile->b, tile->h, tile->i0),
+                           p->query.position};
+  const tile_rows output_grad = {(const float *)p->output_grad_data +
+                                     at(&p->output_grad, tile->b, tile->h, tile->i0),
+                                 p->output_grad.position};
+  const tile_matrix weights = {mine->weights, rows}, grads = {mine->grads, rows};
+  const tile_size of_keys = {rows, tile->count, p->head_dim}, of_values = {rows, tile->count, p->value_dim};
+  kernels->scores(of_keys, (tile_matrix){mine->keys, rows}, query, 1, NULL,
+                  (tile_target){mine->weights, rows});
+  if (p->value_dim > 0)
+    kernels->scores(of_values, (tile_matrix){mine->values, rows}, output_grad, 1, NULL,
+                    (tile_target){mine->grads, rows});
+  else
+    memset(mine->grads, 0, (size_t)(tile->count * rows) * sizeof(float));
+  if (!is_plain(p)) finish_scores(of, tile, mine);
+  if (seen != ATTN_FULL || tile->keys < rows) hide(of, tile, mine->weights);
+  weigh(of, tile, mine);
+  kernels->accumulate(of_values, weights, output_grad, mine->ones, NULL,
+                      (tile_target){mine->value_grads, rows});
+  kernels->accumulate(of_keys, grads, query, mine->ones, NULL, (tile_target){mine->key_grads, rows});
+  add_query_grads(of, tile, mine, query_grads_of(of, part, tile));
+}
+
+/* ---- a tile of keys and all queries ---- */
+
+static void solve_keys(const backward *of, int64_t part, pair_tile tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const tile_kernels *kernels = of->kernels;
+  const int64_t rows = kernels->max_rows, depth = depth_of(p, kernels), group = p->query_heads / p->kv_heads;
+  const void *key[TILE_MAX_ROWS], *value[TILE_MAX_ROWS];
+  void *key_grad[TILE_MAX_ROWS], *value_grad[TILE_MAX_ROWS];
+  memset(mine->key_rows, 0, (size_t)(rows * depth) * sizeof(float));
+  for (int64_t r = 0; r < tile.keys; r++) {
+    const float *from = (const float *)of->tensors->key + at(&p->key, tile.b, tile.kv_head, tile.j0 + r);
+    key[r] = from;
+    value[r] = (const float *)of->tensors->value + at(&p->value, tile.b, tile.kv_head, tile.j0 + r);
+    key_grad[r] = (float *)p->key_grad_data + at(&p->key_grad, tile.b, tile.kv_head, tile.j0 + r);
+    value_grad[r] = (float *)p->value_grad_data + at(&p->value_grad, tile.b, tile.kv_head, tile.j0 + r);
+    for (int64_t d = 0; d < p->head_dim; d++) mine->key_rows[r * depth + d] = (float)p->scale * from[d];
+  }
+  kernels->pack(rows, tile.keys, p->head_dim, key, factor_of(p), mine->keys);
+  kernels->pack(rows, tile.keys, p->value_dim, value, 1, mine->values);
+  memset(mine->key_grads, 0, (size_t)(p->head_dim * rows) * sizeof(float));
+  memset(mine->value_grads, 0, (size_t)(p->value_dim * rows) * sizeof(float));
+  for (tile.h = tile.kv_head * group; tile.h < (tile.kv_head + 1) * group; tile.h++)
+    for (tile.i0 = 0; tile.i0 < p->query_length; tile.i0 += QUERIES) {
+      tile.count = smaller(QUERIES, p->query_length - tile.i0);
+      solve_pair(of, part, &tile, mine);
+    }
+  kernels->unpack(rows, tile.keys, p->head_dim, mine->key_grads, mine->scales, key_grad);
+  kernels->unpack(rows, tile.keys, p->value_dim, mine->value_grads, mine->ones, value_grad);
+}
+
+static void solve_part(const backward *of, int64_t task, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t part = task % of->parts, head = task / of->parts;
+  const int64_t end = smaller(p->key_length, (part + 1) * of->part_keys);
+  pair_tile tile = {.b = head / p->kv_heads, .kv_head = head % p->kv_heads};
+  if (of->parts > 1) {
+    const int64_t group = p->query_heads / p->kv_heads;
+    tile.h = tile.kv_head * group;
+    memset(query_grads_of(of, part, &tile).x, 0,
+           (size_t)(group * p->query_length * p->head_dim) * sizeof(float));
+  }
+  for (tile.j0 = part * of->part_keys; tile.j0 < end; tile.j0 += of->kernels->max_rows) {
+    tile.keys = smaller(of->kernels->max_rows, end - tile.j0);
+    solve_keys(of, part, tile, mine);
+  }
+}
+
+static void join_parts(const backward *of, int64_t n) {
+  const attn_problem *p = of->problem;
+  float *restrict to = query_grad_of(of, n / p->query_length / p->query_heads,
+                                     n / p->query_length % p->query_heads, n % p->query_length);
+  for (int64_t part = 0; part < of->parts; part++) {
+    const float *restrict from = of->query_grads + (part * query_rows(p) + n) * p->head_dim;
+    for (int64_t d = 0; d < p->head_dim; d++) to[d] += from[d];
+  }
+}
+
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  backward of;
+  plan(call, call->workspace, &of);
+  const int64_t rows = query_rows(p), tasks = p->batch * p->kv_heads * of.parts;
+#pragma omp parallel num_threads(call->threads)
+  {
+    scratch mine;
+    const int64_t floats = place_scratch(p, of.kernels, NULL, &mine);
+    place_scratch(p, of.kernels, of.scratch + omp_get_thread_num() * floats, &mine);
+    for (int64_t r = 0; r < of.kernels->max_rows; r++) mine.ones[r] = 1, mine.scales[r] = (float)p->scale;
+#pragma omp for schedule(static)
+    for (int64_t n = 0; n < rows; n++) prepare_row(&of, n);
+#pragma omp for schedule(static)
+    for (int64_t h = 0; h < (p->sink.type ? p->query_heads : 0); h++) solve_sink(&of, h);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t task = 0; task < tasks; task++) solve_part(&of, task, &mine);
+#pragma omp for schedule(static)
+    for (int64_t n = 0; n < (of.parts > 1 ? rows : 0); n++) join_parts(&of, n);
+  }
+}
+
+static size_t workspace_size(const attn_call *call) {
+  backward unused;
+  return (size_t)plan(call, NULL, &unused) * sizeof(float);
+}
+
+static const char *unsupported(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  if (p->bias.type && (p->bias.batch == 0 || p->bias.head == 0 || p->bias.position == 0))
+    return "adds no gradients of a bias over axes that it lacks";
+  return tile_refusal(call->isa, ATTN_FLOAT32);
+}
+
+const attn_variant attn_fused_backward = {
+    .name = "fused_backward",
+    .summary = "the backward pass over register tiles: weights are made again from the log-sum-exp",
+    .function = ATTN_SOFTMAX_BACKWARD,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
+                ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
+                ATTN_ALIBI,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_FINITE,
+    .time_exponent = 2,
+    .workspace_exponent = 1,
+    .showcase = "causal",
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};
