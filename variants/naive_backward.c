@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "attention.h"
+#include "widen.h"
 
 static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
@@ -152,6 +152,7 @@ const attn_variant attn_naive_backward = {
     .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 2,
+    .unsupported = attn_portable_unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };

@@ -59,6 +59,7 @@ static const char *const single[] = {
     /* positions and patterns */
     "backward/causal/B:1/H:4/Hkv:2/D:24/T:150/alibi",
     "backward/full/B:2/H:3/D:16/Tq:40/Tk:90/offsets:50,-20/alibi/softcap:4",
+    "backward/full/B:1/H:3/D:16/Tq:20/Tk:45/offsets:2500/alibi", /* weights of keys that are not there would be infinite */
     "backward/causal/B:1/H:2/D:16/T:200/see:local:9,0+strided:17",
     "backward/full/B:1/H:2/D:24/T:150/see:dilated:6,5+first:3",
     "backward/full/B:1/H:2/D:16/T:200/see:local:5,5+global:2+random:2,16",
