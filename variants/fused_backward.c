@@ -25,7 +25,7 @@ typedef struct backward {
   int threads;
   int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
   float *shift, *delta; /* [B, H, Tq]: the log-sum-exp in base 2, and the sum of output times its gradient */
-  float *query_grads;   /* [parts, B, H, Tq, D], where there are several */
+  float *query_grads;   /* [parts, B, H, Tq, depth] */
   float *scratch;       /* of each thread */
 } backward;
 
@@ -35,7 +35,6 @@ typedef struct scratch {
   float *key_rows;                 /* [rows, depth], times the scale, with zeros up to whole vectors */
   float *key_grads, *value_grads;  /* [D, rows], [Dv, rows] */
   float *weights, *grads, *slopes; /* [QUERIES, rows] */
-  float *sums;                     /* [QUERIES, rows] of query gradients */
   float *ones, *scales;            /* [rows] */
 } scratch;
 
@@ -69,7 +68,6 @@ static int64_t place_scratch(const attn_problem *problem, const tile_kernels *ke
                 {&to->weights, QUERIES * rows},
                 {&to->grads, QUERIES * rows},
                 {&to->slopes, QUERIES * rows},
-                {&to->sums, QUERIES * rows},
                 {&to->ones, rows},
                 {&to->scales, rows}};
   int64_t used = 0;
@@ -98,7 +96,7 @@ static int64_t plan(const attn_call *call, float *memory, backward *to) {
                    .threads = call->threads,
                    .parts = larger(1, pieces(tiles, tiles_of_part)),
                    .part_keys = tiles_of_part * kernels->max_rows};
-  const int64_t partial = to->parts > 1 ? whole_lines(to->parts * rows * problem->head_dim) : 0;
+  const int64_t partial = whole_lines(to->parts * rows * depth_of(problem, kernels));
   const int64_t of_thread = place_scratch(problem, kernels, NULL, &unused);
   if (memory) {
     to->shift = memory;
@@ -127,7 +125,6 @@ static void prepare_row(const backward *of, int64_t n) {
   for (int64_t e = 0; e < p->value_dim; e++) sum += grad[e] * output[e];
   of->shift[n] = lse == -INFINITY ? 0 : lse * log2e;
   of->delta[n] = sum;
-  memset(query_grad_of(of, b, h, i), 0, (size_t)p->head_dim * sizeof(float));
   if (p->bias.type)
     memset((float *)p->bias_grad_data + at(&p->bias_grad, b, h, i), 0, (size_t)p->key_length * sizeof(float));
 }
@@ -206,48 +203,29 @@ static void weigh(const backward *of, const pair_tile *tile, const scratch *mine
   const attn_problem *p = of->problem;
   const int64_t rows = of->kernels->max_rows;
   const int64_t first = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
-  for (int64_t n = 0; n < tile->count; n++) {
-    float *restrict score = mine->weights + n * rows;
-    const float shift = of->shift[first + n];
-    for (int64_t r = 0; r < rows; r++) score[r] -= shift;
-  }
-  of->kernels->exp2(tile->count * rows, mine->weights);
-  for (int64_t n = 0; n < tile->count; n++) {
-    const float *restrict weight = mine->weights + n * rows;
-    float *restrict grad = mine->grads + n * rows;
-    const float delta = of->delta[first + n];
-    for (int64_t r = 0; r < rows; r++) grad[r] = weight[r] * (grad[r] - delta);
-    if (p->bias.type)
-      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0, grad,
-             (size_t)tile->keys * sizeof *grad);
-  }
+  of->kernels->grade(rows, tile->count, of->shift + first, of->delta + first, mine->weights, mine->grads);
+  for (int64_t n = 0; p->bias.type && n < tile->count; n++)
+    memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0,
+           mine->grads + n * rows, (size_t)tile->keys * sizeof(float));
   if (p->softcap > 0)
     for (int64_t n = 0; n < tile->count * rows; n++) mine->grads[n] *= mine->slopes[n];
 }
 
-/* Where the query gradients of a part lie. */
-static tile_target query_grads_of(const backward *of, int64_t part, const pair_tile *tile) {
+/* Those of a part, as wide as whole vectors. */
+static float *query_grads_of(const backward *of, int64_t part, const pair_tile *tile) {
   const attn_problem *p = of->problem;
   const int64_t n = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
-  if (of->parts == 1)
-    return (tile_target){query_grad_of(of, tile->b, tile->h, tile->i0), p->query_grad.position};
-  return (tile_target){of->query_grads + (part * query_rows(p) + n) * p->head_dim, p->head_dim};
+  return of->query_grads + (part * query_rows(p) + n) * depth_of(p, of->kernels);
 }
 
 /* query_grad += grads . keys: here the features lie in the lanes. */
-static void add_query_grads(const backward *of, const pair_tile *tile, const scratch *mine, tile_target to) {
+static void add_query_grads(const backward *of, const pair_tile *tile, const scratch *mine, float *to) {
   const tile_kernels *kernels = of->kernels;
-  const int64_t rows = kernels->max_rows, depth = depth_of(of->problem, kernels), D = of->problem->head_dim;
-  for (int64_t d = 0; d < depth; d += rows) {
-    const int64_t lanes = smaller(rows, depth - d), features = smaller(lanes, D - d);
-    kernels->scores((tile_size){lanes, tile->count, rows}, (tile_matrix){mine->key_rows + d, depth},
-                    (tile_rows){mine->grads, rows}, 1, NULL, (tile_target){mine->sums, lanes});
-    for (int64_t n = 0; n < tile->count; n++) {
-      const float *restrict sum = mine->sums + n * lanes;
-      float *restrict grad = to.x + n * to.stride + d;
-      for (int64_t x = 0; x < features; x++) grad[x] += sum[x];
-    }
-  }
+  const int64_t rows = kernels->max_rows, depth = depth_of(of->problem, kernels);
+  for (int64_t d = 0; d < depth; d += rows)
+    kernels->add_products((tile_size){smaller(rows, depth - d), tile->count, rows},
+                          (tile_matrix){mine->key_rows + d, depth}, (tile_rows){mine->grads, rows},
+                          (tile_target){to + d, depth});
 }
 
 static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, const scratch *mine) {
@@ -314,12 +292,9 @@ static void solve_part(const backward *of, int64_t task, const scratch *mine) {
   const int64_t part = task % of->parts, head = task / of->parts;
   const int64_t end = smaller(p->key_length, (part + 1) * of->part_keys);
   pair_tile tile = {.b = head / p->kv_heads, .kv_head = head % p->kv_heads};
-  if (of->parts > 1) {
-    const int64_t group = p->query_heads / p->kv_heads;
-    tile.h = tile.kv_head * group;
-    memset(query_grads_of(of, part, &tile).x, 0,
-           (size_t)(group * p->query_length * p->head_dim) * sizeof(float));
-  }
+  const int64_t group = p->query_heads / p->kv_heads, depth = depth_of(p, of->kernels);
+  tile.h = tile.kv_head * group;
+  memset(query_grads_of(of, part, &tile), 0, (size_t)(group * p->query_length * depth) * sizeof(float));
   for (tile.j0 = part * of->part_keys; tile.j0 < end; tile.j0 += of->kernels->max_rows) {
     tile.keys = smaller(of->kernels->max_rows, end - tile.j0);
     solve_keys(of, part, tile, mine);
@@ -331,8 +306,8 @@ static void join_parts(const backward *of, int64_t n) {
   float *restrict to = query_grad_of(of, n / p->query_length / p->query_heads,
                                      n / p->query_length % p->query_heads, n % p->query_length);
   for (int64_t part = 0; part < of->parts; part++) {
-    const float *restrict from = of->query_grads + (part * query_rows(p) + n) * p->head_dim;
-    for (int64_t d = 0; d < p->head_dim; d++) to[d] += from[d];
+    const float *restrict from = of->query_grads + (part * query_rows(p) + n) * depth_of(p, of->kernels);
+    for (int64_t d = 0; d < p->head_dim; d++) to[d] = part == 0 ? from[d] : to[d] + from[d];
   }
 }
 
@@ -354,7 +329,7 @@ static void run(const attn_call *call) {
 #pragma omp for schedule(dynamic, 1)
     for (int64_t task = 0; task < tasks; task++) solve_part(&of, task, &mine);
 #pragma omp for schedule(static)
-    for (int64_t n = 0; n < (of.parts > 1 ? rows : 0); n++) join_parts(&of, n);
+    for (int64_t n = 0; n < rows; n++) join_parts(&of, n);
   }
 }
 

@@ -98,6 +98,47 @@ static void exp2_all(int64_t count, float *x) {
   restore_denormals(mode);
 }
 
+/* A few rows' worth of vectors at once: see exp2_each. */
+INLINE void weigh_and_grade(const int vectors, const int together, const float *shift, const float *delta,
+                            float *restrict weights, float *restrict grads) {
+  vec weight[EXP_VECTORS];
+  for (int i = 0; i < together * vectors; i++)
+    weight[i] = subtract(load(weights + i * LANES), broadcast(shift + i / vectors));
+  exp2_each(together * vectors, weight, NULL);
+  for (int i = 0; i < together * vectors; i++) {
+    store(weights + i * LANES, weight[i]);
+    const vec gap = subtract(load(grads + i * LANES), broadcast(delta + i / vectors));
+    store(grads + i * LANES, multiply(weight[i], gap));
+  }
+}
+
+INLINE void grade_rows(const int vectors, int64_t count, const float *shift, const float *delta,
+                       float *restrict weights, float *restrict grads) {
+  const int together = EXP_VECTORS / vectors;
+  const int64_t rows = vectors * LANES;
+  int64_t n = 0;
+  for (; n + together <= count; n += together)
+    weigh_and_grade(vectors, together, shift + n, delta + n, weights + n * rows, grads + n * rows);
+  for (; n < count; n++)
+    weigh_and_grade(vectors, 1, shift + n, delta + n, weights + n * rows, grads + n * rows);
+}
+
+static void grade(int64_t rows, int64_t count, const float *shift, const float *delta, float *weights,
+                  float *grads) {
+  const unsigned mode = flush_denormals();
+  switch (rows / LANES) {
+    case 1: grade_rows(1, count, shift, delta, weights, grads); break;
+    case 2: grade_rows(2, count, shift, delta, weights, grads); break;
+#if MAX_VECTORS > 2
+    case 3: grade_rows(3, count, shift, delta, weights, grads); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: grade_rows(4, count, shift, delta, weights, grads); break;
+#endif
+  }
+  restore_denormals(mode);
+}
+
 static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
   enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };
   const unsigned mode = flush_denormals();

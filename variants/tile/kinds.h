@@ -43,6 +43,10 @@
 #define TO_ELEMENT(x) attn_to_bfloat16(x)
 #include "element_rows.h"
 
+/* Pairs are not what gradients are added up from. */
+#define ADD_PRODUCTS_floats add_products_floats
+#define ADD_PRODUCTS_pairs NULL
+
 /* kind: of the elements; operands: of the products. */
 #define TILE_TABLE(set, elements, kind, operands, products, each, copies_keys, copies_values, transposes,    \
                    packs)                                                                                    \
@@ -50,12 +54,12 @@
     .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
     .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
-    .scores = scores_##products, .accumulate = accumulate_##products, .softmax = softmax_##operands,         \
-    .hide = hide, .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind,                        \
-    .read = read_floats_##kind, .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all,            \
-    .elu1 = elu1_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,          \
-    .join = join, .dot_rows = dot_rows, .few_scores = few_scores_##kind,                                     \
-    .few_accumulate = few_accumulate_##kind                                                                  \
+    .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, .grade = grade,                    \
+    .accumulate = accumulate_##products, .softmax = softmax_##operands, .hide = hide,                        \
+    .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
+    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind, .pack = (packs),  \
+    .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
+    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
   }
 
 /* In the order of attn_type. */

@@ -82,14 +82,15 @@ INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_
   return done;
 }
 
-INLINE void NAME(scores_rows)(const int vectors, tile_size size, tile_matrix queries, tile_rows key,
-                              float factor, const tile_ahead *ahead, tile_target scores) {
+/* adds: to what the scores hold. */
+INLINE void NAME(scores_rows)(const int vectors, const bool adds, tile_size size, tile_matrix queries,
+                              tile_rows key, float factor, const tile_ahead *ahead, tile_target scores) {
   const int64_t depth = size.features, whole = STEP * depth_slice(vectors * LANES, (depth + STEP - 1) / STEP);
   groups_done done = {0, 0};
   for (int64_t d = 0; d == 0 || d < depth; d += whole, done.elements = 0) {
     const tile_matrix columns = {queries.x + d / STEP * queries.stride, queries.stride};
     const tile_rows from = {(const operand *)key.x + d, key.stride};
-    const NAME(slice) slice = {d == 0, d + whole >= depth, factor};
+    const NAME(slice) slice = {d == 0 && !adds, d + whole >= depth, factor};
     size.features = depth - d < whole ? depth - d : whole;
     done = NAME(scores_groups)(vectors, GROUP(vectors), size, slice, columns, from, ahead, scores, done);
     if (GROUP(vectors) > 4)
@@ -205,8 +206,8 @@ INLINE void NAME(scores_of)(const int vectors, tile_size size, tile_matrix queri
                             float factor, const tile_ahead *ahead, tile_target out) {
   const int64_t rows = vectors * LANES;
   if (queries.stride == rows && out.stride == rows) NAME(scores_rows)
-  (vectors, size, (tile_matrix){queries.x, rows}, key, factor, ahead, (tile_target){out.x, rows});
-  else NAME(scores_rows)(vectors, size, queries, key, factor, ahead, out);
+  (vectors, false, size, (tile_matrix){queries.x, rows}, key, factor, ahead, (tile_target){out.x, rows});
+  else NAME(scores_rows)(vectors, false, size, queries, key, factor, ahead, out);
 }
 
 static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, float factor,
@@ -222,6 +223,21 @@ static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, flo
 #endif
   }
 }
+
+#if STEP == 1
+static void NAME(add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target out) {
+  switch (size.rows / LANES) {
+    case 1: NAME(scores_rows)(1, true, size, queries, key, 1, NULL, out); break;
+    case 2: NAME(scores_rows)(2, true, size, queries, key, 1, NULL, out); break;
+#if MAX_VECTORS > 2
+    case 3: NAME(scores_rows)(3, true, size, queries, key, 1, NULL, out); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: NAME(scores_rows)(4, true, size, queries, key, 1, NULL, out); break;
+#endif
+  }
+}
+#endif
 
 static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                              const tile_ahead *ahead, tile_target out) {

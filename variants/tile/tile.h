@@ -88,6 +88,9 @@ typedef struct tile_kernels {
   void (*scores)(tile_size size, tile_matrix queries, tile_rows key, float factor, const tile_ahead *ahead,
                  tile_target scores);
 
+  /* scores[j, r] = scores[j, r] + sum_d key[j, d] * queries[d, r], as above; of floats alone, else NULL. */
+  void (*add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target scores);
+
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j, e]      e < features, j < keys
    * The columns of weights and of output have strides as well. */
   void (*accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
@@ -115,6 +118,11 @@ typedef struct tile_kernels {
   /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
    * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
   void (*softmax_row)(int64_t count, float *x, float *max, float *sum);
+
+  /* Of the backward pass, for n < count and r < rows:
+   *     weights[n, r] = 2^(weights[n, r] - shift[n]);  grads[n, r] = weights[n, r] * (grads[n, r] - delta[n]) */
+  void (*grade)(int64_t rows, int64_t count, const float *shift, const float *delta, float *weights,
+                float *grads);
 
   /* x = cap * tanh(x), elementwise; count a multiple of lanes. */
   void (*softcap)(int64_t count, float cap, float *x);
