@@ -166,6 +166,32 @@ static bool hold_row(const gradients *all, const gradient_row *row, verdict *res
   return is_right;
 }
 
+gradient_error gradients_worst(const gradients *all) {
+  gradient_error found = {0};
+  for (int64_t n = 0; n < all->count; n++) {
+    const gradient_row *row = &all->rows[n];
+    const number_row computed = row_at(all->inputs, row->tensor, row->at);
+    int64_t wrong = 0;
+    for (int64_t d = 0; d < row->width; d++) {
+      const double number = row_number(computed, d), truth = row->of.values[d];
+      const double worst = reference_error_share(number, truth, row->of.worst[d]);
+      const double probable = reference_error_share(number, truth, row->of.probabilistic[d]);
+      const double share = fmax(worst, probable);
+      wrong += !(share <= 1);
+      if (!(share > found.share)) continue;
+      found.row = row;
+      found.element = d;
+      found.computed = number;
+      found.expected = truth;
+      found.bound = worst >= probable ? row->of.worst[d] : row->of.probabilistic[d];
+      found.share = share;
+    }
+    found.wrong_elements += wrong;
+    found.wrong_rows += wrong > 0;
+  }
+  return found;
+}
+
 void gradients_compare(const gradients *all, verdict *result) {
   result->rows_checked = all->count;
   result->rows_total = all->rows_total;

@@ -32,6 +32,15 @@ void gradients_destroy(gradients *gradients);
 /* The answers of a case, packed, in the places of the reference's. */
 void gradients_take_answers(gradients *gradients, const double *const answers[TENSORS]);
 
+/* The element that comes nearest to its bound, or farthest beyond, and how many are beyond; row NULL: all are exact. */
+typedef struct gradient_error {
+  const gradient_row *row;
+  int64_t element;
+  double computed, expected, bound, share;
+  int64_t wrong_elements, wrong_rows;
+} gradient_error;
+gradient_error gradients_worst(const gradients *gradients);
+
 /* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. */
 void gradients_compare(const gradients *gradients, verdict *verdict);
 

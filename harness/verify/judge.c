@@ -8,6 +8,7 @@
 #include "problem/check.h"
 #include "problem/features.h"
 #include "compare.h"
+#include "gradients.h"
 #include "hint.h"
 
 static double load_float64(const void *element) {
@@ -42,15 +43,14 @@ static bool check_input(tensor_id id, attn_type wanted, int given, complaint to)
 }
 
 static bool check_arrays(const judge_question *question, const attn_problem *p, complaint to) {
-  if (tensors_are_backward(p))
-    return wrong(to, "the backward pass is not judged from arrays: verify holds variants to it");
-  if (!question->arrays[TENSOR_OUTPUT].data && tensor_elements(p, TENSOR_OUTPUT) > 0)
-    return wrong(to, "the output is not given: there is nothing to judge");
   for (tensor_id id = 0; id < TENSORS; id++) {
+    const bool needed = tensor_is_written(p, id) && id != TENSOR_LSE && id != TENSOR_WEIGHTS;
+    if (needed && !question->arrays[id].data && tensor_elements(p, id) > 0)
+      return wrong(to, "%s is not given: there is nothing to judge", tensor_table[id].words);
     const judge_array *array = &question->arrays[id];
     const attn_type wanted = tensor_layout(p, id)->type;
     if (!array->data) continue;
-    if (!(tensor_table[id].written ? check_output : check_input)(id, wanted, array->type, to)) return false;
+    if (!(tensor_is_written(p, id) ? check_output : check_input)(id, wanted, array->type, to)) return false;
   }
   return true;
 }
@@ -59,7 +59,7 @@ static bool check_arrays(const judge_question *question, const attn_problem *p, 
 static bool pose(const judge_question *question, workload *posed, complaint to) {
   *posed = *question->workload;
   posed->layout = LAYOUT_BHTD;
-  posed->wants_lse = question->arrays[TENSOR_LSE].data != NULL;
+  posed->wants_lse = question->arrays[TENSOR_LSE].data && posed->function != ATTN_SOFTMAX_BACKWARD;
   posed->wants_weights = question->arrays[TENSOR_WEIGHTS].data != NULL;
   if (!reference_function_of(posed->function)->has_scores && (posed->wants_lse || posed->wants_weights))
     return wrong(to, "linear attention has no %s: leave it out",
@@ -74,7 +74,7 @@ static void take(inputs *in, tensor_id id, const judge_array *array) {
   const tensor_shape shape = tensor_stored_shape(&in->problem, id);
   const element_type *type = type_of(array->type);
   const bool same_bits =
-      array->type == (int)tensor_layout(&in->problem, id)->type && !tensor_table[id].written;
+      array->type == (int)tensor_layout(&in->problem, id)->type && !tensor_is_written(&in->problem, id);
   const char *data = array->data;
   for (int64_t b = 0; b < shape.batch; b++)
     for (int64_t h = 0; h < shape.heads; h++)
@@ -112,6 +112,19 @@ static judge_element element_of(const element_error *error) {
                          .share = error->share};
 }
 
+static void fill_gradients(judge_verdict *to, const gradients *of) {
+  const gradient_error worst = gradients_worst(of);
+  to->worst = (judge_element){.tensor = worst.row ? worst.row->tensor : TENSOR_QUERY_GRAD,
+                              .e = worst.element,
+                              .computed = worst.computed,
+                              .expected = worst.expected,
+                              .bound = worst.bound,
+                              .share = worst.share};
+  if (worst.row) to->worst.b = worst.row->at.b, to->worst.h = worst.row->at.h, to->worst.i = worst.row->at.i;
+  to->wrong_elements = worst.wrong_elements;
+  to->wrong_rows = worst.wrong_rows;
+}
+
 static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen,
                  bool with_hint) {
   hint hint = {0};
@@ -119,17 +132,22 @@ static void fill(judge_verdict *to, const expected *known, const verdict *result
   if (seen->has_worst) to->worst = element_of(&seen->worst);
   to->wrong_elements = seen->wrong_elements;
   to->wrong_rows = seen->wrong_rows;
+  if (known->gradients) fill_gradients(to, known->gradients);
   to->rows_checked = result->rows_checked;
   to->rows_total = result->rows_total;
   to->mean_square_share = result->mean_square_share;
   if (to->ok) return;
-  examination_describe(seen, known, to->pattern, sizeof to->pattern);
+  if (known->gradients)
+    snprintf(to->pattern, sizeof to->pattern, "wrong in %lld of %lld rows of gradients",
+             (long long)to->wrong_rows, (long long)to->rows_checked);
+  else
+    examination_describe(seen, known, to->pattern, sizeof to->pattern);
   /* What is wrong is said apart from where. */
   const char *where = *to->pattern ? strstr(result->problem, to->pattern) : NULL;
   const size_t length =
       where && where - result->problem >= 2 ? (size_t)(where - result->problem) - 2 : strlen(result->problem);
   snprintf(to->sentence, sizeof to->sentence, "%.*s", (int)length, result->problem);
-  if (with_hint) hint_find(known, seen, &hint);
+  if (with_hint && !known->gradients) hint_find(known, seen, &hint);
   snprintf(to->kind, sizeof to->kind, "%s", hint.kind);
   snprintf(to->hint, sizeof to->hint, "%s", hint.words);
 }
@@ -155,10 +173,10 @@ bool judge(const judge_question *question, judge_verdict *to, char *why, size_t 
   inputs in;
   *to = (judge_verdict){.worst.tensor = TENSOR_OUTPUT};
   workload_name(question->workload, to->problem);
-  for (tensor_id id = 0; id < TENSORS; id++)
-    to->given[id] = tensor_table[id].written && question->arrays[id].data;
+  for (tensor_id id = 0; id < TENSORS; id++) to->given[id] = question->arrays[id].data != NULL;
   if (!pose(question, &posed, complaint)) return false;
   const attn_problem problem = workload_problem(&posed);
+  for (tensor_id id = 0; id < TENSORS; id++) to->given[id] &= tensor_is_written(&problem, id);
   if (!check_arrays(question, &problem, complaint) || !inputs_create(&in, &posed, false, why, why_size))
     return false;
   take_arrays(&in, question);

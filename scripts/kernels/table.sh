@@ -131,6 +131,13 @@ shares 1 best \
   fused multi_query/full/B:1/H:32/Hkv:1/D:128/T:2048 \
   0.55 linear/linear/full/B:1/H:4/Hkv:4/D:64/T:16384 \
   0.40 linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384
+shares 1 best \
+  "" fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
+  "" fused/full/B:1/H:4/Hkv:4/D:128/T:4096 \
+  0.60 fused_backward/backward/full/B:1/H:4/Hkv:4/D:64/T:4096 \
+  0.60 fused_backward/backward/full/B:1/H:4/Hkv:4/D:128/T:4096 \
+  "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:64/T:4096 \
+  "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:128/T:4096
 grouped=$(
   for variant in grouped_query multi_query; do
     heads=$([ $variant = multi_query ] && echo 1 || echo 8)

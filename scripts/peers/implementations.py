@@ -28,7 +28,7 @@ class Inputs:
     query: np.ndarray  # [B, H, T, D], as are all
     key: np.ndarray
     value: np.ndarray
-    others: dict[str, np.ndarray]  # documents, or a block mask
+    others: dict[str, np.ndarray]  # documents, a block mask, or the gradient of the output
 
     def tensors(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.query, self.key, self.value
@@ -62,11 +62,14 @@ class Inputs:
         return np.tri(queries, keys, keys - queries, dtype=bool)
 
 
+GRADIENTS = ("query_grad", "key_grad", "value_grad")
+
+
 @dataclass(frozen=True)
 class Candidate:
     name: str
     run: Callable[[], Any]
-    output: Callable[[], np.ndarray]
+    output: Callable[[], np.ndarray | dict[str, np.ndarray]]
     clock: Callable[[int], float] | None = None  # runs so many times and gives seconds of the device's clock
 
 
@@ -90,7 +93,8 @@ class Ours:
 
     def candidates(self, inputs: Inputs) -> Iterator[Candidate]:
         kernel = attnbench.Kernel(inputs.shape.line(), self.name, self.plugin, self.threads, self.device)
-        yield Candidate(self.name, kernel.run, kernel.output, kernel.run)
+        gradients = lambda: {name: kernel.gradient(name) for name in GRADIENTS}  # noqa: E731
+        yield Candidate(self.name, kernel.run, gradients if inputs.shape.backward else kernel.output, kernel.run)
 
 
 class Torch:
@@ -120,6 +124,9 @@ class Torch:
         def run() -> Any:
             return attention(query, key, value, **how)
 
+        if inputs.shape.backward:
+            yield self._backward(inputs, [query, key, value], how)
+            return
         backends = {
             int(value): name for name, value in self.torch.nn.attention.SDPBackend.__members__.items()
         }
@@ -127,6 +134,21 @@ class Torch:
         yield Candidate(
             backends.get(int(choice), "SDPA").lower(), run, lambda: inputs.from_torch(self.torch, run())
         )
+
+
+    def _backward(self, inputs: Inputs, tensors: list[Any], how: dict[str, Any]) -> Candidate:
+        """The forward pass once, before the measurement; of it the backward pass again and again."""
+        torch = self.torch
+        grad = torch.from_numpy(aligned(inputs.others["output_grad"]))
+        with torch.enable_grad():
+            for tensor in tensors:
+                tensor.requires_grad_(True)
+            output = torch.nn.functional.scaled_dot_product_attention(*tensors, **how)
+
+        def run() -> Any:
+            return torch.autograd.grad(output, tensors, grad, retain_graph=True)
+
+        return Candidate("backward", run, lambda: {n: x.numpy() for n, x in zip(GRADIENTS, run())})
 
 
 class TorchFlex:

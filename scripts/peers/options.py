@@ -80,6 +80,7 @@ class Options:
     threads: list[int]
     peers: list[str]
     device: str | None
+    backward: bool
     variant: str
     plugin: Path
     batch: int
@@ -119,7 +120,8 @@ def parse(arguments: list[str]) -> Options:
     )
     add("--peers", metavar="NAME,...", type=known, help=f"of {host}, or of {device} (all but torch_flex, with patterns torch_flex)")
     add("--device", metavar="KIND:N", type=_device, help="cuda:0: on a GPU, beside PyTorch's and flash-attn")
-    add("--variant", metavar="NAME", help="of ours or of the plugin (fused, on a GPU cuda_fused)")
+    add("--backward", action="store_true", help="the gradients of queries, keys and values, from those of the output; beside PyTorch")
+    add("--variant", metavar="NAME", help="of ours or of the plugin (fused, with --backward fused_backward, on a GPU cuda_fused)")
     add("--plugin", metavar="FILE.so", type=Path, help="a shared object to take the variant from (ours)")
     add("--batch", metavar="B", type=_number, default=1, help="batch entries (1)")
     add("--heads", metavar="H", type=_number, default=4, help="heads (4)")
@@ -150,10 +152,16 @@ def parse(arguments: list[str]) -> Options:
     device = found["device"]
     there = DEVICE if device else HOST
     found["plugin"] = found["plugin"] or found["build"] / f"attnbench_{device.partition(':')[0] if device else 'variants'}.so"
-    found["variant"] = found["variant"] or ("cuda_fused" if device else "fused")
+    found["variant"] = found["variant"] or ("cuda_fused" if device else "fused_backward" if found["backward"] else "fused")
     # FlexAttention is for patterns; compiling it takes 10 to 20 seconds for each point.
     has_patterns = not set(found["masks"]) <= set(MASKS)
     usual = ["torch_flex"] if has_patterns and not device else [name for name in there if name != "torch_flex"]
+    if found["backward"]:
+        if device or found["query_length"] or has_patterns or found["types"] != ["f32"]:
+            parser.error("--backward is measured on the host, of f32, full and causal, with as many queries as keys")
+        if found["peers"] not in (None, ["torch"]):
+            parser.error("--backward is measured beside torch alone: leave --peers out")
+        usual = ["torch"]
     found["peers"] = found["peers"] or usual
     for name in found["peers"]:
         if name not in there:

@@ -61,9 +61,10 @@ def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
 
 
 def inputs_of(shape: Shape) -> Inputs:
-    drawn = attnbench.inputs(shape.line())
+    others = ("docs_q", "docs_k", "blocks", "output_grad")
+    drawn = attnbench.inputs(shape.line(), names=("q", "k", "v", *others))
     tensors = (drawn[name].view(shape.array_type()) for name in ("q", "k", "v"))
-    return Inputs(shape, *tensors, {name: drawn[name] for name in ("docs_q", "docs_k", "blocks") if name in drawn})
+    return Inputs(shape, *tensors, {name: drawn[name] for name in others if name in drawn})
 
 
 def prepare(worker: Worker, case: Shape, timed: Shape, measurement: Measurement) -> bool:
@@ -145,6 +146,7 @@ def measure_all(options: Options, run: Run, say: Callable[[str], None]) -> None:
                     kind,
                     options.kv_heads,
                     options.query_length,
+                    options.backward,
                 )
                 run.points.append(measure(options, workers, shape, threads))
                 say(row(run, run.points[-1]))

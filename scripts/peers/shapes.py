@@ -52,6 +52,7 @@ class Shape:
     type: str = "f32"
     kv_heads: int = 0  # as many as query heads
     query_length: int | None = None  # as many as keys
+    backward: bool = False
 
     def queries(self) -> int:
         return self.query_length or self.length
@@ -64,7 +65,7 @@ class Shape:
         mask = PATTERNS[self.mask].band if self.mask in PATTERNS else self.mask
         if mask == "causal" and self.queries() < self.length:
             mask = "causal_bottom_right"
-        return f"{mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.kv_heads or self.heads}/D:{self.head_dim}"
+        return f"{'backward/' if self.backward else ''}{mask}/B:{self.batch}/H:{self.heads}/Hkv:{self.kv_heads or self.heads}/D:{self.head_dim}"
 
     def workload(self) -> str:
         same = self.queries() == self.length
@@ -87,9 +88,11 @@ class Shape:
     def line(self) -> str:
         return f"{self.workload()}/seed:{self.seed}"
 
-    def hold(self, output: np.ndarray) -> Held:
+    def hold(self, output: np.ndarray | dict[str, np.ndarray]) -> Held:
+        """An output, or the gradients by their names."""
+        outputs = output if isinstance(output, dict) else {"output": output}
         try:
-            verdict = attnbench.judge(self.line(), output=output, hint=False)
+            verdict = attnbench.judge(self.line(), hint=False, **outputs)
         except ValueError as error:
             return Held(float("inf"), float("inf"), str(error))
         return Held(verdict.worst_share, verdict.json["mean_square_share"], verdict.sentence)

@@ -36,7 +36,7 @@ class Ready:
 
     kernel: str  # the candidate that was faster
     seconds: float  # of one call
-    output: np.ndarray
+    output: np.ndarray | dict[str, np.ndarray]
 
 
 def _seconds(run: Callable[[], Any]) -> float:
@@ -84,7 +84,7 @@ class _Implementation:
             run()
         return (time.perf_counter() - start) / len(calls)
 
-    def output(self) -> np.ndarray:
+    def output(self) -> np.ndarray | dict[str, np.ndarray]:
         """What the last call wrote."""
         assert self.chosen
         return self.chosen.output()
@@ -146,7 +146,7 @@ class Worker:
     def measure(self, seconds: float) -> float:
         return self._ask("measure", seconds)
 
-    def output(self) -> np.ndarray:
+    def output(self) -> np.ndarray | dict[str, np.ndarray]:
         return self._ask("output")
 
     def end(self) -> None:

@@ -27,10 +27,19 @@ class Kernel:
 
     def output(self) -> np.ndarray:
         """A copy of what the last call wrote."""
-        size = extent(self.problem, "output")
-        address = _native.library.attnbench_output(self._handle)
+        return self._copy("output", _native.library.attnbench_output(self._handle))
+
+    def gradient(self, tensor: str) -> np.ndarray:
+        """The same of the backward pass on the host: query_grad, key_grad, value_grad, bias_grad or sink_grad."""
+        address = _native.library.attnbench_written(self._handle, tensor.encode())
+        if tensor not in self.problem.types or not address:
+            raise ValueError(f"{tensor} is nothing that this problem asks for")
+        return self._copy(tensor, address)
+
+    def _copy(self, tensor: str, address: int) -> np.ndarray:
+        size = extent(self.problem, tensor)
         memory = ctypes.create_string_buffer(ctypes.string_at(address, size), size) if size else b""
-        return view(self.problem, "output", memory, 0)
+        return view(self.problem, tensor, memory, 0)
 
 
 def median(values: Sequence[float]) -> tuple[float, float, float]:

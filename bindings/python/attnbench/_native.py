@@ -58,6 +58,7 @@ def _load() -> tuple[Path, ctypes.CDLL]:
         "attnbench_ready": (c_void_p, (c_char_p, c_char_p, c_char_p, c_int, c_int, *why)),
         "attnbench_repeat": (c_double, (c_void_p, c_int64)),
         "attnbench_output": (c_void_p, (c_void_p,)),
+        "attnbench_written": (c_void_p, (c_void_p, c_char_p)),
         "attnbench_release": (None, (c_void_p,)),
         "attnbench_median": (None, (POINTER(c_double), c_size_t, POINTER(c_double))),
     }

@@ -34,8 +34,11 @@ UNLIMITED = (1 << 63) - 1
 SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
 INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi")
+# Of the backward pass: what it is given beside these, and what it is to give.
+GIVEN = ("output", "lse", "output_grad")
+GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "alibi": (1,), "query_documents": (0, 2), "key_documents": (0, 2)}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "query_documents": (0, 2), "key_documents": (0, 2)}
 
 
 def short(tensor: str) -> str:
@@ -73,6 +76,11 @@ class Problem:
     listed: int = 0  # keys that `topk` has for each query
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The tensors that a kernel is given."""
+        return tuple(name for name in (*INPUTS, *(GIVEN if self.function == "backward" else ())) if name in self.types)
+
+    @property
     def groups(self) -> int:
         """Query heads that share a key/value head."""
         return self.query_heads // self.kv_heads if self.kv_heads else 1
@@ -97,6 +105,11 @@ class Problem:
             "output": (B, H, Tq, Dv),
             "lse": (B, H, Tq),
             "sink": (H,),
+            "output_grad": (B, H, Tq, Dv),
+            "query_grad": (B, H, Tq, D),
+            "key_grad": (B, Hkv, Tk, D),
+            "value_grad": (B, Hkv, Tk, Dv),
+            "sink_grad": (H,),
             "alibi": (H,),
             "query_documents": (B, Tq),
             "key_documents": (B, Tk),
@@ -108,7 +121,7 @@ class Problem:
     def stored_shape(self, tensor: str) -> tuple[int, ...]:
         """The same with 1 for each axis that the tensor does not vary over."""
         shape = self.shape(tensor)
-        if tensor not in self.strides or tensor not in ("mask", "bias", *PATTERN) or 0 in shape:
+        if tensor not in self.strides or tensor not in ("mask", "bias", "bias_grad", *PATTERN) or 0 in shape:
             return shape
         return tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, self.steps(tensor)))
 
@@ -206,7 +219,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk and alibi."""
+    bias, sink, docs_q, docs_k, blocks, topk and alibi; of the backward pass output, lse and output_grad too."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework
@@ -217,7 +230,7 @@ class Inputs(Mapping):
             raise AttributeError(name)
         if name in self._arrays:
             return self._arrays[name]
-        if name in INPUTS or name in SHORT.values():
+        if name in (*INPUTS, *GIVEN) or name in SHORT.values():
             return self._arrays.get(short(name))
         return getattr(self.problem, name)
 
@@ -251,15 +264,19 @@ class Inputs(Mapping):
         return self.to("torch", device)
 
 
-def inputs(problem: str | Problem, seed: int = 1, framework: str = "numpy", device: Any = None) -> Inputs:
-    """Draws the inputs of a problem line. seed: where the line names none. device: of torch, where no framework is named."""
+def inputs(
+    problem: str | Problem, seed: int = 1, framework: str = "numpy", device: Any = None, names: Iterable[str] | None = None
+) -> Inputs:
+    """Draws the inputs of a problem line. seed: where the line names none. device: of torch, where no framework is named.
+    names: these alone, where the problem has them; output and lse of the backward pass take a forward pass of the reference."""
     asked = problem if isinstance(problem, Problem) else parse(problem, seed)
     for tensor in asked.types:
-        if tensor not in (*INPUTS, "output", "lse", "weights"):
+        if tensor not in (*INPUTS, *GIVEN, *GRADIENTS, "weights"):
             raise ValueError(f"this problem has {tensor}, which this package does not know")
     arrays = {}
-    for tensor in INPUTS:
-        if tensor not in asked.types:
+    wanted = None if names is None else set(names)
+    for tensor in asked.inputs:
+        if wanted is not None and short(tensor) not in wanted:
             continue
         size = extent(asked, tensor)
         memory = np.empty(size, np.uint8)

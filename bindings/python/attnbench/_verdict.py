@@ -64,7 +64,7 @@ def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, 
         raise ValueError(f"{name} has shape {list(array.shape)}, and this problem's has {list(allowed[0])}")
     if kind == "i32" and asked.types.get(tensor) != "i32":
         raise ValueError(f"{name} has elements of type int32: numbers are float32, bfloat16, float16 or float64")
-    if tensor in ("mask", "bias", *PATTERN):  # what is broadcast is so by a stride of 0
+    if tensor in ("mask", "bias", "bias_grad", *PATTERN):  # what is broadcast is so by a stride of 0
         array = array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
     if array.ndim < 4:  # of one element along each axis that it has not
         array = array[tuple(slice(None) if axis in AXES[tensor] else None for axis in range(4))]
@@ -92,11 +92,11 @@ def judge(
     **own: Any,
 ) -> Verdict:
     """Holds an output, and where they are given the log-sum-exp and the weights, to what the reference says of the problem, whose
-    inputs are drawn again unless other ones are given (q=, k=, v=, mask=, bias=, sink=, and so on under the names of `inputs`). ValueError where there is
-    nothing to judge: a wrong shape or type."""
+    inputs are drawn again unless other ones are given (q=, k=, v=, mask=, bias=, sink=, and so on under the names of `inputs`). Of the backward
+    pass it takes query_grad=, key_grad=, value_grad=, and bias_grad= and sink_grad= where there are such. ValueError where there is nothing to judge: a wrong shape or type."""
     drawn = problem if isinstance(problem, Inputs) else None
     asked = drawn.problem if drawn else problem if isinstance(problem, Problem) else parse(problem, seed)  # type: ignore[arg-type]
-    if output is None:
+    if output is None and asked.function != "backward":
         raise ValueError("judge takes an output: judge(problem, output=o)")
     long = {short(tensor): tensor for tensor in asked.types}
     for name in own:

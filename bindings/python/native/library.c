@@ -117,17 +117,26 @@ static tensor_id tensor_named(const char *name) {
   return id;
 }
 
+/* Of the backward pass, which follows from all other inputs. */
+static bool draw_forward(const workload *w, tensor_id id, void *to, char *why, size_t why_size) {
+  inputs in;
+  if (!inputs_create(&in, w, true, why, why_size)) return false;
+  memcpy(to, tensor_data(&in.problem, &in.tensors, id), tensor_bytes(&in.problem, id));
+  inputs_destroy(&in);
+  return true;
+}
+
 bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes, char *why,
                     size_t why_size) {
   workload w;
   if (!workload_parse_sound(line, &w, why, why_size)) return false;
   const attn_problem problem = workload_problem(&w);
   const tensor_id id = tensor_named(tensor);
-  if (id == TENSORS || tensors_are_backward(&problem) || tensor_is_written(&problem, id) ||
-      tensor_bytes(&problem, id) != bytes) {
+  if (id == TENSORS || tensor_is_written(&problem, id) || tensor_bytes(&problem, id) != bytes) {
     snprintf(why, why_size, "%s is no input of %zu bytes of this problem", tensor, bytes);
     return false;
   }
+  if (id == TENSOR_OUTPUT || id == TENSOR_LSE) return draw_forward(&w, id, to, why, why_size);
   fill_tensor(&w, &problem, id, to);
   return true;
 }

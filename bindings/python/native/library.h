@@ -53,6 +53,9 @@ double attnbench_repeat(attnbench_kernel *kernel,
                         int64_t calls); /* runs it; seconds, by its device's clock */
 const void *
 attnbench_output(attnbench_kernel *kernel); /* what the last run wrote, as described; never NULL */
+
+/* The same of any tensor that a variant of the host writes, by its name; NULL: this problem has none. */
+const void *attnbench_written(attnbench_kernel *kernel, const char *tensor);
 void attnbench_release(attnbench_kernel *kernel);
 
 /* A median and the ends of its 95% interval, by ranks: the extremes where values are few. */

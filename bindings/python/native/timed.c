@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/statistics.h"
@@ -86,6 +87,14 @@ const void *attnbench_output(attnbench_kernel *kernel) {
     there->device->read(output, there->tensors[TENSOR_OUTPUT],
                         tensor_bytes(&kernel->inputs.problem, TENSOR_OUTPUT));
   return output;
+}
+
+const void *attnbench_written(attnbench_kernel *kernel, const char *tensor) {
+  const attn_problem *p = &kernel->inputs.problem;
+  for (tensor_id id = 0; id < TENSORS; id++)
+    if (strcmp(tensor_table[id].name, tensor) == 0 && tensor_is_written(p, id))
+      return tensor_data(p, &kernel->inputs.tensors, id);
+  return NULL;
 }
 
 void attnbench_release(attnbench_kernel *kernel) {
