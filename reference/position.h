@@ -14,7 +14,24 @@ typedef struct reference_terms {
 } reference_terms;
 
 static inline bool reference_has_position(const attn_problem *problem) {
-  return problem->alibi.type != ATTN_ABSENT;
+  return problem->alibi.type != ATTN_ABSENT || problem->relative.type != ATTN_ABSENT;
+}
+
+/* error: in roundings of the term, README.md. */
+static inline void reference_add_term(reference_terms *all, double term, double error) {
+  all->sum += term;
+  all->size += fabs(term);
+  all->error += error * fabs(term);
+  all->count++;
+}
+
+/* Distances are told apart up to R on each side. */
+static inline double reference_relative(const attn_problem *problem, int64_t h, int64_t distance) {
+  const int64_t most = problem->relative_distance;
+  int64_t place = distance;
+  if (place > most) place = most;
+  if (place < -most) place = -most;
+  return problem->relative_data[h * problem->relative.head + place + most];
 }
 
 static inline reference_terms reference_position(const attn_problem *problem, int64_t b, int64_t h, int64_t i,
@@ -23,12 +40,9 @@ static inline reference_terms reference_position(const attn_problem *problem, in
   const int64_t distance = j - (i + (problem->offsets ? problem->offsets[b] : problem->offset));
   if (problem->alibi.type) {
     const double slope = problem->alibi_data[h * problem->alibi.head];
-    const double term = -slope * fabs((double)distance);
-    all.sum += term;
-    all.size += fabs(term);
-    all.error += 5 * fabs(term); /* in roundings: README.md */
-    all.count++;
+    reference_add_term(&all, -slope * fabs((double)distance), 5);
   }
+  if (problem->relative.type) reference_add_term(&all, reference_relative(problem, h, distance), 3);
   return all;
 }
 

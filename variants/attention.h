@@ -39,6 +39,8 @@ extern "C" {
  *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
  *     score_ij = score_ij + bias_ij                       where there is a bias
  *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)
+ *     score_ij = score_ij + relative_h[r]                 where there is a relative table (Shaw et al. 2018), r = j - (i + offset) but
+ *                                                         at least -R and at most R
  *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
@@ -80,7 +82,8 @@ enum {
   ATTN_BLOCKS = 1 << 11,
   ATTN_TOPK = 1 << 12,
   ATTN_QUERY_LENGTHS = 1 << 13,
-  ATTN_ALIBI = 1 << 14
+  ATTN_ALIBI = 1 << 14,
+  ATTN_RELATIVE = 1 << 15
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -190,6 +193,10 @@ typedef struct attn_problem {
   void *value_grad_data;        /* [B, Hkv, Tk, Dv] */
   void *bias_grad_data;         /* [B, H, Tq, Tk] */
   void *sink_grad_data;         /* [H] */
+  attn_layout
+      relative; /* float32: of the distances from -R to R, which the first and the last also stand for beyond */
+  int64_t relative_distance;  /* R, 1 or more where there is a table */
+  const float *relative_data; /* [H, 2 R + 1] */
 } attn_problem;
 
 /* ---- a call ---- */

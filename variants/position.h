@@ -5,7 +5,7 @@
 #define ATTN_POSITION_H
 
 ATTN_INLINE bool attn_has_position_bias(const attn_problem *problem) {
-  return attn_uses(problem, ATTN_ALIBI);
+  return attn_uses(problem, ATTN_ALIBI | ATTN_RELATIVE);
 }
 
 /* The distance of key j from query i. */
@@ -22,11 +22,27 @@ ATTN_INLINE void attn_fill_alibi(float slope, int64_t first, int64_t count, floa
   }
 }
 
+/* table: of a head. Distances beyond its ends have the number of that end. */
+ATTN_INLINE void attn_add_relative(const float *table, int64_t reach, int64_t first, int64_t count,
+                                   float *bias) {
+  for (int64_t n = 0; n < count; n++) {
+    const int64_t distance = first + n;
+    const int64_t clipped = distance < -reach ? -reach : distance > reach ? reach : distance;
+    bias[n] += table[clipped + reach];
+  }
+}
+
 /* bias[n] is what the scores of keys at the distance first + n from their query have added in query head h; count is at most
  * INT32_MAX. */
 ATTN_INLINE void attn_position_biases(const attn_problem *problem, int64_t h, int64_t first, int64_t count,
                                       float *bias) {
-  attn_fill_alibi(problem->alibi_data[h * problem->alibi.head], first, count, bias);
+  if (attn_uses(problem, ATTN_ALIBI))
+    attn_fill_alibi(problem->alibi_data[h * problem->alibi.head], first, count, bias);
+  else
+    for (int64_t n = 0; n < count; n++) bias[n] = 0;
+  if (attn_uses(problem, ATTN_RELATIVE))
+    attn_add_relative(problem->relative_data + h * problem->relative.head, problem->relative_distance, first,
+                      count, bias);
 }
 
 /* The same of one distance. */

@@ -13,6 +13,7 @@
 #include "types.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
+enum { MOST_RELATIVE = 1 << 30 };
 enum { MOST_RANDOM = 1024 }; /* blocks of a term, which are drawn again for each tile */
 static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
 
@@ -182,6 +183,16 @@ static bool check_pattern(const attn_problem *p, complaint to) {
   return true;
 }
 
+static bool check_position(const attn_problem *p, complaint to) {
+  if (p->relative.type && (p->relative_distance < 1 || p->relative_distance > MOST_RELATIVE))
+    return wrong(to, "relative_distance is %lld: a relative table tells distances apart up to one of 1 to %d",
+                 SHOW(p->relative_distance), MOST_RELATIVE);
+  if (!p->relative.type && p->relative_distance != 0)
+    return wrong(to, "relative_distance is %lld without a relative table: give both or none",
+                 SHOW(p->relative_distance));
+  return true;
+}
+
 /* A list of keys: each is one, or -1, and none comes twice. seen: [Tk] zeros, and is left so. */
 static bool check_list(const attn_problem *p, const int32_t *keys, const int64_t at[3], bool *seen,
                        complaint to) {
@@ -303,5 +314,5 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
   complaint to = {reason, reason_size};
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
-         check_pattern(problem, to) && check_tensors(problem, to);
+         check_pattern(problem, to) && check_position(problem, to) && check_tensors(problem, to);
 }

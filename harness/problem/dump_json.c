@@ -63,6 +63,7 @@ static json_t *axes_of(const char *letters) {
                        : *letters == 'u' ? "query_blocks"
                        : *letters == 'v' ? "key_blocks"
                        : *letters == 't' ? "listed"
+                       : *letters == 'r' ? "distances"
                                          : NULL;
     if (name) json_array_append_new(list, json_string(name));
   }
@@ -98,6 +99,11 @@ static void describe_pattern(json_t *object, const workload *w) {
   json_decref(terms);
   if (p.blocks.type)
     json_object_set_new(object, "block", json_pack("[I, I]", (json_int_t)p.block_q, (json_int_t)p.block_k));
+}
+
+/* The numbers that tables by position go with. */
+static void describe_position(json_t *object, const attn_problem *p) {
+  if (p->relative.type) json_object_set_new(object, "relative_distance", json_integer(p->relative_distance));
 }
 
 static void describe_visibility(json_t *object, const workload *w) {
@@ -151,6 +157,7 @@ json_t *dump_describe(const workload *w) {
     json_object_set_new(object, "epsilon", json_real(p.epsilon));
   }
   describe_visibility(object, w);
+  describe_position(object, &p);
   for (tensor_id id = 0; id < TENSORS; id++)
     if (tensor_layout(&p, id)->type)
       json_object_set_new(tensor_is_written(&p, id) ? outputs : inputs, tensor_table[id].name,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "pattern_text.h"
+#include "position_text.h"
 
 #define SOFTMAX (1u << ATTN_SOFTMAX)
 #define LINEAR (1u << ATTN_LINEAR)
@@ -136,6 +137,11 @@ static void copy_blocks(const workload *from, workload *to) {
 static void leave_out_topk(workload *w) { w->topk = 0; }
 static void copy_topk(const workload *from, workload *to) { to->topk = from->topk; }
 
+/* ---- positions ---- */
+
+static void leave_out_relative(workload *w) { w->relative = 0; }
+static void copy_relative(const workload *from, workload *to) { to->relative = from->relative; }
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
@@ -182,6 +188,9 @@ const feature_row feature_table[FEATURES] = {
      .leave_out = leave_out_topk, .copy = copy_topk},
     {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SCORES, "alibi", TENSOR_ALIBI,
      .flag = offsetof(workload, alibi)},
+    {ATTN_RELATIVE, "a relative table", "takes no relative table", SOFTMAX, "relative", TENSOR_RELATIVE,
+     .number = offsetof(workload, relative), .read = position_read_relative, .write = position_write_relative,
+     .leave_out = leave_out_relative, .copy = copy_relative},
 };
 
 /* ---- rows ---- */

@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -365,6 +365,21 @@ static void fill_alibi(const drawn *to) {
     ((float *)to->data)[h * to->layout.head] = slope_of(to->w, random_bits(to->stream, (uint64_t)h));
 }
 
+/* Apart enough that the number of the next distance shows; 0 where sums have to be exact. Where inputs are not finite, 3 of 32
+ * are none of a number, for most pairs may have that of an end. */
+static float position_bias_of(const workload *w, uint64_t bits) {
+  if (w->fill == FILL_EXACT) return 0;
+  if (w->fill == FILL_NONFINITE && bits % 32 < 3) return not_finite[bits % 32];
+  return 4 * uniform(bits);
+}
+
+static void fill_position_table(const drawn *to) {
+  for (int64_t h = 0; h < to->shape.heads; h++)
+    for (int64_t n = 0; n < to->shape.width; n++)
+      ((float *)to->data)[h * to->layout.head + n] =
+          position_bias_of(to->w, random_bits(to->stream, (uint64_t)(h * to->shape.width + n)));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -374,6 +389,7 @@ static const struct {
     [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
     [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
     [TENSOR_ALIBI] = {ALIBI, fill_alibi}, [TENSOR_OUTPUT_GRAD] = {GRADIENT, fill_output_grad},
+    [TENSOR_RELATIVE] = {RELATIVE, fill_position_table},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -38,6 +38,8 @@ const char workload_grammar[] =
     "  bias:AXES          a random bias, the same way\n"
     "  sink               a random attention sink for each query head\n"
     "  alibi              a random ALiBi slope for each query head: scores - slope |j - p|\n"
+    "  relative:R         a random bias for each query head and distance j - p, the same from R on and up to "
+    "-R\n"
     "  lse, weights       outputs that are asked for: log-sum-exp, attention weights\n"
     "  types              f32 (default), bf16, f16; out:f32: the output alone in float32\n"
     "  layout:NAME        bhtd (default), bthd, shifted (bhtd, aligned to an element), padded (odd "

@@ -178,6 +178,13 @@ static void draw_pass(draws *from, workload *w) {
   if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
 }
 
+/* Of the others one in twelve has a relative table, from another stream. */
+static void draw_relative(draws *from, workload *w) {
+  const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
+  if (w->function != ATTN_SOFTMAX || !draw_one_in(from, 12)) return;
+  w->relative = draw_between(from, 1, draw_one_in(from, 2) ? 8 : longest + 1);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -197,5 +204,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_position(&position, &w);
   draws pass = {from.stream ^ UINT64_C(0xbac4), 0};
   draw_pass(&pass, &w);
+  draws relative = {from.stream ^ UINT64_C(0x5ba3), 0};
+  draw_relative(&relative, &w);
   return w;
 }

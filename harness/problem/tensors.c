@@ -47,6 +47,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_VALUE_GRAD] = GRADIENT(value_grad, "the gradient of the values", "BKkV", true),
     [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true),
     [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true),
+    [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
@@ -85,6 +86,11 @@ static int64_t blocks_of(int64_t length, int64_t block) {
   return block > 0 ? length / block + (length % block != 0) : 0;
 }
 
+/* Of a distance that is not sound, any. */
+static int64_t distances_of(int64_t reach) {
+  return reach >= 0 && reach <= ATTN_FARTHEST ? 2 * reach + 1 : INT64_MAX;
+}
+
 static int64_t axis_size(const attn_problem *p, char axis) {
   switch (axis) {
     case 'B': return p->batch;
@@ -97,6 +103,7 @@ static int64_t axis_size(const attn_problem *p, char axis) {
     case 'u': return blocks_of(p->query_length, p->block_q);
     case 'v': return blocks_of(p->key_length, p->block_k);
     case 't': return p->topk_count;
+    case 'r': return distances_of(p->relative_distance);
     default: return 1;
   }
 }

@@ -9,8 +9,8 @@
 
 #include "variants/attention.h"
 
-/* The longest name, every number at its longest and 16 listed three times, has some 1700 letters. */
-enum { WORKLOAD_NAME_BYTES = 1792, WORKLOAD_MAX_LISTED_BATCH = 16 };
+/* The longest name, every number at its longest and 16 listed three times, has some 1800 letters. */
+enum { WORKLOAD_NAME_BYTES = 1920, WORKLOAD_MAX_LISTED_BATCH = 16 };
 
 typedef enum workload_layout {
   LAYOUT_BHTD,
@@ -65,6 +65,7 @@ typedef struct workload {
   workload_axes mask, bias;
   bool sink;
   bool alibi;
+  int64_t relative; /* the greatest distance that the table tells apart; 0: no table */
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

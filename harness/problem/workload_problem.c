@@ -124,6 +124,7 @@ attn_problem workload_problem(const workload *w) {
       .block_q = w->blocks.present ? w->block_q : 0,
       .block_k = w->blocks.present ? w->block_k : 0,
       .topk_count = w->topk,
+      .relative_distance = w->relative,
   };
   workload_terms(w, &p);
   for (tensor_id id = 0; id < TENSORS; id++) {

@@ -224,6 +224,18 @@ static const char *const single[] = {
     "causal/B:1/H:12/Hkv:4/D:16/T:130/alibi/see:strided:3+first:9/fill:nonfinite/lse",
     "full/B:1/H:64/D:8/T:90/alibi/bf16/lse",
     "causal/B:2/H:6/Hkv:2/D:17/T:140/alibi/f16/out:f32/layout:mixed/lse",
+    /* tables by distance: shorter and longer than the distances that there are, with ALiBi, with heads whose tables lie apart */
+    "full/B:1/H:3/Hkv:1/D:24/T:150/relative:20/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/Tq:90/Tk:150/offsets:60,-20/relative:7/lse/weights",
+    "full/B:1/H:14/Hkv:2/D:16/Tq:45/Tk:130/alibi/relative:200/mask:q/lse",
+    "causal_bottom_right/B:2/H:8/Hkv:2/D:32/Tq:1/Tk:700/relative:128/sink/lse",
+    "full/B:1/H:2/D:16/Tq:20/Tk:3000/offsets:2500/relative:64/lse",
+    "window:40/B:1/H:2/Hkv:1/D:24/T:200/relative:1/softcap:4/bias:hq/lse",
+    "band:inf,0,1152921504606846976/B:1/H:4/Hkv:2/D:8/T:70/relative:3/lse",
+    "causal/B:1/H:12/Hkv:4/D:16/T:130/relative:40/see:strided:3+first:9/fill:nonfinite/lse",
+    "full/B:1/H:64/D:8/T:90/relative:16/bf16/lse",
+    "causal/B:2/H:6/Hkv:2/D:17/T:140/relative:33/f16/out:f32/layout:mixed/lse",
+    "full/B:1/H:6/Hkv:3/D:16/T:100/relative:9/layout:padded/lse",
     /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
     "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
     "full/B:1/H:24/D:8/T:258/blocks:129,64,0.5/bf16/lse",

@@ -65,7 +65,8 @@ static bool same(const workload *a, const workload *b) {
          memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0 &&
          memcmp(&a->mask, &b->mask, sizeof a->mask) == 0 && memcmp(&a->bias, &b->bias, sizeof a->bias) == 0 &&
          a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
-         a->fill == b->fill && a->seed == b->seed && a->type == b->type && a->output_type == b->output_type;
+         a->fill == b->fill && a->seed == b->seed && a->relative == b->relative && a->type == b->type &&
+         a->output_type == b->output_type;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -82,11 +83,13 @@ static void every_name_parses_back_into_its_workload(void **state) {
 
 static void the_longest_name_fits(void **state) {
   (void)state;
-  workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/layout:padded");
+  workload w =
+      parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
   w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
+  w.relative = INT64_MAX;
   w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
   w.seed = UINT64_MAX;
   w.type = ATTN_BFLOAT16;
@@ -152,6 +155,15 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"blocks:8,8,2/T:10", "the density '2' is the share of blocks that may be seen, 0 to 1"},
       {"topk:-1/T:10", "listed keys are topk:K, from 1"},
       {"docs:-3/T:10", "documents are docs:LENGTH, their mean length from 1"},
+      {"relative:0/T:10",
+       "'relative:0': a relative table is relative:R, the greatest distance that it tells apart"},
+      {"relative:-3/T:10", "a relative table is relative:R"},
+      {"relative:/T:10", "a relative table is relative:R"},
+      {"relative:3,4/T:10", "a relative table is relative:R"},
+      {"relative:1073741825/T:10",
+       "relative_distance is 1073741825: a relative table tells distances apart up to"},
+      {"relative:9223372036854775807/T:10", "up to one of 1 to 1073741824"},
+      {"linear/relative:3/T:10", "linear attention has no use for a relative table"},
       {"qlengths:-1/T:10", "query_lengths[0] is -1: it must be 0 to query_length 10"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {

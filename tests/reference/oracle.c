@@ -54,6 +54,11 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   const int64_t position = i + (p->offsets ? p->offsets[b] : p->offset);
   const quad apart = position > j ? position - j : j - position;
   if (p->alibi.type) score -= p->alibi_data[h * p->alibi.head] * apart;
+  if (p->relative.type) {
+    const int64_t reach = p->relative_distance, distance = j - position;
+    const int64_t place = distance > reach ? 2 * reach : distance < -reach ? 0 : reach + distance;
+    score += (p->relative_data + h * p->relative.head)[place];
+  }
   return score;
 }
 

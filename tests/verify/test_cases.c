@@ -107,6 +107,15 @@ static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
       {"blocks", "sed -i 's/^block_k.*/block_k 12/' case.txt", "blocks.u8 is longer"},
       {"blocks", "sed -i 's/^block_q.*/block_q 0/' case.txt", "block"},
       {"documents", "truncate -s 4 *doc*.i32", "too short"},
+      {"relative", "sed -i 's/^rel_distance.*/rel_distance 4/' case.txt",
+       "rel.f32 is too short: 56 bytes, its shape needs 72"},
+      {"relative", "sed -i 's/^rel_distance.*/rel_distance 2/' case.txt",
+       "rel.f32 is longer than the 40 bytes"},
+      {"relative", "sed -i 's/^rel_distance.*/rel_distance 0/' case.txt", "rel.f32 is longer"},
+      {"relative", "sed -i 's/^rel_distance.*/rel_distance -1/' case.txt", "a size of -1: sizes are 0 to"},
+      {"relative", "sed -i /rel_distance/d case.txt && truncate -s 8 rel.f32",
+       "relative_distance is 0: a relative table tells distances apart up to one of 1 to"},
+      {"relative", "rm rel.f32", "relative_distance is 3 without a relative table: give both or none"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
     char why[512] = "", path[256];

@@ -255,7 +255,7 @@ static const attn_variant kernel = {.name = "kernel",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
                                                 ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
-                                                ATTN_ALIBI,
+                                                ATTN_ALIBI | ATTN_RELATIVE,
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
@@ -352,6 +352,10 @@ static const struct {
     {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/alibi",
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/alibi",
+     "with a bias for its positions, output[", "bias"},
+    {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/relative:4",
+     "with a bias for its positions, output[", "bias"},
+    {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/relative:4",
      "with a bias for its positions, output[", "bias"},
 };
 

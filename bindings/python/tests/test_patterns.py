@@ -90,6 +90,21 @@ def test_slopes_are_given():
     assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
 
 
+def test_relative_tables_are_given():
+    x = attnbench.inputs(SIZES + "/relative:4/offsets:2,-1")
+    position = np.arange(x.query_length) + np.array(x.offsets)[:, None]
+    distance = np.arange(x.key_length) - position[..., None]
+    added = x.rel[:, np.clip(distance, -4, 4) + 4].swapaxes(0, 1)
+    assert x.rel.shape == (4, 9) and x.rel.dtype == np.float32 and x.relative_distance == 4
+    attnbench.judge(x, output=attention(Seen(x, None, added))[0]).assert_close()
+    assert not attnbench.judge(x, output=attention(Seen(x, None))[0])
+    assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
+    own = np.zeros((4, 9), np.float32)
+    attnbench.judge(x, output=attention(Seen(x, None))[0], rel=own).assert_close()
+    with pytest.raises(ValueError, match="rel has shape"):
+        attnbench.judge(x, output=attention(Seen(x, None))[0], rel=own[:, 1:])
+
+
 def test_a_mask_and_a_band_hide_beside_a_pattern():
     x = attnbench.inputs("causal/B:2/H:2/D:8/T:20/docs:6/mask:q/lengths:20,9")
     future = np.tri(20, dtype=bool) & (np.arange(20) < np.array(x.key_lengths)[:, None, None, None])
@@ -124,7 +139,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
