@@ -7,6 +7,7 @@
 #ifndef ATTN_ATTENTION_H
 #define ATTN_ATTENTION_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +42,7 @@ extern "C" {
  *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)
  *     score_ij = score_ij + relative_h[r]                 where there is a relative table (Shaw et al. 2018), r = j - (i + offset) but
  *                                                         at least -R and at most R
+ *     score_ij = score_ij + t5_h[bucket(j - (i + offset))]    where there are T5's buckets (Raffel et al. 2020; attn_t5_bucket)
  *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
@@ -83,7 +85,8 @@ enum {
   ATTN_TOPK = 1 << 12,
   ATTN_QUERY_LENGTHS = 1 << 13,
   ATTN_ALIBI = 1 << 14,
-  ATTN_RELATIVE = 1 << 15
+  ATTN_RELATIVE = 1 << 15,
+  ATTN_T5 = 1 << 16
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -197,6 +200,12 @@ typedef struct attn_problem {
       relative; /* float32: of the distances from -R to R, which the first and the last also stand for beyond */
   int64_t relative_distance;  /* R, 1 or more where there is a table */
   const float *relative_data; /* [H, 2 R + 1] */
+  attn_layout t5;             /* float32: of T5's buckets */
+  int64_t t5_buckets,
+      t5_distance; /* 2 to 1024, with both directions an even number from 4; the greatest distance is above the
+                                    * number of buckets that have one distance each, and at most 2^20 */
+  bool t5_both;    /* both directions; else keys ahead are in bucket 0 */
+  const float *t5_data; /* [H, t5_buckets] */
 } attn_problem;
 
 /* ---- a call ---- */

@@ -129,6 +129,9 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "topk", .integer = &problem->topk_count, .optional = true},
       {.name = "pass", .text = words->pass, .optional = true},
       {.name = "rel_distance", .integer = &problem->relative_distance, .optional = true},
+      {.name = "t5_buckets", .integer = &problem->t5_buckets, .optional = true},
+      {.name = "t5_max_distance", .integer = &problem->t5_distance, .optional = true},
+      {.name = "t5_both", .flag = &problem->t5_both, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -158,10 +161,11 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
 /* -1 is how a case says "no limit". The limit on sizes keeps products of three within int64_t. */
 static bool finish_case_text(attn_problem *problem, const char *folder, char *why, size_t why_size) {
   const int64_t largest = INT64_C(1) << 20;
-  const int64_t sizes[] = {problem->batch,        problem->query_heads,      problem->kv_heads,
-                           problem->query_length, problem->key_length,       problem->head_dim,
-                           problem->value_dim,    problem->block_q,          problem->block_k,
-                           problem->topk_count,   problem->relative_distance};
+  const int64_t sizes[] = {problem->batch,        problem->query_heads,       problem->kv_heads,
+                           problem->query_length, problem->key_length,        problem->head_dim,
+                           problem->value_dim,    problem->block_q,           problem->block_k,
+                           problem->topk_count,   problem->relative_distance, problem->t5_buckets,
+                           problem->t5_distance};
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
     if (sizes[n] < 0 || sizes[n] > largest) {
       snprintf(why, why_size, "%s/case.txt: a size of %lld: sizes are 0 to %lld", folder, (long long)sizes[n],

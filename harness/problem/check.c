@@ -13,7 +13,7 @@
 #include "types.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
-enum { MOST_RELATIVE = 1 << 30 };
+enum { MOST_RELATIVE = 1 << 30, MOST_BUCKETS = 1024, MOST_T5_DISTANCE = 1 << 20 };
 enum { MOST_RANDOM = 1024 }; /* blocks of a term, which are drawn again for each tile */
 static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
 
@@ -183,6 +183,26 @@ static bool check_pattern(const attn_problem *p, complaint to) {
   return true;
 }
 
+static bool check_t5(const attn_problem *p, complaint to) {
+  const int64_t exact = p->t5_buckets / (p->t5_both ? 4 : 2);
+  if (!p->t5.type)
+    return (p->t5_buckets == 0 && p->t5_distance == 0 && !p->t5_both) ||
+           wrong(to, "t5_buckets is %lld, t5_distance %lld without numbers of T5's buckets: give all or none",
+                 SHOW(p->t5_buckets), SHOW(p->t5_distance));
+  if (p->t5_both && (p->t5_buckets < 4 || p->t5_buckets > MOST_BUCKETS || p->t5_buckets % 2 != 0))
+    return wrong(to, "t5_buckets is %lld: of both directions it must be an even number, 4 to %d",
+                 SHOW(p->t5_buckets), MOST_BUCKETS);
+  if (p->t5_buckets < 2 || p->t5_buckets > MOST_BUCKETS)
+    return wrong(to, "t5_buckets is %lld: it must be 2 to %d", SHOW(p->t5_buckets), MOST_BUCKETS);
+  if (p->t5_distance <= exact || p->t5_distance > MOST_T5_DISTANCE)
+    return wrong(
+        to,
+        "t5_distance is %lld: it must be above %lld, the buckets of %lld that have one distance each, and at "
+        "most %d",
+        SHOW(p->t5_distance), SHOW(exact), SHOW(p->t5_buckets), MOST_T5_DISTANCE);
+  return true;
+}
+
 static bool check_position(const attn_problem *p, complaint to) {
   if (p->relative.type && (p->relative_distance < 1 || p->relative_distance > MOST_RELATIVE))
     return wrong(to, "relative_distance is %lld: a relative table tells distances apart up to one of 1 to %d",
@@ -190,7 +210,7 @@ static bool check_position(const attn_problem *p, complaint to) {
   if (!p->relative.type && p->relative_distance != 0)
     return wrong(to, "relative_distance is %lld without a relative table: give both or none",
                  SHOW(p->relative_distance));
-  return true;
+  return check_t5(p, to);
 }
 
 /* A list of keys: each is one, or -1, and none comes twice. seen: [Tk] zeros, and is left so. */

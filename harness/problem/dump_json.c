@@ -64,6 +64,7 @@ static json_t *axes_of(const char *letters) {
                        : *letters == 'v' ? "key_blocks"
                        : *letters == 't' ? "listed"
                        : *letters == 'r' ? "distances"
+                       : *letters == 's' ? "buckets"
                                          : NULL;
     if (name) json_array_append_new(list, json_string(name));
   }
@@ -104,6 +105,10 @@ static void describe_pattern(json_t *object, const workload *w) {
 /* The numbers that tables by position go with. */
 static void describe_position(json_t *object, const attn_problem *p) {
   if (p->relative.type) json_object_set_new(object, "relative_distance", json_integer(p->relative_distance));
+  if (p->t5.type)
+    json_object_set_new(object, "t5",
+                        json_pack("{s:I, s:I, s:b}", "buckets", (json_int_t)p->t5_buckets, "distance",
+                                  (json_int_t)p->t5_distance, "both", (int)p->t5_both));
 }
 
 static void describe_visibility(json_t *object, const workload *w) {

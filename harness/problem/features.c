@@ -142,6 +142,13 @@ static void copy_topk(const workload *from, workload *to) { to->topk = from->top
 static void leave_out_relative(workload *w) { w->relative = 0; }
 static void copy_relative(const workload *from, workload *to) { to->relative = from->relative; }
 
+static void leave_out_t5(workload *w) { w->t5_buckets = w->t5_distance = 0, w->t5_one = false; }
+static void copy_t5(const workload *from, workload *to) {
+  to->t5_buckets = from->t5_buckets;
+  to->t5_distance = from->t5_distance;
+  to->t5_one = from->t5_one;
+}
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
@@ -191,6 +198,9 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_RELATIVE, "a relative table", "takes no relative table", SOFTMAX, "relative", TENSOR_RELATIVE,
      .number = offsetof(workload, relative), .read = position_read_relative, .write = position_write_relative,
      .leave_out = leave_out_relative, .copy = copy_relative},
+    {ATTN_T5, "T5 buckets", "takes no T5 buckets", SOFTMAX, "t5", TENSOR_T5,
+     .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
+     .leave_out = leave_out_t5, .copy = copy_t5},
 };
 
 /* ---- rows ---- */

@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5 };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -385,11 +385,16 @@ static const struct {
   uint64_t stream;
   void (*fill)(const drawn *to);
 } fills[TENSORS] = {
-    [TENSOR_QUERY] = {QUERY, fill_query}, [TENSOR_KEY] = {KEY, fill_key},
-    [TENSOR_VALUE] = {VALUE, fill_value}, [TENSOR_MASK] = {MASK, fill_mask},
-    [TENSOR_BIAS] = {BIAS, fill_bias},    [TENSOR_SINK] = {SINK, fill_sink},
-    [TENSOR_ALIBI] = {ALIBI, fill_alibi}, [TENSOR_OUTPUT_GRAD] = {GRADIENT, fill_output_grad},
+    [TENSOR_QUERY] = {QUERY, fill_query},
+    [TENSOR_KEY] = {KEY, fill_key},
+    [TENSOR_VALUE] = {VALUE, fill_value},
+    [TENSOR_MASK] = {MASK, fill_mask},
+    [TENSOR_BIAS] = {BIAS, fill_bias},
+    [TENSOR_SINK] = {SINK, fill_sink},
+    [TENSOR_ALIBI] = {ALIBI, fill_alibi},
+    [TENSOR_OUTPUT_GRAD] = {GRADIENT, fill_output_grad},
     [TENSOR_RELATIVE] = {RELATIVE, fill_position_table},
+    [TENSOR_T5] = {T5, fill_position_table},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

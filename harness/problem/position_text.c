@@ -2,6 +2,8 @@
 #include "position_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 bool position_read_relative(workload_reading *r, const char *key, const char *text) {
   return (words_integer(r, key, text, &r->workload.relative) && r->workload.relative > 0) ||
@@ -12,4 +14,26 @@ bool position_read_relative(workload_reading *r, const char *key, const char *te
 
 void position_write_relative(const workload *w, const char *key, workload_writing *to) {
   if (w->relative > 0) words_add(to, "/%s:%" PRId64, key, w->relative);
+}
+
+bool position_read_t5(workload_reading *r, const char *key, const char *text) {
+  workload *w = &r->workload;
+  char copy[WORKLOAD_NAME_BYTES];
+  snprintf(copy, sizeof copy, "%s", text);
+  char *rest = copy;
+  const char *buckets = strsep(&rest, ","), *distance = strsep(&rest, ",");
+  w->t5_one = rest != NULL;
+  return (distance && words_integer(r, key, buckets, &w->t5_buckets) && w->t5_buckets > 0 &&
+          words_integer(r, key, distance, &w->t5_distance) && (!rest || strcmp(rest, "one") == 0)) ||
+         wrong(r->to,
+               "'%s:%s': T5's buckets are t5:BUCKETS,DISTANCE, their number from 2 and the greatest "
+               "distance, or "
+               "t5:BUCKETS,DISTANCE,one for one direction",
+               key, text);
+}
+
+void position_write_t5(const workload *w, const char *key, workload_writing *to) {
+  if (w->t5_buckets > 0)
+    words_add(to, "/%s:%" PRId64 ",%" PRId64 "%s", key, w->t5_buckets, w->t5_distance,
+              w->t5_one ? ",one" : "");
 }

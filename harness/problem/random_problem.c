@@ -185,6 +185,16 @@ static void draw_relative(draws *from, workload *w) {
   w->relative = draw_between(from, 1, draw_one_in(from, 2) ? 8 : longest + 1);
 }
 
+/* One in twelve has T5's buckets, from one more. */
+static void draw_t5(draws *from, workload *w) {
+  const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
+  if (w->function != ATTN_SOFTMAX || !draw_one_in(from, 12)) return;
+  w->t5_one = draw_one_in(from, 2);
+  w->t5_buckets = w->t5_one ? draw_between(from, 2, 40) : 2 * draw_between(from, 2, 20);
+  w->t5_distance =
+      w->t5_buckets / (w->t5_one ? 2 : 4) + draw_between(from, 1, draw_one_in(from, 2) ? 24 : longest + 1);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -206,5 +216,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_pass(&pass, &w);
   draws relative = {from.stream ^ UINT64_C(0x5ba3), 0};
   draw_relative(&relative, &w);
+  draws t5 = {from.stream ^ UINT64_C(0x75b3), 0};
+  draw_t5(&t5, &w);
   return w;
 }

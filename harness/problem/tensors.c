@@ -48,6 +48,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true),
     [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true),
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
+    [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
@@ -103,6 +104,7 @@ static int64_t axis_size(const attn_problem *p, char axis) {
     case 'u': return blocks_of(p->query_length, p->block_q);
     case 'v': return blocks_of(p->key_length, p->block_k);
     case 't': return p->topk_count;
+    case 's': return p->t5_buckets;
     case 'r': return distances_of(p->relative_distance);
     default: return 1;
   }

@@ -27,6 +27,7 @@ typedef enum tensor_id {
   TENSOR_BIAS_GRAD,
   TENSOR_SINK_GRAD,
   TENSOR_RELATIVE,
+  TENSOR_T5,
   TENSORS
 } tensor_id;
 
@@ -36,7 +37,7 @@ typedef struct tensor_row {
   const char *file;  /* in a case folder, without its ending; NULL: none */
   const char *
       axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
-                        * of listed keys t, of a relative table r */
+                        * of listed keys t, of a relative table r, of T5's s */
   size_t layout, data; /* where in attn_problem, and in attn_tensors or, if in_problem, there too */
   bool written;        /* an output of its pass: ask tensor_is_written */
   uint32_t types;      /* bits 1 << type: what its elements may be */

@@ -65,7 +65,9 @@ typedef struct workload {
   workload_axes mask, bias;
   bool sink;
   bool alibi;
-  int64_t relative; /* the greatest distance that the table tells apart; 0: no table */
+  int64_t relative;                /* the greatest distance that the table tells apart; 0: no table */
+  int64_t t5_buckets, t5_distance; /* 0: none */
+  bool t5_one;                     /* direction; else both */
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

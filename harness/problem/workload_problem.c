@@ -125,6 +125,9 @@ attn_problem workload_problem(const workload *w) {
       .block_k = w->blocks.present ? w->block_k : 0,
       .topk_count = w->topk,
       .relative_distance = w->relative,
+      .t5_buckets = w->t5_buckets,
+      .t5_distance = w->t5_distance,
+      .t5_both = w->t5_buckets > 0 && !w->t5_one,
   };
   workload_terms(w, &p);
   for (tensor_id id = 0; id < TENSORS; id++) {

@@ -236,6 +236,19 @@ static const char *const single[] = {
     "full/B:1/H:64/D:8/T:90/relative:16/bf16/lse",
     "causal/B:2/H:6/Hkv:2/D:17/T:140/relative:33/f16/out:f32/layout:mixed/lse",
     "full/B:1/H:6/Hkv:3/D:16/T:100/relative:9/layout:padded/lse",
+    /* T5's buckets, in both directions and in one: the paper's, where steps of the logarithm are whole numbers, the fewest, more than
+     * there are distances, and with the other biases by position */
+    "full/B:1/H:3/Hkv:1/D:24/T:150/t5:32,128/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/T:200/t5:32,128,one/lse/weights",
+    "full/B:1/H:14/Hkv:2/D:16/Tq:45/Tk:130/t5:16,64,one/alibi/mask:q/lse",
+    "causal_bottom_right/B:2/H:8/Hkv:2/D:32/Tq:1/Tk:700/t5:64,512,one/sink/lse",
+    "full/B:1/H:2/D:16/Tq:20/Tk:3000/offsets:2500/t5:32,800/relative:9/alibi/lse",
+    "window:40/B:1/H:2/Hkv:1/D:24/T:200/t5:2,3,one/softcap:4/bias:hq/lse",
+    "band:inf,0,1152921504606846976/B:1/H:4/Hkv:2/D:8/T:70/t5:4,2/lse",
+    "causal/B:1/H:12/Hkv:4/D:16/T:130/t5:32,128/see:strided:3+first:9/fill:nonfinite/lse",
+    "full/B:1/H:64/D:8/T:90/t5:512,1048576/bf16/lse",
+    "causal/B:2/H:6/Hkv:2/D:17/Tq:140/Tk:190/offsets:30,-60/t5:20,81/f16/out:f32/layout:mixed/lse",
+    "full/B:1/H:6/Hkv:3/D:16/T:100/t5:9,60,one/layout:padded/lse",
     /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
     "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
     "full/B:1/H:24/D:8/T:258/blocks:129,64,0.5/bf16/lse",

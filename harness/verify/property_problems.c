@@ -35,6 +35,8 @@ static const char *const chosen[] = {
     "causal/B:2/H:4/Hkv:1/D:16/T:90/alibi/see:local:9,0+first:2/lse",
     "causal/B:2/H:4/Hkv:2/D:24/T:150/relative:12/sink/lse",
     "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/offsets:290,-7/alibi/relative:5/lse",
+    "full/B:2/H:4/Hkv:1/D:24/T:150/t5:32,128/sink/lse",
+    "causal_bottom_right/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/t5:16,64,one/relative:5/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",

@@ -65,8 +65,9 @@ static bool same(const workload *a, const workload *b) {
          memcmp(a->lengths, b->lengths, sizeof a->lengths) == 0 &&
          memcmp(&a->mask, &b->mask, sizeof a->mask) == 0 && memcmp(&a->bias, &b->bias, sizeof a->bias) == 0 &&
          a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
-         a->fill == b->fill && a->seed == b->seed && a->relative == b->relative && a->type == b->type &&
-         a->output_type == b->output_type;
+         a->fill == b->fill && a->seed == b->seed && a->relative == b->relative &&
+         a->t5_buckets == b->t5_buckets && a->t5_distance == b->t5_distance && a->t5_one == b->t5_one &&
+         a->type == b->type && a->output_type == b->output_type;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -83,13 +84,14 @@ static void every_name_parses_back_into_its_workload(void **state) {
 
 static void the_longest_name_fits(void **state) {
   (void)state;
-  workload w =
-      parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/layout:padded");
+  workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
+                     "t5:1,1,one/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
   w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
-  w.relative = INT64_MAX;
+  w.relative = w.t5_buckets = INT64_MAX;
+  w.t5_distance = INT64_MIN;
   w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
   w.seed = UINT64_MAX;
   w.type = ATTN_BFLOAT16;
@@ -163,6 +165,20 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"relative:1073741825/T:10",
        "relative_distance is 1073741825: a relative table tells distances apart up to"},
       {"relative:9223372036854775807/T:10", "up to one of 1 to 1073741824"},
+      {"t5:0,20/T:10", "'t5:0,20': T5's buckets are t5:BUCKETS,DISTANCE, their number from 2"},
+      {"t5:8/T:10", "T5's buckets are t5:BUCKETS,DISTANCE"},
+      {"t5:8,20,two/T:10", "or t5:BUCKETS,DISTANCE,one for one direction"},
+      {"t5:8,20,one,1/T:10", "or t5:BUCKETS,DISTANCE,one for one direction"},
+      {"t5:8,/T:10", "T5's buckets are t5:BUCKETS,DISTANCE"},
+      {"t5:1,20,one/T:10", "t5_buckets is 1: it must be 2 to 1024"},
+      {"t5:1025,2000,one/T:10", "t5_buckets is 1025: it must be 2 to 1024"},
+      {"t5:2,20/T:10", "t5_buckets is 2: of both directions it must be an even number, 4 to 1024"},
+      {"t5:7,20/T:10", "t5_buckets is 7: of both directions it must be an even number"},
+      {"t5:32,8/T:10", "t5_distance is 8: it must be above 8, the buckets of 32 that have one distance each"},
+      {"t5:32,16,one/T:10", "t5_distance is 16: it must be above 16"},
+      {"t5:32,-9/T:10", "t5_distance is -9: it must be above 8"},
+      {"t5:32,1048577/T:10", "and at most 1048576"},
+      {"linear/t5:8,20/T:10", "linear attention has no use for T5 buckets"},
       {"linear/relative:3/T:10", "linear attention has no use for a relative table"},
       {"qlengths:-1/T:10", "query_lengths[0] is -1: it must be 0 to query_length 10"},
   };

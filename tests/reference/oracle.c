@@ -39,6 +39,18 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
 
 static quad phi(quad x) { return x > 0 ? x + 1 : expq(x); }
 
+static int64_t t5_bucket(const attn_problem *p, int64_t ahead) {
+  const int64_t behind = ahead < 0 ? -ahead : 0, half = p->t5_both ? p->t5_buckets / 2 : p->t5_buckets;
+  const int64_t far = p->t5_both && ahead > 0 ? ahead : behind, exact = half / 2;
+  int64_t bucket = far;
+  if (far >= exact) {
+    const quad share = logq((quad)far / exact) / logq((quad)p->t5_distance / exact);
+    const quad steps = share * (half - exact) + (quad)1e-25;
+    bucket = steps >= half - exact ? half - 1 : exact + (int64_t)steps;
+  }
+  return p->t5_both && ahead > 0 ? half + bucket : bucket;
+}
+
 /* The logarithm of the weight for softmax, the weight itself for linear attention. */
 static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t h, int64_t i, int64_t j) {
   const int64_t kv_head = h * p->kv_heads / p->query_heads;
@@ -59,6 +71,7 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
     const int64_t place = distance > reach ? 2 * reach : distance < -reach ? 0 : reach + distance;
     score += (p->relative_data + h * p->relative.head)[place];
   }
+  if (p->t5.type) score += (p->t5_data + h * p->t5.head)[t5_bucket(p, j - position)];
   return score;
 }
 

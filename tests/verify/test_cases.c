@@ -115,6 +115,18 @@ static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
       {"relative", "sed -i 's/^rel_distance.*/rel_distance -1/' case.txt", "a size of -1: sizes are 0 to"},
       {"relative", "sed -i /rel_distance/d case.txt && truncate -s 8 rel.f32",
        "relative_distance is 0: a relative table tells distances apart up to one of 1 to"},
+      {"t5_both", "sed -i 's/^t5_buckets.*/t5_buckets 12/' case.txt",
+       "t5.f32 is too short: 64 bytes, its shape needs 96"},
+      {"t5_both", "sed -i 's/^t5_buckets.*/t5_buckets 6/' case.txt", "t5.f32 is longer than the 48 bytes"},
+      {"t5_both", "sed -i 's/^t5_max_distance.*/t5_max_distance 2/' case.txt",
+       "t5_distance is 2: it must be above 2"},
+      {"t5_one", "sed -i 's/^t5_max_distance.*/t5_max_distance 4/' case.txt",
+       "t5_distance is 4: it must be above 4"},
+      {"t5_one", "sed -i 's/^t5_both.*/t5_both 2/' case.txt", "'t5_both 2' should be 0 or 1"},
+      {"t5_one", "sed -i /t5_buckets/d case.txt && truncate -s 0 t5.f32",
+       "t5_buckets is 0: it must be 2 to 1024"},
+      {"t5_one", "rm t5.f32",
+       "t5_buckets is 8, t5_distance 20 without numbers of T5's buckets: give all or none"},
       {"relative", "rm rel.f32", "relative_distance is 3 without a relative table: give both or none"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {

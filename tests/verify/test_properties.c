@@ -255,7 +255,7 @@ static const attn_variant kernel = {.name = "kernel",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
                                                 ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
-                                                ATTN_ALIBI | ATTN_RELATIVE,
+                                                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
@@ -356,6 +356,10 @@ static const struct {
     {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/relative:4",
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/relative:4",
+     "with a bias for its positions, output[", "bias"},
+    {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/t5:8,20",
+     "with a bias for its positions, output[", "bias"},
+    {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/t5:8,20,one",
      "with a bias for its positions, output[", "bias"},
 };
 

@@ -105,6 +105,28 @@ def test_relative_tables_are_given():
         attnbench.judge(x, output=attention(Seen(x, None))[0], rel=own[:, 1:])
 
 
+def t5_bucket(r, buckets, most, both):
+    """As T5's own sources have it; with logarithms of two, of which those of powers are whole."""
+    own, start, n = buckets, 0, np.maximum(-r, 0)
+    if both:
+        own, start, n = buckets // 2, np.where(r > 0, buckets // 2, 0), np.abs(r)
+    exact = own // 2
+    steps = np.log2(np.maximum(n, 1) / exact) / np.log2(most / exact) * (own - exact)
+    return start + np.where(n < exact, n, np.minimum(exact + np.maximum(steps, 0).astype(int), own - 1))
+
+
+@pytest.mark.parametrize("part, both", [("t5:16,32", True), ("t5:8,16,one", False)])
+def test_t5_buckets_are_given(part, both):
+    x = attnbench.inputs(f"{SIZES}/{part}/offsets:2,-1")
+    position = np.arange(x.query_length) + np.array(x.offsets)[:, None]
+    buckets = t5_bucket(np.arange(x.key_length) - position[..., None], x.t5_buckets, x.t5_distance, both)
+    added = x.t5[:, buckets].swapaxes(0, 1)
+    assert x.t5.shape == (4, x.t5_buckets) and x.t5_both == both
+    attnbench.judge(x, output=attention(Seen(x, None, added))[0]).assert_close()
+    assert not attnbench.judge(x, output=attention(Seen(x, None))[0])
+    assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
+
+
 def test_a_mask_and_a_band_hide_beside_a_pattern():
     x = attnbench.inputs("causal/B:2/H:2/D:8/T:20/docs:6/mask:q/lengths:20,9")
     future = np.tri(20, dtype=bool) & (np.arange(20) < np.array(x.key_lengths)[:, None, None, None])
@@ -139,7 +161,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
