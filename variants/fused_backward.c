@@ -351,7 +351,7 @@ const attn_variant attn_fused_backward = {
     .function = ATTN_SOFTMAX_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
-                ATTN_ALIBI,
+                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_FINITE,
     .time_exponent = 2,

@@ -195,10 +195,10 @@ const feature_row feature_table[FEATURES] = {
      .leave_out = leave_out_topk, .copy = copy_topk},
     {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SCORES, "alibi", TENSOR_ALIBI,
      .flag = offsetof(workload, alibi)},
-    {ATTN_RELATIVE, "a relative table", "takes no relative table", SOFTMAX, "relative", TENSOR_RELATIVE,
+    {ATTN_RELATIVE, "a relative table", "takes no relative table", SCORES, "relative", TENSOR_RELATIVE,
      .number = offsetof(workload, relative), .read = position_read_relative, .write = position_write_relative,
      .leave_out = leave_out_relative, .copy = copy_relative},
-    {ATTN_T5, "T5 buckets", "takes no T5 buckets", SOFTMAX, "t5", TENSOR_T5,
+    {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES, "t5", TENSOR_T5,
      .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
      .leave_out = leave_out_t5, .copy = copy_t5},
 };

@@ -58,6 +58,8 @@ static const char *const single[] = {
     "backward/full/B:1/H:2/D:24/T:90/scale:1e-30",
     /* positions and patterns */
     "backward/causal/B:1/H:4/Hkv:2/D:24/T:150/alibi",
+    "backward/full/B:1/H:4/Hkv:2/D:16/Tq:90/Tk:130/offsets:20/relative:9",
+    "backward/causal/B:2/H:2/D:16/T:140/t5:16,60,one/softcap:5",
     "backward/full/B:2/H:3/D:16/Tq:40/Tk:90/offsets:50,-20/alibi/softcap:4",
     "backward/full/B:1/H:3/D:16/Tq:20/Tk:45/offsets:2500/alibi", /* weights of keys that are not there would be infinite */
     "backward/causal/B:1/H:2/D:16/T:200/see:local:9,0+strided:17",

@@ -196,3 +196,47 @@ def test_bad_input_is_one_sentence(number):
     with pytest.raises(ValueError, match=words) as raised:
         call()
     assert "\n" not in str(raised.value) and not re.search(r"\bNone\b", str(raised.value))
+
+
+def gradients(x):
+    """Of softmax attention without a band, as the formula has them, in double precision."""
+    p, up = x.problem, lambda a: np.repeat(a.astype(np.float64), x.problem.groups, axis=1)
+    q, k, v, o, do = x.q.astype(np.float64), up(x.k), up(x.v), x.output.astype(np.float64), x.output_grad.astype(np.float64)
+    weights = np.exp(p.scale * q @ k.swapaxes(2, 3) + (x.bias if "bias" in x else 0) - x.lse[..., None])
+    scores = weights * (do @ v.swapaxes(2, 3) - (do * o).sum(-1, keepdims=True))
+
+    def shared(a):
+        return a.reshape(p.batch, p.kv_heads, p.groups, *a.shape[2:]).sum(2)
+
+    found = {
+        "query_grad": p.scale * scores @ k,
+        "key_grad": shared(p.scale * scores.swapaxes(2, 3) @ q),
+        "value_grad": shared(weights.swapaxes(2, 3) @ do),
+    }
+    if "bias" in x:  # one row for all queries of a head
+        found["bias_grad"] = scores.sum((0, 2), keepdims=True)
+    return {name: a.astype(np.float32) for name, a in found.items()}
+
+
+def test_gradients_are_judged():
+    for line in ("backward/full/B:2/H:4/Hkv:2/D:8/Dv:5/Tq:9/Tk:13", "backward/full/B:2/H:2/D:8/T:11/bias:h"):
+        x = attnbench.inputs(line)
+        assert list(x)[-3:] == ["output", "lse", "output_grad"]
+        found = gradients(x)
+        verdict = attnbench.judge(x, **found)
+        assert verdict and verdict.worst_share < 0.5, verdict
+        found["key_grad"] = found["key_grad"] * np.float32(1.001)
+        verdict = attnbench.judge(line, **found)
+        assert not verdict and verdict.tensor == "key_grad" and "rows of gradients" in verdict.pattern
+        del found["key_grad"]
+        with pytest.raises(ValueError, match="the gradient of the keys is not given"):
+            attnbench.judge(line, **found)
+
+
+def test_gradients_are_of_the_output_that_is_given():
+    line = "backward/full/B:1/H:2/D:8/T:9"
+    x = attnbench.inputs(line)
+    right = gradients(x)
+    x._arrays["output"] = x.output + np.float32(0.25)
+    assert not attnbench.judge(line, output=x.output, **right)
+    assert attnbench.judge(line, output=x.output, **gradients(x))
