@@ -22,7 +22,6 @@ typedef struct backward {
   const attn_problem *problem;
   const attn_tensors *tensors;
   const tile_kernels *kernels;
-  int threads;
   int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
   float *shift, *delta; /* [B, H, Tq]: the log-sum-exp in base 2, and the sum of output times its gradient */
   float *query_grads;   /* [parts, B, H, Tq, depth] */
@@ -82,29 +81,29 @@ static int64_t query_rows(const attn_problem *problem) {
   return problem->batch * problem->query_heads * problem->query_length;
 }
 
-/* Returns the floats of the workspace; memory NULL only counts. */
-static int64_t plan(const attn_call *call, float *memory, backward *to) {
+/* Floats of the parts' query gradients. */
+static int64_t partial_floats(const backward *of) {
+  return whole_lines(of->parts * query_rows(of->problem) * depth_of(of->problem, of->kernels));
+}
+
+static backward plan(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
-  const int64_t rows = query_rows(problem), tiles = pieces(problem->key_length, kernels->max_rows);
+  const int64_t tiles = pieces(problem->key_length, kernels->max_rows);
   const int64_t wanted = pieces(WANTED_TASKS, larger(1, problem->batch * problem->kv_heads));
   const int64_t tiles_of_part = larger(1, pieces(tiles, larger(1, smaller(wanted, tiles / 2))));
-  scratch unused;
-  *to = (backward){.problem = problem,
-                   .tensors = &call->tensors,
-                   .kernels = kernels,
-                   .threads = call->threads,
-                   .parts = larger(1, pieces(tiles, tiles_of_part)),
-                   .part_keys = tiles_of_part * kernels->max_rows};
-  const int64_t partial = whole_lines(to->parts * rows * depth_of(problem, kernels));
-  const int64_t of_thread = place_scratch(problem, kernels, NULL, &unused);
-  if (memory) {
-    to->shift = memory;
-    to->delta = to->shift + whole_lines(rows);
-    to->query_grads = to->delta + whole_lines(rows);
-    to->scratch = to->query_grads + partial;
-  }
-  return 2 * whole_lines(rows) + partial + call->threads * of_thread;
+  return (backward){.problem = problem,
+                    .tensors = &call->tensors,
+                    .kernels = kernels,
+                    .parts = larger(1, pieces(tiles, tiles_of_part)),
+                    .part_keys = tiles_of_part * kernels->max_rows};
+}
+
+static void place(backward *of, float *memory) {
+  of->shift = memory;
+  of->delta = of->shift + whole_lines(query_rows(of->problem));
+  of->query_grads = of->delta + whole_lines(query_rows(of->problem));
+  of->scratch = of->query_grads + partial_floats(of);
 }
 
 /* ---- before the keys ---- */
@@ -313,8 +312,8 @@ static void join_parts(const backward *of, int64_t n) {
 
 static void run(const attn_call *call) {
   const attn_problem *p = call->problem;
-  backward of;
-  plan(call, call->workspace, &of);
+  backward of = plan(call);
+  place(&of, call->workspace);
   const int64_t rows = query_rows(p), tasks = p->batch * p->kv_heads * of.parts;
 #pragma omp parallel num_threads(call->threads)
   {
@@ -334,8 +333,11 @@ static void run(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  backward unused;
-  return (size_t)plan(call, NULL, &unused) * sizeof(float);
+  const backward of = plan(call);
+  scratch unused;
+  const int64_t of_thread = place_scratch(of.problem, of.kernels, NULL, &unused);
+  return (size_t)(2 * whole_lines(query_rows(of.problem)) + partial_floats(&of) + call->threads * of_thread) *
+         sizeof(float);
 }
 
 static const char *unsupported(const attn_call *call) {

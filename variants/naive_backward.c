@@ -97,12 +97,15 @@ static float sink_grad_of(const head *of) {
   return sum;
 }
 
+static void solve_queries(const head *of, int threads) {
+#pragma omp parallel for num_threads(threads)
+  for (int64_t i = 0; i < of->problem->query_length; i++) solve_query(of, i);
+}
+
 static void solve_head(const head *of, int threads) {
   const attn_problem *problem = of->problem;
   /* Rows of a bias that queries share are summed in the queries' order. */
-  const bool shares_rows = problem->bias.type && problem->bias.position == 0;
-#pragma omp parallel for num_threads(shares_rows ? 1 : threads)
-  for (int64_t i = 0; i < problem->query_length; i++) solve_query(of, i);
+  solve_queries(of, problem->bias.type && problem->bias.position == 0 ? 1 : threads);
 #pragma omp parallel for num_threads(threads)
   for (int64_t j = 0; j < problem->key_length; j++) solve_key(of, j);
   if (problem->sink.type)

@@ -6,6 +6,7 @@
 #include "hint_property.h"
 #include "properties.h"
 #include "property_check.h"
+#include "property_gradients.h"
 
 static void hold_repeat(property_check *t) {
   t->compared++;
@@ -171,7 +172,12 @@ static void hold_pair(property_check *t, altered_kind one, altered_kind other, c
 
 static void hold_wide(property_check *t) { hold_pair(t, FULL, WIDE, "with a band as wide as the sequence"); }
 
-static void hold_layout(property_check *t) { hold_pair(t, BY_HEADS, BY_POSITIONS, "in [B, T, H, D]"); }
+static void hold_layout(property_check *t) {
+  if (t->all->gradients)
+    property_hold_gradients_in_layouts(t);
+  else
+    hold_pair(t, BY_HEADS, BY_POSITIONS, "in [B, T, H, D]");
+}
 
 static void hold_groups(property_check *t) {
   const properties *all = t->all;
@@ -199,7 +205,10 @@ static void hold_near_pair(property_check *t, altered_kind one, altered_kind oth
 }
 
 static void hold_order(property_check *t) {
-  hold_near_pair(t, PLAIN, REORDERED, NULL, "with keys and values in another order");
+  if (t->all->gradients)
+    property_hold_gradients_in_order(t);
+  else
+    hold_near_pair(t, PLAIN, REORDERED, NULL, "with keys and values in another order");
 }
 
 static void hold_shift(property_check *t) {
@@ -396,9 +405,10 @@ static const unsigned of_bits = 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE
                                 1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_WIDE | 1u << PROPERTY_LAYOUT |
                                 1u << PROPERTY_COMPANY | 1u << PROPERTY_DECODED;
 
-/* And of these the ones that need no rows to compare: of the backward pass. */
-static const unsigned of_whole_outputs =
-    1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE | 1u << PROPERTY_THREADS | 1u << PROPERTY_SIDE_EFFECTS;
+/* What is said of the backward pass. */
+static const unsigned of_gradients = 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE |
+                                     1u << PROPERTY_THREADS | 1u << PROPERTY_SIDE_EFFECTS |
+                                     1u << PROPERTY_LAYOUT | 1u << PROPERTY_ORDER;
 
 bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, property_verdict *verdict,
                      char *why, size_t why_size) {
@@ -410,7 +420,7 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
                       .why = why,
                       .why_size = why_size};
   const bool backward = tensors_are_backward(&all->original->problem);
-  if (backward) wanted &= of_whole_outputs;
+  if (backward) wanted &= of_gradients;
   if (all->row_count == 0 && !backward) return true;
   if (has_free_bits(&t)) wanted &= ~of_bits;
   if (!check_run_original(&t, setup->threads, RUN_POISONED))

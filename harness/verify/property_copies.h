@@ -48,6 +48,7 @@ typedef struct altered {
 typedef struct properties {
   inputs *original;
   uint64_t checksum;
+  const struct gradients *gradients; /* of the backward pass, whose rows these are; else NULL */
 
   /* The rows that are compared within bounds: positions as in expected, and their solutions. */
   int64_t row_count;
@@ -94,6 +95,9 @@ bool property_pattern_to_mask(const properties *all, workload *w, source *from);
 
 /* Whether a query row sees a key, by band, lengths, mask and pattern. */
 bool property_sees(const inputs *in, row_place row, int64_t j);
+
+/* Those that gradients are compared on. */
+bool property_make_gradients(properties *all, char *why, size_t why_size);
 
 /* All that the problem allows of either kind; of numbers after shapes. */
 bool property_make_shapes(properties *all, char *why, size_t why_size);

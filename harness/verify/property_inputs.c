@@ -62,10 +62,12 @@ properties *properties_prepare(inputs *in, const expected *known, char *why, siz
   if (!all) return NULL;
   all->original = in;
   all->checksum = inputs_checksum(in);
+  all->gradients = known->gradients;
   /* A problem without rows or keys has nothing to change. */
-  if (sample_rows(all, known) &&
-      (known->rows == 0 || in->problem.key_length == 0 ||
-       (property_make_shapes(all, why, why_size) && property_make_numbers(all, why, why_size))))
+  if (known->gradients ? property_make_gradients(all, why, why_size)
+                       : sample_rows(all, known) && (known->rows == 0 || in->problem.key_length == 0 ||
+                                                     (property_make_shapes(all, why, why_size) &&
+                                                      property_make_numbers(all, why, why_size))))
     return all;
   properties_destroy(all);
   return NULL;

@@ -211,3 +211,33 @@ bool property_make_shapes(properties *all, char *why, size_t why_size) {
          make_other(all, why, why_size) && make_rescaled(all, why, why_size) &&
          make_pattern(all, why, why_size);
 }
+
+/* ---- of the backward pass ---- */
+
+static bool make_gradient_layouts(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  w.layout = LAYOUT_BHTD;
+  if (!property_make(all, BY_HEADS, &w, &property_whole, false, why, why_size)) return false;
+  w.layout = LAYOUT_BTHD;
+  return property_make(all, BY_POSITIONS, &w, &property_whole, false, why, why_size);
+}
+
+/* Where no key is seen for where it stands. */
+static bool make_reordered_gradients(properties *all, char *why, size_t why_size) {
+  const attn_problem *p = &all->original->problem;
+  source from = property_whole;
+  if (p->left != ATTN_UNLIMITED || p->right != ATTN_UNLIMITED || p->key_lengths || attn_has_pattern(p) ||
+      attn_has_position_bias(p))
+    return true;
+  int64_t *order = malloc(((size_t)p->key_length + 1) * sizeof *order);
+  for (int64_t j = 0; order && j < p->key_length; j++) order[j] = p->key_length - 1 - j;
+  from.order = order;
+  const bool made =
+      order && property_make(all, REORDERED, &all->original->workload, &from, false, why, why_size);
+  free(order);
+  return made;
+}
+
+bool property_make_gradients(properties *all, char *why, size_t why_size) {
+  return make_gradient_layouts(all, why, why_size) && make_reordered_gradients(all, why, why_size);
+}

@@ -45,7 +45,7 @@ static unsigned expected_of(const attn_variant *variant) {
   unsigned expected = PROPERTIES_ALL;
   if (variant->function == ATTN_SOFTMAX_BACKWARD)
     return 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE | 1u << PROPERTY_THREADS |
-           1u << PROPERTY_SIDE_EFFECTS;
+           1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_LAYOUT | 1u << PROPERTY_ORDER;
   if (variant->function == ATTN_LINEAR)
     expected &= ~(1u << PROPERTY_SHIFT | 1u << PROPERTY_HALVES | 1u << PROPERTY_BIAS);
   if (!(variant->features & ATTN_PATTERN)) expected &= ~(1u << PROPERTY_PATTERN);

@@ -115,7 +115,7 @@ INLINE void weigh_and_grade(const int vectors, const int together, const float *
 INLINE void grade_rows(const int vectors, int64_t count, const float *shift, const float *delta,
                        float *restrict weights, float *restrict grads) {
   const int together = EXP_VECTORS / vectors;
-  const int64_t rows = vectors * LANES;
+  const int64_t rows = (int64_t)vectors * LANES;
   int64_t n = 0;
   for (; n + together <= count; n += together)
     weigh_and_grade(vectors, together, shift + n, delta + n, weights + n * rows, grads + n * rows);
