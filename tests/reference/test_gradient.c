@@ -158,10 +158,60 @@ static void every_independent_case_is_met(void **unused) {
   assert_int_equal(cases, 8);
 }
 
+/* ---- what holds of all gradients ---- */
+
+static void pose(inputs *in, const char *line) {
+  char why[512];
+  workload w;
+  if (!workload_parse_sound(line, &w, why, sizeof why) || !inputs_create(in, &w, false, why, sizeof why))
+    fail_msg("%s", why);
+  give_exactly(in);
+}
+
+static void keys_that_nobody_sees_have_gradients_of_exactly_zero(void **unused) {
+  (void)unused;
+  inputs in;
+  pose(&in, "backward/causal/B:1/H:2/D:3/Tq:4/Tk:9/lengths:7");
+  for (int64_t j = 0; j < 9; j++) {
+    const bool is_seen = j < 4;
+    for (int id = TENSOR_KEY_GRAD; id <= TENSOR_VALUE_GRAD; id++) {
+      const reference_gradient of = solved(&in, (tensor_id)id, (row_place){0, 1, j});
+      for (int d = 0; d < 3; d++)
+        assert_true(is_seen ? of.worst[d] > 0
+                            : of.values[d] == 0 && of.worst[d] == 0 && of.probabilistic[d] == 0);
+    }
+  }
+  inputs_destroy(&in);
+}
+
+/* Weights sum to one: what is added to all values goes to the output, and what is added to all scores of a row nowhere. */
+static void constants_in_values_and_in_scores_have_their_gradients(void **unused) {
+  (void)unused;
+  inputs in;
+  pose(&in, "backward/causal/B:1/H:1/D:3/T:8/bias:hq/softcap:2");
+  for (int e = 0; e < 3; e++) {
+    double of_values = 0, of_output = 0;
+    for (int64_t n = 0; n < 8; n++) {
+      of_values += solved(&in, TENSOR_VALUE_GRAD, (row_place){0, 0, n}).values[e];
+      of_output += row_number(row_at(&in, TENSOR_OUTPUT_GRAD, (row_place){0, 0, n}), e);
+    }
+    assert_true(fabs(of_values - of_output) < 1e-13);
+  }
+  for (int64_t i = 0; i < 8; i++) {
+    const reference_gradient of = solved(&in, TENSOR_BIAS_GRAD, (row_place){0, 0, i});
+    double sum = 0, size = 0;
+    for (int j = 0; j < 8; j++) sum += of.values[j], size += fabs(of.values[j]);
+    assert_true(fabs(sum) < 1e-13 && (i == 0 || size > 1e-3));
+  }
+  inputs_destroy(&in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
       cmocka_unit_test(every_independent_case_is_met),
+      cmocka_unit_test(keys_that_nobody_sees_have_gradients_of_exactly_zero),
+      cmocka_unit_test(constants_in_values_and_in_scores_have_their_gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
