@@ -30,7 +30,8 @@ int run_judge(const options *options) {
   const judge_files files = {.folder = options->words.items[0],
                              .output = options->output,
                              .lse = options->lse,
-                             .weights = options->weights};
+                             .weights = options->weights,
+                             .gradients = options->gradients};
   const int status = judge_folder(&files, options->json, stdout, why, sizeof why);
   return status == STATUS_UNUSABLE ? command_complain(why) : status;
 }

@@ -261,6 +261,8 @@ static const option_row rows[] = {
      "the log-sum-exp of each row, [B, H, Tq]: natural, sinks included (not judged)"},
     {"--weights", "FILE.npy", IN_JUDGE, KIND_TEXT, AT(weights), PATH,
      "the attention weights, [B, H, Tq, Tk] (not judged)"},
+    {"--gradients", "FOLDER", IN_JUDGE, KIND_TEXT, AT(gradients), PATH,
+     "of the backward pass, in the place of an output: query_grad.npy, key_grad.npy, value_grad.npy (none)"},
     {"--json", NULL, IN_JUDGE, KIND_FLAG, AT(json), NO_LIMITS,
      "print the verdict as an object of JSON (false)"},
     {"--as", "FORM", IN_HELP, KIND_TEXT, AT(as), 0, 0, "text|man|bash",

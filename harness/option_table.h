@@ -96,7 +96,7 @@ typedef struct options {
   const char *as; /* text, man, bash: help only */
 
   /* judge: files, or NULL; how the verdict is printed. */
-  const char *output, *lse, *weights;
+  const char *output, *lse, *weights, *gradients;
   bool json;
 
   /* show: of what. */

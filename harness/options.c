@@ -412,7 +412,8 @@ static bool check_together(const options *options, char *why, size_t why_size) {
              "dump needs a problem and a folder: attnbench dump causal/B:1/H:8/D:64/T:512 --out FOLDER");
     return false;
   }
-  if (options->command == COMMAND_JUDGE && (!options->words.count || !options->output)) {
+  if (options->command == COMMAND_JUDGE &&
+      (!options->words.count || (!options->output && !options->gradients))) {
     snprintf(why, why_size, "judge needs a folder and an output: attnbench judge FOLDER --output o.npy");
     return false;
   }

@@ -142,6 +142,7 @@ static const taken all_taken[] = {
     {COMMAND_JUDGE, "--output o.npy folder", KIND_TEXT, AT(output), "o.npy"},
     {COMMAND_JUDGE, "--lse l.npy --output o.npy folder", KIND_TEXT, AT(lse), "l.npy"},
     {COMMAND_JUDGE, "--weights w.npy --output o.npy folder", KIND_TEXT, AT(weights), "w.npy"},
+    {COMMAND_JUDGE, "--gradients g folder", KIND_TEXT, AT(gradients), "g"},
     {COMMAND_JUDGE, "--json --output o.npy folder", KIND_FLAG, AT(json), "true"},
     {COMMAND_JUDGE, "folder --output o.npy", KIND_ITEM, AT(words), "folder"},
     {COMMAND_MERGE, "--title Here a.json", KIND_TEXT, AT(title), "Here"},

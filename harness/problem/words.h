@@ -9,7 +9,7 @@
 typedef struct workload_reading {
   workload workload;
   bool said_kv_heads, said_value_dim, said_query_length, said_key_length;
-  bool bottom_right;
+  bool bottom_right, said_function;
   int64_t offset_count, length_count, query_length_count;
   complaint to;
 } workload_reading;

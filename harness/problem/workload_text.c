@@ -95,7 +95,11 @@ static bool read_word(workload_reading *r, const char *word) {
   workload *w = &r->workload;
   const feature_row *feature = feature_find(word, false);
   if (feature) return feature_read(feature, r, "");
-  if (read_function(r, word)) return true;
+  if (read_function(r, word)) {
+    if (r->said_function)
+      return wrong(r->to, "'%s': a problem is of one function, and another is said before it", word);
+    return r->said_function = true;
+  }
   if (element_type_named(word)) {
     w->type = element_type_named(word);
     return true;

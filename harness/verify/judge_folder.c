@@ -63,12 +63,38 @@ static bool read_output(const char *path, const workload *w, tensor_id id, npy_a
   return true;
 }
 
+/* Where an output lies, or NULL. */
+static const char *path_of(const judge_files *files, const attn_problem *p, tensor_id id, char *path,
+                           size_t path_size) {
+  if (id == TENSOR_OUTPUT) return files->output;
+  if (id == TENSOR_LSE) return files->lse;
+  if (id == TENSOR_WEIGHTS) return files->weights;
+  if (!files->gradients || !tensor_is_written(p, id) || !tensor_layout(p, id)->type) return NULL;
+  snprintf(path, path_size, "%s/%s.npy", files->gradients, tensor_table[id].file);
+  return path;
+}
+
+static bool read_outputs(const judge_files *files, const workload *w, npy_array outputs[TENSORS],
+                         judge_question *question, complaint why) {
+  const attn_problem p = workload_problem(w);
+  char path[4096];
+  if (tensors_are_backward(&p) ? !files->gradients : !files->output)
+    return wrong(why,
+                 tensors_are_backward(&p)
+                     ? "the problem in %s is of the backward pass: give --gradients FOLDER"
+                     : "the problem in %s is of the forward pass: give --output o.npy",
+                 files->folder);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const char *from = path_of(files, &p, id, path, sizeof path);
+    if (from && !read_output(from, w, id, &outputs[id], &question->arrays[id], why)) return false;
+  }
+  return true;
+}
+
 int judge_folder(const judge_files *files, bool as_json, FILE *out, char *why, size_t why_size) {
-  static const tensor_id ids[] = {TENSOR_OUTPUT, TENSOR_LSE, TENSOR_WEIGHTS};
-  const char *const paths[] = {files->output, files->lse, files->weights};
   const complaint to = {why, why_size};
   dump_folder dump;
-  npy_array outputs[3] = {0};
+  npy_array outputs[TENSORS] = {0};
   judge_verdict verdict;
   if (!dump_read(&dump, files->folder, why, why_size)) return 2;
   judge_question question = {.workload = &dump.workload};
@@ -78,13 +104,10 @@ int judge_folder(const judge_files *files, bool as_json, FILE *out, char *why, s
     const dump_file file = dump_file_of(&p, id);
     question.arrays[id] = array_of(&dump.inputs[id], &file, (int)tensor_layout(&p, id)->type);
   }
-  bool judged = true;
-  for (int n = 0; n < 3 && judged; n++)
-    judged =
-        !paths[n] || read_output(paths[n], &dump.workload, ids[n], &outputs[n], &question.arrays[ids[n]], to);
-  judged = judged && judge(&question, &verdict, why, why_size);
+  const bool judged = read_outputs(files, &dump.workload, outputs, &question, to) &&
+                      judge(&question, &verdict, why, why_size);
   if (judged) (as_json ? judge_json : judge_print)(&verdict, out);
-  for (int n = 0; n < 3; n++) npy_destroy(&outputs[n]);
+  for (tensor_id id = 0; id < TENSORS; id++) npy_destroy(&outputs[id]);
   dump_destroy(&dump);
   return !judged ? 2 : verdict.ok ? 0 : 1;
 }

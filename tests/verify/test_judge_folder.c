@@ -56,6 +56,23 @@ static void one_key_gives_its_value_and_nothing_else(void **state) {
   expect(0, "right: ", "cp one/v.npy o.npy && attnbench judge one/ --output=o.npy");
 }
 
+/* Of one key the weight is 1 whatever its score: the gradient of the value is that of the output, those of query and key are 0. */
+static void gradients_are_judged_from_a_folder(void **state) {
+  (void)state;
+  expect(0, "The inputs lie in grad", "attnbench dump backward/" ONE_KEY " --out grad");
+  expect(0, NULL,
+         "mkdir g && cp grad/output_grad.npy g/value_grad.npy && for x in query key; do "
+         "{ head -c 128 grad/q.npy; head -c 96 /dev/zero; } >g/${x}_grad.npy; done");
+  expect(0, "right: backward/" ONE_KEY ": query_grad, key_grad, value_grad of 18 rows",
+         "attnbench judge grad --gradients g");
+  expect(1, "WRONG: backward/", "cp grad/v.npy g/value_grad.npy && attnbench judge grad --gradients g");
+  expect(1, "worst: value_grad[", "attnbench judge grad --gradients g");
+  expect(2, "give --gradients FOLDER", "attnbench judge grad --output grad/v.npy");
+  expect(2, "give --output o.npy", "attnbench judge one --gradients g");
+  expect(2, "g/key_grad.npy: No such file", "rm g/key_grad.npy && attnbench judge grad --gradients g");
+  expect(0, NULL, "rm -r grad g");
+}
+
 static void the_verdict_is_json_too(void **state) {
   (void)state;
   expect(0, NULL, "attnbench dump " ONE_KEY " --out json");
@@ -251,6 +268,7 @@ static void what_a_pattern_says_is_in_the_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_key_gives_its_value_and_nothing_else),
+      cmocka_unit_test(gradients_are_judged_from_a_folder),
       cmocka_unit_test(the_verdict_is_json_too),
       cmocka_unit_test(every_type_of_input_goes_out_and_comes_back),
       cmocka_unit_test(a_folder_says_all_that_its_problem_does),
