@@ -29,6 +29,11 @@ bool workload_check(const workload *workload, char *why, size_t why_size) {
         (long long)workload->key_length, (long long)workload->head_dim, (long long)workload->value_dim);
     return false;
   }
+  if (workload->function == ATTN_SOFTMAX_BACKWARD && workload->fill == FILL_LARGEST) {
+    snprintf(why, why_size,
+             "the backward pass has no fill:largest: what it is given of the forward pass overflows");
+    return false;
+  }
   attn_problem problem = workload_problem(workload);
   return check_problem(&problem, why, why_size);
 }

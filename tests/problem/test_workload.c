@@ -180,6 +180,10 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"t5:32,1048577/T:10", "and at most 1048576"},
       {"linear/t5:8,20/T:10", "linear attention has no use for T5 buckets"},
       {"linear/relative:3/T:10", "linear attention has no use for a relative table"},
+      {"backward/weights/T:10", "the backward pass has no use for weights"},
+      {"backward/T:10/bf16", "query is of 16 bits: the backward pass is defined for f32"},
+      {"backward/T:10/fill:largest", "the backward pass has no fill:largest"},
+      {"linear/backward/T:10", "'backward': a problem is of one function"},
       {"qlengths:-1/T:10", "query_lengths[0] is -1: it must be 0 to query_length 10"},
   };
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
