@@ -406,8 +406,9 @@ static void a_full_disk_leaves_the_old_file(void **state) {
   (void)state;
   write_text("facts.json", "old");
   /* LLVM's OpenMP keeps a note of 1024 bytes in shared memory, ThreadSanitizer a file that cannot be had there. */
-  shell_expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD " --every 100 --write-facts facts.json", 2,
-               "facts.json cannot be written");
+  shell_expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD
+               " --every 100 --write-facts facts.json",
+               2, "facts.json cannot be written");
   shell_expect("cat facts.json", 0, "old");
   assert_int_equal(access("facts.json.new", F_OK), -1);
 }
