@@ -36,13 +36,14 @@ static void give_exactly(const inputs *in) {
   reference_row row = {.weights = weights, .scores = scores, .output = output, .visible = visible};
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     const row_place at = row_place_of(p, n);
-    const number_row grad = row_at(in, TENSOR_OUTPUT_GRAD, at);
+    const float *grad = (const float *)(const void *)row_at(in, TENSOR_OUTPUT_GRAD, at).first;
     reference_softmax.solve(p, &in->tensors, at.b, at.h, at.i, &row);
     lse[n] = row.lse;
     delta[n] = delta_size[n] = 0;
     for (int64_t e = 0; e < p->value_dim; e++) {
-      delta[n] += row_number(grad, e) * output[e];
-      delta_size[n] += fabs(row_number(grad, e) * output[e]);
+      const double product = grad[e] * output[e];
+      delta[n] += product;
+      delta_size[n] += fabs(product);
     }
   }
 }
@@ -115,7 +116,7 @@ static void gradients_are_central_differences_in_quadruple_precision(void **unus
   for (size_t n = 0; n < sizeof problems / sizeof *problems; n++) {
     char why[512];
     workload w;
-    inputs in;
+    inputs in = {0};
     if (!workload_parse_sound(problems[n], &w, why, sizeof why) ||
         !inputs_create(&in, &w, false, why, sizeof why))
       fail_msg("%s", why);
@@ -170,7 +171,7 @@ static void pose(inputs *in, const char *line) {
 
 static void keys_that_nobody_sees_have_gradients_of_exactly_zero(void **unused) {
   (void)unused;
-  inputs in;
+  inputs in = {0};
   pose(&in, "backward/causal/B:1/H:2/D:3/Tq:4/Tk:9/lengths:7");
   for (int64_t j = 0; j < 9; j++) {
     const bool is_seen = j < 4;
@@ -187,7 +188,7 @@ static void keys_that_nobody_sees_have_gradients_of_exactly_zero(void **unused) 
 /* Weights sum to one: what is added to all values goes to the output, and what is added to all scores of a row nowhere. */
 static void constants_in_values_and_in_scores_have_their_gradients(void **unused) {
   (void)unused;
-  inputs in;
+  inputs in = {0};
   pose(&in, "backward/causal/B:1/H:1/D:3/T:8/bias:hq/softcap:2");
   for (int e = 0; e < 3; e++) {
     double of_values = 0, of_output = 0;
