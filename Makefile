@@ -483,7 +483,7 @@ PLUGIN_FLAGS := -O1
 $(BUILD)/tests/adversary/%.so: PLUGIN_FLAGS = -O2
 $(BUILD)/tests/adversary/fast_math.so: PLUGIN_FLAGS = -Ofast -nostartfiles
 $(BUILD)/tests/adversary/flushes_when_loaded.so: tests/adversary/fast_math.c
-$(TEST_PLUGINS): $(BUILD)/%.so: %.c variants/attention.h variants/visibility.h variants/position.h $(wildcard tests/adversary/*.h) $(BUILD)/flags
+$(TEST_PLUGINS): $(BUILD)/%.so: %.c $(wildcard variants/*.h tests/adversary/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(PLUGIN_FLAGS) $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< -lm
 

@@ -1,0 +1,38 @@
+/* What is computed: the functions that a problem may ask for, with the formulas that define them. A part of attention.h. */
+#ifndef ATTN_FUNCTIONS_H
+#define ATTN_FUNCTIONS_H
+
+/* The mathematical function; it decides which reference a variant is held to.
+ *
+ * ATTN_SOFTMAX (Vaswani et al. 2017, section 3.2.1), for query i and key j:
+ *     score_ij = scale * sum_d q_id k_jd
+ *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
+ *     score_ij = score_ij + bias_ij                       where there is a bias
+ *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)
+ *     score_ij = score_ij + relative_h[r]                 where there is a relative table (Shaw et al. 2018), r = j - (i + offset) but
+ *                                                         at least -R and at most R
+ *     score_ij = score_ij + t5_h[bucket(j - (i + offset))]    where there are T5's buckets (Raffel et al. 2020; attn_t5_bucket)
+ *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
+ *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
+ * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
+ *
+ * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi(x) = elu(x) + 1:
+ *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
+ *
+ * ATTN_SOFTMAX_BACKWARD (Dao et al. 2022, appendix B.4): the gradients of sum_ie do_ie o_ie, from the gradient do of the output,
+ * and from the output o and the log-sum-exp as they are given. With s_ij = scale * sum_d q_id k_jd:
+ *     p_ij    = exp(score_ij - lse_i)                   of the visible keys; 0 where the score is -inf
+ *     delta_i = sum_e do_ie o_ie
+ *     g_ij    = p_ij (sum_e do_ie v_je - delta_i)       the gradient of score_ij
+ *     x_ij    = g_ij (1 - tanh(s_ij / softcap)^2)       of s_ij; g_ij itself without a softcap
+ *     dq_i    = scale sum_j x_ij k_j
+ *     dk_j    = scale sum_i x_ij q_i                    over all query heads that read the key, as is
+ *     dv_j    = sum_i p_ij do_i
+ *     dbias   = g, summed over the axes on which the bias has stride 0
+ *     dsink_h = -sum_bi exp(sink_h - lse_i) delta_i     over the queries that exist
+ *
+ * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
+ * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
+typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1, ATTN_SOFTMAX_BACKWARD = 2 } attn_function;
+
+#endif
