@@ -14,127 +14,9 @@
 #include "gradient.h"
 #include "roundings.h"
 #include "rows.h"
+#include "sums.h"
 
 #define LOG_SMALLEST (-87.4) /* e to this is below the smallest normal float */
-
-double reference_chain_error(int form, double roundings) {
-  if (roundings * UNIT >= 1) return INFINITY;
-  double worst = roundings * UNIT / (1 - roundings * UNIT);
-  if (form == WORST) return worst;
-  if (form == EXPECTED) return fmin(worst, UNIT * sqrt(roundings / 3)); /* each within u, anywhere */
-  return fmin(worst, expm1(LAMBDA * sqrt(roundings) * UNIT + roundings * UNIT * UNIT));
-}
-
-static double *output_bound_of(const reference_row *row, int form) {
-  if (form == EXPECTED) return row->output_deviation;
-  return form == WORST ? row->output_bound : row->output_bound_probabilistic;
-}
-
-static void set_output_bounds(const attn_problem *problem, reference_row *row, double bound) {
-  for (int form = WORST; form < FORMS; form++)
-    for (int64_t e = 0; e < problem->value_dim; e++)
-      output_bound_of(row, form)[e] = isfinite(row->output[e]) ? bound : 0;
-}
-
-static double largest_finite(const float *vector, int64_t count) {
-  double largest = 0;
-  for (int64_t e = 0; e < count; e++)
-    if (isfinite(vector[e])) largest = fmax(largest, fabs((double)vector[e]));
-  return largest;
-}
-
-/* The chains of additions in numerator and denominator: their relative errors. */
-typedef struct chain_errors {
-  double numerator[FORMS], denominator[FORMS];
-} chain_errors;
-
-/* repeated: terms that repeat their predecessor; equal: that are equal to any before them. */
-static chain_errors errors_of_chains(double roundings, double repeated, double equal) {
-  chain_errors chains;
-  for (int form = WORST; form < FORMS; form++)
-    chains.numerator[form] = chains.denominator[form] = reference_chain_error(form, roundings);
-  const double worst = chains.denominator[WORST], expected = chains.denominator[EXPECTED];
-  chains.denominator[PROBABLE] = fmin(worst, chains.denominator[PROBABLE] + repeated * UNIT);
-  chains.denominator[EXPECTED] = fmin(worst, expected + fmax(repeated, equal) * UNIT);
-  chains.numerator[EXPECTED] = fmin(worst, expected + equal * UNIT);
-  return chains;
-}
-
-/* Keys whose weight is that of one before, wherever that stands: a few keys again and again, or a query of zeros. What is
- * added again and again is rounded alike as long as the sum keeps its exponent. */
-static double count_equal(const attn_problem *problem, const reference_row *row) {
-  enum { REMEMBERED = 1024 };
-  double known[REMEMBERED] = {0}, equal = 0;
-  for (int64_t j = 0; j < problem->key_length; j++) {
-    uint64_t bits;
-    if (!row->visible[j] || row->weights[j] == 0) continue;
-    memcpy(&bits, &row->weights[j], sizeof bits);
-    double *slot = &known[bits * UINT64_C(0x9e3779b97f4a7c15) >> 54];
-    equal += *slot == row->weights[j];
-    *slot = row->weights[j];
-  }
-  return equal;
-}
-
-/* The output bound is summed over keys in the place where it is returned:
- *
- *     sum_j p_j r_j |v_j - o| + (c p_j (1 + r_j) + a) |v_j|
- *
- * with p_j the weight, r_j the relative error of it that numerator and denominator share (error is their
- * product), a the absolute error that underflow leaves in a weight, c the error of the numerator's chain. */
-static void add_key(const attn_problem *problem, reference_row *row, const float *value, double weight,
-                    const double error[FORMS], const chain_errors *chains, double absolute) {
-  double *restrict worst = row->output_bound, *restrict probable = row->output_bound_probabilistic;
-  double *restrict expected = row->output_deviation, own[FORMS];
-  for (int form = WORST; form < FORMS; form++)
-    own[form] = chains->numerator[form] * (weight + error[form]) + absolute;
-  for (int64_t e = 0; e < problem->value_dim; e++) {
-    const double size = fabs((double)value[e]), off = fabs((double)value[e] - row->output[e]);
-    worst[e] += error[WORST] * off + own[WORST] * size;
-    probable[e] += error[PROBABLE] * off + own[PROBABLE] * size;
-    expected[e] += error[EXPECTED] * off + own[EXPECTED] * size;
-  }
-}
-
-/* Terms that repeat their predecessor round the same way each time, so their roundings add up even in
- * the probabilistic form. Near: closer than the last place of the sum that they are added to. */
-static bool repeats(double term, double previous, double count) {
-  return fabs(term - previous) <= count * UNIT * fabs(term);
-}
-
-static void add_repeated_values(const attn_problem *problem, reference_row *row, const float *value,
-                                const float *previous, double count, double largest_value) {
-  for (int64_t e = 0; e < problem->value_dim; e++)
-    if (value[e] != 0 && repeats(value[e], previous[e], count)) {
-      row->output_bound_probabilistic[e] += UNIT * largest_value;
-      row->output_deviation[e] += UNIT * largest_value;
-    }
-}
-
-/* What the loop over keys sums beside the output bound. */
-typedef struct weight_sums {
-  double grown[FORMS]; /* sum_j p_j r_j */
-  double kept[FORMS];  /* the least that rounding leaves of sum_j p_j = 1 */
-} weight_sums;
-
-/* Adds the denominator's chain, divides by the smallest denominator, adds the roundings after that, and
- * clears what has no bound. extra: relative error of |o| from elsewhere. */
-static void finish_output(const attn_problem *problem, reference_row *row, const chain_errors *chains,
-                          const weight_sums *sums, double extra, double underflow) {
-  for (int form = WORST; form < FORMS; form++) {
-    double *bounds = output_bound_of(row, form);
-    const double chain = chains->denominator[form];
-    const double smallest = sums->kept[form] * (1 - chain);
-    for (int64_t e = 0; e < problem->value_dim; e++) {
-      const double o = fabs(row->output[e]);
-      double bound = bounds[e] + o * (chain * (1 + sums->grown[form]) + extra);
-      bound = smallest > 0 ? bound / smallest : INFINITY;
-      bound += 4 * UNIT * (o + bound) + underflow;
-      if (o > LARGEST || isnan(bound)) bound = INFINITY;
-      bounds[e] = isfinite(row->output[e]) ? bound : 0;
-    }
-  }
-}
 
 /* ---- Softmax ---- */
 
@@ -272,7 +154,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     if (score + margin > running_lower) records++;
     running_lower = fmax(running_lower, score - margin);
     const float *value = reference_vector(tensors->value, problem->value, view->b, view->kv_head, j);
-    const double largest = largest_finite(value, problem->value_dim);
+    const double largest = bound_largest(value, problem->value_dim);
     found.values += largest;
     found.largest_value = fmax(found.largest_value, largest);
   }
@@ -290,7 +172,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
   double previous = NAN;
   for (int64_t j = 0; j < problem->key_length; j++)
     if (row->visible[j]) {
-      if (repeats(row->weights[j], previous, found.seen)) found.repeated++;
+      if (bound_repeats(row->weights[j], previous, found.seen)) found.repeated++;
       previous = row->weights[j];
     }
   return found;
@@ -350,7 +232,7 @@ static void add_sink(const attn_problem *problem, reference_row *row, const soft
   for (int form = WORST; form < FORMS; form++) {
     const double t = exponent_error(found, form, sink, error_of_sink(sink));
     const double error = weight_error(weight, sink - row->lse, t);
-    double *bound = output_bound_of(row, form);
+    double *bound = bound_of_output(row, form);
     sums->grown[form] += error;
     sums->kept[form] += weight * exp(-t);
     for (int64_t e = 0; e < problem->value_dim; e++) bound[e] += error * fabs(row->output[e]);
@@ -358,7 +240,7 @@ static void add_sink(const attn_problem *problem, reference_row *row, const soft
 }
 
 static void set_all_bounds(const attn_problem *problem, reference_row *row, double bound) {
-  set_output_bounds(problem, row, bound);
+  bound_outputs(problem, row, bound);
   row->lse_bound = row->lse_bound_probabilistic = bound;
   row->weights_bound = row->weights_bound_probabilistic = bound;
 }
@@ -416,9 +298,9 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   }
 
   const chain_errors chains =
-      errors_of_chains(found.seen + 2 * found.rescales + 1, found.repeated, count_equal(problem, row));
+      bound_chains(found.seen + 2 * found.rescales + 1, found.repeated, bound_count_equal(problem, row));
   const double absolute = (found.rescales + 4) * FLUSHED;
-  weight_sums sums = {{0}, {0}};
+  weight_sums sums = {.sizes = 1};
   double largest_t[FORMS] = {0}, previous_weight = NAN;
   const float *previous = NULL;
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -434,16 +316,16 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
       if (log_weight + t > LOG_SMALLEST) largest_t[form] = fmax(largest_t[form], t);
     }
     const float *value = reference_vector(tensors->value, problem->value, b, view.kv_head, j);
-    add_key(problem, row, value, weight, error, &chains, absolute);
-    if (previous && repeats(weight, previous_weight, found.seen))
-      add_repeated_values(problem, row, value, previous, found.seen, found.largest_value);
+    bound_add_key(problem, row, value, weight, error, &chains, absolute);
+    if (previous && bound_repeats(weight, previous_weight, found.seen))
+      bound_add_repeated(problem, row, value, previous, found.seen, found.largest_value);
     previous = value;
     previous_weight = weight;
   }
   add_sink(problem, row, &found, view.sink, &sums);
   if (previous) /* else the row sees no key, and is zero */
-    finish_output(problem, row, &chains, &sums, found.seen * absolute,
-                  (found.seen + found.rescales + 4) * SUBNORMAL);
+    bound_finish(problem, row, &chains, &sums, found.seen * absolute,
+                 (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
   bound_weights(row, &chains, &sums, largest_t);
 }
@@ -452,121 +334,4 @@ void reference_softmax_bound(const attn_problem *problem, const attn_tensors *te
                              int64_t i, reference_row *row) {
   bound_softmax(problem, tensors, b, h, i, row);
   admit_zero_times_nan(problem, tensors, b, h, row);
-}
-
-/* ---- Linear ---- */
-
-/* Relative error of phi(x): x + 1 rounds once; the exponential may be taken as 2^(x log2 e), and is
- * nothing to speak of below -88. */
-static double phi_error(double x) { return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * (x > -88 ? -x : 88); }
-
-typedef struct linear_key {
-  double features;  /* an upper bound of sum_d phi(k_d) */
-  double relative;  /* the largest relative error of a product phi(q_d) phi(k_d) */
-  double underflow; /* absolute error of the weight where features or products vanish */
-} linear_key;
-
-/* An upper bound of sum_d phi(x_d). */
-static double sum_of_features(const float *vector, int64_t head_dim) {
-  double sum = 0;
-  for (int64_t d = 0; d < head_dim; d++) sum += 1 + fabs((double)vector[d]);
-  return sum;
-}
-
-/* queries: sum_of_features of the query. */
-static linear_key survey_linear_key(const float *query, double queries, const float *key, int64_t head_dim) {
-  linear_key found = {.features = sum_of_features(key, head_dim)};
-  for (int64_t d = 0; d < head_dim; d++) {
-    const double relative = phi_error(query[d]) + phi_error(key[d]);
-    if (relative > found.relative) found.relative = relative;
-  }
-  found.relative += found.relative * found.relative;
-  found.underflow = FLUSHED * (queries + found.features);
-  return found;
-}
-
-typedef struct linear_row {
-  double seen, normaliser, repeated;
-  double repeated_products; /* the most of a key */
-  double largest_value;
-  bool overflows;
-} linear_row;
-
-/* Products phi(q_d) phi(k_jd) that are the one before, and may round as it did. */
-static double count_repeated(const float *query, const float *key, int64_t head_dim) {
-  double repeated = 0;
-  for (int64_t d = 1; d < head_dim; d++) repeated += query[d] == query[d - 1] && key[d] == key[d - 1];
-  return repeated;
-}
-
-static linear_row survey_linear(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                int64_t kv_head, const float *query, const reference_row *row) {
-  linear_row found = {.normaliser = problem->epsilon};
-  double features = 0;
-  for (int64_t j = 0; j < problem->key_length; j++) {
-    if (!row->visible[j]) continue;
-    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
-    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
-    found.seen++;
-    found.normaliser += row->weights[j];
-    features += sum_of_features(key, problem->head_dim);
-    found.repeated_products = fmax(found.repeated_products, count_repeated(query, key, problem->head_dim));
-    found.largest_value = fmax(found.largest_value, largest_finite(value, problem->value_dim));
-  }
-  /* States hold sums of phi(k) v, numerators sums of w v. */
-  found.overflows = !(fmax(features, found.normaliser) * fmax(1, found.largest_value) <= LARGEST);
-
-  double previous = NAN;
-  for (int64_t j = 0; j < problem->key_length; j++)
-    if (row->visible[j]) {
-      if (repeats(row->weights[j], previous, found.seen)) found.repeated++;
-      previous = row->weights[j];
-    }
-  return found;
-}
-
-void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                            int64_t i, reference_row *row) {
-  set_output_bounds(problem, row, 0);
-  row->exact = reference_exact_linear(problem, tensors, b, h, i, row);
-  if (row->exact) return;
-  const int64_t kv_head = reference_kv_head(problem, h);
-  const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-  const linear_row found = survey_linear(problem, tensors, b, kv_head, query, row);
-  if (found.seen == 0) return;
-  if (found.overflows) {
-    set_output_bounds(problem, row, INFINITY);
-    return;
-  }
-
-  const chain_errors chains = errors_of_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
-                                               count_equal(problem, row) + found.repeated_products);
-  const double epsilon_part = problem->epsilon / found.normaliser;
-  weight_sums sums = {{0}, {0}};
-  for (int form = WORST; form < FORMS; form++) sums.kept[form] = epsilon_part * (1 - UNIT);
-  const double queries = sum_of_features(query, problem->head_dim);
-  double previous_weight = NAN, vanished = 0;
-  const float *previous = NULL;
-  for (int64_t j = 0; j < problem->key_length; j++) {
-    if (!row->visible[j]) continue;
-    const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
-    const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
-    const linear_key errors = survey_linear_key(query, queries, key, problem->head_dim);
-    const double weight = row->weights[j] / found.normaliser;
-    const double absolute = errors.underflow / found.normaliser;
-    double error[FORMS];
-    for (int form = WORST; form < FORMS; form++) {
-      error[form] = weight * errors.relative;
-      sums.grown[form] += error[form] + absolute;
-      sums.kept[form] += weight - error[form] - absolute;
-    }
-    vanished += absolute;
-    add_key(problem, row, value, weight, error, &chains, absolute);
-    if (previous && repeats(row->weights[j], previous_weight, found.seen))
-      add_repeated_values(problem, row, value, previous, found.seen, found.largest_value);
-    previous = value;
-    previous_weight = row->weights[j];
-  }
-  finish_output(problem, row, &chains, &sums, 4 * UNIT * epsilon_part + vanished,
-                vanished / FLUSHED * SUBNORMAL + 4 * SUBNORMAL);
 }

@@ -177,7 +177,7 @@ bool reference_exact_linear(const attn_problem *p, const attn_tensors *tensors, 
     sum += row->weights[j];
   }
   if (!(sum > 0 && sum <= WHOLE)) return false;
-  add_all_values(p, tensors, b, h, sum + p->epsilon, row);
+  add_all_values(p, tensors, b, h, p->unnormalised ? 1 : sum + p->epsilon, row);
   set_outputs(p, row, (double)p->head_dim * UNIT, 4 * UNIT, sum);
   return true;
 }

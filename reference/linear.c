@@ -3,12 +3,11 @@
  * this must check.
  *
  * A hidden key is never read. A row that sees no key is zero; a row that sees keys follows the formula,
- * so a normaliser of 0 gives NaN. */
+ * so a normaliser of 0 gives NaN or infinity. */
 #include <math.h>
 
+#include "feature_map.h"
 #include "rows.h"
-
-static double phi(double x) { return x > 0 ? x + 1 : exp(x); }
 
 static void solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
                   reference_row *row) {
@@ -25,11 +24,12 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     sees_a_key = true;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
-    for (int64_t d = 0; d < problem->head_dim; d++) row->weights[j] += phi(query[d]) * phi(key[d]);
+    for (int64_t d = 0; d < problem->head_dim; d++)
+      row->weights[j] += reference_phi(problem, query[d]) * reference_phi(problem, key[d]);
     normaliser += row->weights[j];
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
   }
-  if (!sees_a_key) return;
+  if (!sees_a_key || problem->unnormalised) return;
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] /= normaliser;
 }
 

@@ -27,7 +27,8 @@ typedef struct reference_row {
    * a correct kernel may overflow the bound is infinite. A negative bound (-0 too) has the size of its
    * absolute value, and admits NaN beside: where the formula is 0/0, because an infinite input makes all scores of a
    * row -inf (else that of one that sees no key), and where a key of score -inf, which may be left out, has a value
-   * that is not finite. */
+   * that is not finite. So large a one says of a truth that is not finite that what was computed is not either: where nothing divides
+   * infinities of either sign, they may meet on one way to the result and not on another. */
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */
   /* [Dv] root mean square of the error that the roundings of a right kernel leave, at most: they are taken as independent
@@ -78,7 +79,7 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
                      int64_t i, reference_row *row);
 
 /* |computed - truth| as a share of the bound: 0 when equal or when the bound is infinite, at most 1 when
- * allowed, infinity when not finite where the truth is, or finite where the truth is not. A NaN must be
+ * allowed, infinity when not finite where the truth is, or finite where the truth is not and the bound is finite. A NaN must be
  * met by a NaN; an infinite truth by the same infinity or by a NaN (0 times infinity, where a weight
  * underflows in float32). Where the bound is negative, what was computed may be NaN. */
 double reference_error_share(double computed, double truth, double bound);

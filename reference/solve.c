@@ -20,7 +20,8 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
 }
 
 double reference_error_share(double computed, double truth, double bound) {
-  if (signbit(bound) && isnan(computed)) return 0;
+  if (bound == INFINITY || (signbit(bound) && isnan(computed))) return 0;
+  if (bound == -INFINITY && !isfinite(truth)) return isfinite(computed) ? INFINITY : 0;
   bound = fabs(bound);
   if (isnan(truth)) return isnan(computed) ? 0 : INFINITY;
   if (isinf(truth)) return computed == truth || isnan(computed) ? 0 : INFINITY;

@@ -55,7 +55,9 @@ enum {
   ATTN_QUERY_LENGTHS = 1 << 13,
   ATTN_ALIBI = 1 << 14,
   ATTN_RELATIVE = 1 << 15,
-  ATTN_T5 = 1 << 16
+  ATTN_T5 = 1 << 16,
+  ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
+  ATTN_UNNORMALISED = 1 << 22
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -175,6 +177,10 @@ typedef struct attn_problem {
                                     * number of buckets that have one distance each, and at most 2^20 */
   bool t5_both;    /* both directions; else keys ahead are in bucket 0 */
   const float *t5_data; /* [H, t5_buckets] */
+
+  /* Of linear attention. */
+  attn_feature_map feature_map;
+  bool unnormalised;
 } attn_problem;
 
 /* ---- a call ---- */

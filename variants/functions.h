@@ -16,8 +16,9 @@
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
  *
- * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi(x) = elu(x) + 1:
- *     o_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + epsilon)  over the visible keys
+ * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi the feature map:
+ *     w_ij = phi(q_i).phi(k_j)
+ *     o_i  = sum_j w_ij v_j / (sum_j w_ij + epsilon)      over the visible keys; unnormalised: sum_j w_ij v_j alone
  *
  * ATTN_SOFTMAX_BACKWARD (Dao et al. 2022, appendix B.4): the gradients of sum_ie do_ie o_ie, from the gradient do of the output,
  * and from the output o and the log-sum-exp as they are given. With s_ij = scale * sum_d q_id k_jd:
@@ -34,5 +35,8 @@
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
 typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1, ATTN_SOFTMAX_BACKWARD = 2 } attn_function;
+
+/* phi(x) of linear attention: elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; max(x, 0); x. A NaN stays one. */
+typedef enum attn_feature_map { ATTN_ELU1 = 0, ATTN_RELU = 1, ATTN_IDENTITY = 2 } attn_feature_map;
 
 #endif

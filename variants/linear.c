@@ -1,4 +1,4 @@
-/* Linear attention (Katharopoulos et al. 2020): the weight of a key is phi(q).phi(k), phi(x) = elu(x) + 1,
+/* Linear attention (Katharopoulos et al. 2020): the weight of a key is phi(q).phi(k), phi(x) = elu(x) + 1 or another feature map,
  * and since that is a plain product the sum over keys can be taken first:
  *
  *     state  = sum_j phi(k_j) v_j^T,  D x Dv        normaliser = sum_j phi(k_j)
@@ -136,6 +136,15 @@ static linear_scratch make_scratch(const attn_problem *problem, const linear_pla
   return scratch;
 }
 
+/* phi of rows of `count` elements, filled up with zeros. */
+static void map_features(const attn_problem *problem, const tile_kernels *kernels, int64_t rows,
+                         int64_t count, tile_rows x, tile_target y) {
+  if (problem->feature_map == ATTN_ELU1)
+    kernels->elu1(rows, count, x, y);
+  else
+    kernels->at_least(rows, count, problem->feature_map == ATTN_RELU ? 0 : -INFINITY, x, y);
+}
+
 /* Width of the strip that starts at feature e of `width`. */
 static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
   const int64_t left = width - e;
@@ -146,9 +155,9 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
 static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
   const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
-  plan->kernels->elu1(end - first, scratch->features,
-                      (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
-                      (tile_target){scratch->keys, scratch->pitch});
+  map_features(tile->problem, plan->kernels, end - first, scratch->features,
+               (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
+               (tile_target){scratch->keys, scratch->pitch});
 }
 
 /* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
@@ -282,8 +291,8 @@ static void load_queries(const query_tile *tile, const linear_plan *plan, linear
   const void *row[TILE_MAX_ROWS];
   const int64_t depth = tile->problem->head_dim, step = tile->heads == 1 ? tile->count : 1;
   for (int64_t r = 0; r < tile->count; r += step)
-    plan->kernels->elu1(step, depth, query_rows(tile, r),
-                        (tile_target){scratch->queries + r * plan->depth, plan->depth});
+    map_features(tile->problem, plan->kernels, step, depth, query_rows(tile, r),
+                 (tile_target){scratch->queries + r * plan->depth, plan->depth});
   if (!pairs) return;
   for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
   plan->floats->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
@@ -349,7 +358,8 @@ static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_s
   const float epsilon = (float)problem->epsilon;
   void *row[TILE_MAX_ROWS];
   float factor[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
+  for (int64_t r = 0; r < tile->count; r++)
+    factor[r] = problem->unnormalised ? 1 : 1 / (scratch->sums[r] + epsilon);
   for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, r);
   plan->outputs->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
                             factor, row);
@@ -480,9 +490,9 @@ static void run(const attn_call *call) {
 
 const attn_variant attn_linear = {
     .name = "linear",
-    .summary = "elu(x) + 1 feature map and associativity; causal by tiles with a running state",
+    .summary = "a feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "features.h"
+#include "linear_text.h"
 #include "pattern_text.h"
 #include "reference/reference.h"
 #include "types.h"
@@ -100,6 +101,8 @@ typedef struct case_words {
   bool has_mask, has_bias, has_lengths;
   char see[LINE_BYTES];  /* the terms of the pattern; "": none of numbers */
   char pass[LINE_BYTES]; /* "backward", or as "forward" */
+  char phi[LINE_BYTES];  /* the feature map, or as "elu1" */
+  bool normalise;
 } case_words;
 
 static bool read_case_text(attn_problem *problem, case_words *words, const char *folder, char *why,
@@ -132,6 +135,8 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "t5_buckets", .integer = &problem->t5_buckets, .optional = true},
       {.name = "t5_max_distance", .integer = &problem->t5_distance, .optional = true},
       {.name = "t5_both", .flag = &problem->t5_both, .optional = true},
+      {.name = "phi", .text = words->phi, .optional = true},
+      {.name = "normalise", .flag = &words->normalise, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -189,6 +194,14 @@ static bool read_pass(attn_problem *problem, const case_words *words, const char
     return true;
   snprintf(why, why_size, "%s/case.txt: 'pass %s' should be forward, or backward of softmax", folder,
            words->pass);
+  return false;
+}
+
+static bool read_phi(attn_problem *problem, const case_words *words, const char *folder, char *why,
+                     size_t why_size) {
+  problem->unnormalised = !words->normalise;
+  if (!*words->phi || linear_phi_named(words->phi, &problem->feature_map)) return true;
+  snprintf(why, why_size, "%s/case.txt: 'phi %s' should be elu1, relu or identity", folder, words->phi);
   return false;
 }
 
@@ -425,10 +438,11 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
     return false;
   }
   attn_problem *problem = &loaded->inputs.problem;
-  case_words words = {.type = ATTN_FLOAT32};
+  case_words words = {.type = ATTN_FLOAT32, .normalise = true};
   if (!read_case_text(problem, &words, folder, why, why_size) ||
       !finish_case_text(problem, folder, why, why_size) ||
       !read_pass(problem, &words, folder, why, why_size) ||
+      !read_phi(problem, &words, folder, why, why_size) ||
       !read_terms(problem, &words, folder, why, why_size))
     return false;
   if (read_arrays(loaded, &words, folder, why, why_size)) {

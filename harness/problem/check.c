@@ -8,6 +8,7 @@
 
 #include "base/complaint.h"
 #include "features.h"
+#include "linear_text.h"
 #include "reference/reference.h"
 #include "tensors.h"
 #include "types.h"
@@ -46,6 +47,9 @@ static bool check_numbers(const attn_problem *p, complaint to) {
     return wrong(to, "softcap is %g: it must be 0 (none) or a positive finite number", p->softcap);
   if (!isfinite(p->epsilon) || p->epsilon < 0)
     return wrong(to, "epsilon is %g: it must be 0 or a positive finite number", p->epsilon);
+  if (!linear_phi_name(p->feature_map))
+    return wrong(to, "feature_map is %d: it must be %d (elu + 1), %d (relu) or %d (identity)",
+                 (int)p->feature_map, ATTN_ELU1, ATTN_RELU, ATTN_IDENTITY);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "reference/reference.h"
 #include "dump.h"
+#include "linear_text.h"
 #include "pattern_text.h"
 #include "types.h"
 
@@ -160,6 +161,8 @@ json_t *dump_describe(const workload *w) {
     json_object_set_new(object, "softcap", json_real(p.softcap));
   } else {
     json_object_set_new(object, "epsilon", json_real(p.epsilon));
+    json_object_set_new(object, "phi", json_string(linear_phi_name(p.feature_map)));
+    json_object_set_new(object, "normalised", json_boolean(!p.unnormalised));
   }
   describe_visibility(object, w);
   describe_position(object, &p);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "linear_text.h"
 #include "pattern_text.h"
 #include "position_text.h"
 
@@ -149,6 +150,14 @@ static void copy_t5(const workload *from, workload *to) {
   to->t5_one = from->t5_one;
 }
 
+/* ---- of linear attention ---- */
+
+static bool uses_feature_map(const attn_problem *p) { return p->feature_map != ATTN_ELU1; }
+static void leave_out_feature_map(workload *w) { w->feature_map = ATTN_ELU1; }
+static void copy_feature_map(const workload *from, workload *to) { to->feature_map = from->feature_map; }
+
+static bool uses_unnormalised(const attn_problem *p) { return p->unnormalised; }
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
@@ -201,6 +210,11 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES, "t5", TENSOR_T5,
      .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
      .leave_out = leave_out_t5, .copy = copy_t5},
+    {ATTN_FEATURE_MAP, "a feature map", "has no feature map but elu + 1", LINEAR, "phi", NO_TENSOR,
+     .is_used = uses_feature_map, .read = linear_read_phi, .write = linear_write_phi,
+     .leave_out = leave_out_feature_map, .copy = copy_feature_map},
+    {ATTN_UNNORMALISED, "sums without a normaliser", "divides by the sum of the weights", LINEAR,
+     "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
 };
 
 /* ---- rows ---- */

@@ -21,6 +21,8 @@ const char workload_grammar[] =
     "  for each entry     offsets:a,b,... of the diagonal, lengths:a,b,... of the keys that exist; as many "
     "as B\n"
     "  numbers            scale:x (1/sqrt(D)), softcap:x (none), epsilon:x (linear: 1e-6)\n"
+    "  phi:MAP            linear: the feature map, elu1 (x + 1 or e^x, the default), relu or identity\n"
+    "  unnormalised       linear: sums that are not divided by the sum of their weights\n"
     "  see:TERM+TERM+...  of what these let through only what at least one of up to four terms does; query i "
     "is at\n"
     "                     p = i + OFFSET, sqrt is the square root of Tk: local:L,R (p - L <= j <= p + R),\n"

@@ -195,6 +195,13 @@ static void draw_t5(draws *from, workload *w) {
       w->t5_buckets / (w->t5_one ? 2 : 4) + draw_between(from, 1, draw_one_in(from, 2) ? 24 : longest + 1);
 }
 
+/* Of linear attention half have another feature map, and a third no normaliser, from a stream of their own. */
+static void draw_linear(draws *from, workload *w) {
+  if (w->function != ATTN_LINEAR) return;
+  if (draw_one_in(from, 2)) w->feature_map = draw_one_in(from, 2) ? ATTN_RELU : ATTN_IDENTITY;
+  w->unnormalised = draw_one_in(from, 3);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -218,5 +225,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_relative(&relative, &w);
   draws t5 = {from.stream ^ UINT64_C(0x75b3), 0};
   draw_t5(&t5, &w);
+  draws linear = {from.stream ^ UINT64_C(0x11ea2), 0};
+  draw_linear(&linear, &w);
   return w;
 }

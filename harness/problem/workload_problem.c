@@ -128,6 +128,8 @@ attn_problem workload_problem(const workload *w) {
       .t5_buckets = w->t5_buckets,
       .t5_distance = w->t5_distance,
       .t5_both = w->t5_buckets > 0 && !w->t5_one,
+      .feature_map = w->feature_map,
+      .unnormalised = w->unnormalised,
   };
   workload_terms(w, &p);
   for (tensor_id id = 0; id < TENSORS; id++) {

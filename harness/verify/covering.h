@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* The most factors, levels of all of them together, and rows. */
-enum { COVERING_FACTORS = 24, COVERING_LEVELS = 256, COVERING_ROWS = 2048, COVERING_OPEN = -1 };
+enum { COVERING_FACTORS = 28, COVERING_LEVELS = 256, COVERING_ROWS = 2048, COVERING_OPEN = -1 };
 
 typedef struct covering_design {
   int factors;

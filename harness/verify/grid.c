@@ -151,6 +151,12 @@ static const char *const single[] = {
     "full/B:1/H:2/D:64/T:100/softcap:50/bias:hq/fill:normal/lse",
     "linear/full/B:1/H:2/D:32/T:100/epsilon:0",
     "linear/causal/B:1/H:2/D:32/T:100/epsilon:0.5",
+    "linear/full/B:1/H:2/D:32/T:100/phi:relu",
+    "linear/causal/B:2/H:4/Hkv:2/D:33/Dv:20/T:150/phi:relu/epsilon:0",
+    "linear/causal/B:1/H:2/D:32/T:150/unnormalised",
+    "linear/causal/B:1/H:4/Hkv:2/D:40/T:300/phi:identity/unnormalised",
+    "linear/full/B:1/H:2/Hkv:1/D:16/Dv:65/Tq:70/Tk:1200/phi:relu/unnormalised/layout:mixed",
+    "linear/causal/B:2/H:2/D:17/T:100/phi:identity/layout:padded",
     /* layouts */
     "full/B:2/H:4/Hkv:2/D:64/T:90/lse/layout:bthd",
     "causal/B:2/H:4/Hkv:1/D:64/T:90/lse/layout:bthd",

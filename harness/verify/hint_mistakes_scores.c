@@ -25,6 +25,9 @@ static bool not_normalised(asked *a, int64_t n) { return (void)n, a->normalised 
 static bool weights_not_normalised(asked *a, int64_t n) {
   return (void)n, a->weights_normalised = false, true;
 }
+static bool normalised_anyway(asked *a, int64_t n) {
+  return (void)n, a->problem->unnormalised && (a->normalised = true);
+}
 static bool no_epsilon(asked *a, int64_t n) { return (void)n, set(&a->epsilon, 0); }
 static bool lse_base_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, log2_e); }
 static bool lse_times_ln_2(asked *a, int64_t n) { return (void)n, set(&a->lse_factor, 1 / log2_e); }
@@ -57,9 +60,11 @@ static const mistake table[] = {
     {"lse", "the log-sum-exp lacks the row's maximum", SOFTMAX, ONCE, lse_without_maximum},
     {"sum", "the output is not divided by the sum of the weights", BOTH, ONCE, not_normalised},
     {"sum", "the attention weights are not divided by their sum", SOFTMAX, ONCE, weights_not_normalised},
+    {"sum", "the output is divided by the sum of the weights", LINEAR, ONCE, normalised_anyway},
     {"sum", "epsilon is not added to the sum", LINEAR, ONCE, no_epsilon},
     {"function", "phi is elu without + 1", LINEAR, WITH(PHI_ELU), phi_is},
     {"function", "phi takes elu's wrong branch", LINEAR, WITH(PHI_X_BELOW_0), phi_is},
+    {"function", "phi is elu + 1", LINEAR, WITH(PHI_ELU_1), phi_is},
     {"function", "phi is relu", LINEAR, WITH(PHI_RELU), phi_is},
     {"function", "phi is the identity", LINEAR, WITH(PHI_IDENTITY), phi_is},
 };

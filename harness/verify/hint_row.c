@@ -36,11 +36,14 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
                  .epsilon = p->epsilon,
                  .lowest_bias = -INFINITY,
                  .lowest_maximum = -INFINITY,
-                 .normalised = true,
+                 .normalised = !p->unnormalised,
                  .weights_normalised = true,
                  .sink_in_sum = true,
                  .sink_in_lse = true,
-                 .lse_factor = 1};
+                 .lse_factor = 1,
+                 .phi = p->feature_map == ATTN_RELU       ? PHI_RELU
+                        : p->feature_map == ATTN_IDENTITY ? PHI_IDENTITY
+                                                          : PHI_ELU_1};
 }
 
 const float *hint_row(const asked *a, tensor_id id, row_place at) {

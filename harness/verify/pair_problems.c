@@ -30,6 +30,8 @@ enum {
   LAYOUT,
   SCALE,
   EPSILON,
+  MAP,
+  NORMALISER,
   MASK,
   BIAS,
   SOFTCAP,
@@ -80,6 +82,8 @@ static const char *const layouts[] = {"layout:bhtd", "layout:bthd", "layout:shif
 static const char *const scales[] = {"", "scale:-0.25", "scale:1"};
 static const char *const narrow_scales[] = {"", "scale:-0.25", "scale:0"};
 static const char *const epsilons[] = {"", "epsilon:0", "epsilon:0.5"};
+static const char *const maps[] = {"", "phi:relu", "phi:identity"};
+static const char *const normalisers[] = {"", "unnormalised"};
 static const char *const masks[] = {"", "mask:bhq", "mask:q", "mask:1"};
 static const char *const biases[] = {"", "bias:bhq", "bias:h", "bias:bq"};
 static const char *const softcaps[] = {"", "softcap:3"};
@@ -119,6 +123,8 @@ static const factor factors[FACTORS] = {
     [LAYOUT] = TEXTS_OF(layouts, layouts, layouts),
     [SCALE] = TEXTS_OF(scales, none, narrow_scales),
     [EPSILON] = TEXTS_OF(none, epsilons, none),
+    [MAP] = TEXTS_OF(none, maps, none),
+    [NORMALISER] = TEXTS_OF(none, normalisers, none),
     [MASK] = TEXTS_OF(masks, none, masks),
     [BIAS] = TEXTS_OF(biases, none, biases),
     [SOFTCAP] = TEXTS_OF(softcaps, none, softcaps),

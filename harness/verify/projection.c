@@ -10,6 +10,7 @@
 #include "problem/types.h"
 #include "problem/widened.h"
 #include "projection_sums.h"
+#include "reference/feature_map.h"
 #include "reference/rows.h"
 
 /* Elements below which waking threads costs more than they save. */
@@ -120,8 +121,7 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
   const float *query = reference_vector(in->tensors.query, p->query, b, h, i);
   double sum = 0;
   if (p->function == ATTN_LINEAR) {
-    for (int64_t d = 0; d < p->head_dim; d++)
-      sum += projection_feature(query[d]) * projection_feature(key[d]);
+    for (int64_t d = 0; d < p->head_dim; d++) sum += reference_phi(p, query[d]) * reference_phi(p, key[d]);
     return sum / normaliser;
   }
   for (int64_t d = 0; d < p->head_dim; d++) sum += (double)query[d] * key[d];
@@ -142,8 +142,9 @@ static projected_row changed_row(projected_row row, const inputs *in, const chan
     row.scores = NAN; /* all its weights are others */
   if (j < 0 || !reference_sees(p, &in->tensors, b, h, i, j)) return row;
   const double before = weight_of(in, b, h, i, j, changed->before, row.normaliser);
-  const double now = weight_of(in, b, h, i, j, changed->now, row.normaliser), total = 1 - before + now;
-  if (!(before <= 0.5)) row.scores = NAN; /* too little is left */
+  const double now = weight_of(in, b, h, i, j, changed->now, row.normaliser);
+  const double total = p->unnormalised ? 1 : 1 - before + now;
+  if (!(before <= 0.5 || p->unnormalised)) row.scores = NAN; /* too little is left */
   for (int n = 0; n < PROJECTION_DIRECTIONS; n++)
     row.along[n] =
         (row.along[n] - before * changed->value_before.along[n] + now * changed->value_now.along[n]) / total;

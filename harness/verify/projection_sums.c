@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "reference/feature_map.h"
 #include "reference/rows.h"
 
 /* gcc and clang make of these what the processor has, on x86-64 and aarch64 alike. */
@@ -39,8 +40,6 @@ attn_range projection_range(const attn_problem *problem, int64_t b, int64_t i) {
   return seen.first < seen.end ? seen : (attn_range){0, 0};
 }
 
-double projection_feature(double x) { return x > 0 ? x + 1 : exp(x); }
-
 static int64_t group_of(const attn_problem *p) { return p->query_heads / p->kv_heads; }
 
 static projected_row *row_at(const projection *projection, const attn_problem *p, int64_t b, int64_t h,
@@ -49,8 +48,8 @@ static projected_row *row_at(const projection *projection, const attn_problem *p
 }
 
 static void finish_row(projected_row *row, const double sums[SUMS], double total) {
-  for (int n = 0; n < PROJECTION_DIRECTIONS; n++) row->along[n] = total > 0 ? sums[ALONG + n] / total : 0;
-  row->size = total > 0 ? sums[SIZE] / total : 0;
+  for (int n = 0; n < PROJECTION_DIRECTIONS; n++) row->along[n] = total != 0 ? sums[ALONG + n] / total : 0;
+  row->size = total != 0 ? sums[SIZE] / fabs(total) : 0;
   row->scores = isfinite(total) && isfinite(row->size) ? 1 : NAN;
 }
 
@@ -306,10 +305,10 @@ static void move_keys(const projection *projection, const inputs *in, int64_t b,
     const projected_value value =
         projection_of(projection, reference_vector(in->tensors.value, p->value, b, kv_head, j), p->value_dim);
     for (int64_t d = 0; d < p->head_dim; d++) {
-      const double feature = sign * projection_feature(key[d]);
+      const double phi = reference_phi(p, key[d]), feature = sign * phi;
       double *sums = state + d * SUMS;
       sums[SUM] += feature;
-      sums[SIZE] += feature * value.size;
+      sums[SIZE] += sign * fabs(phi) * value.size;
       for (int n = 0; n < PROJECTION_DIRECTIONS; n++) sums[ALONG + n] += feature * value.along[n];
     }
   }
@@ -330,10 +329,12 @@ static void sum_head(const projection *projection, const inputs *in, int64_t b, 
       move_keys(projection, in, b, kv_head, held.first, seen.first, -1, state);
       move_keys(projection, in, b, kv_head, held.end, seen.end, 1, state);
       held = seen;
-      for (int64_t d = 0; d < p->head_dim; d++)
-        for (int s = 0; s < SUMS; s++) sums[s] += projection_feature(query[d]) * state[d * SUMS + s];
+      for (int64_t d = 0; d < p->head_dim; d++) {
+        const double phi = reference_phi(p, query[d]);
+        for (int s = 0; s < SUMS; s++) sums[s] += (s == SIZE ? fabs(phi) : phi) * state[d * SUMS + s];
+      }
     }
-    row->normaliser = seen.first < seen.end ? sums[SUM] + p->epsilon : 0;
+    row->normaliser = seen.first == seen.end ? 0 : p->unnormalised ? 1 : sums[SUM] + p->epsilon;
     finish_row(row, sums, row->normaliser);
   }
 }

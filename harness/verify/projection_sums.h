@@ -9,9 +9,9 @@ enum { PROJECTION_DIRECTIONS = 2 };
 typedef struct projected_row {
   double along[PROJECTION_DIRECTIONS]; /* of the true output */
   double
-      normaliser; /* the log-sum-exp, or the sum of the weights and epsilon; of a row that sees no key -inf, or 0 */
-  double size;   /* of what was summed, which rounding is in proportion to */
-  double scores; /* 1 and what the scores may be, which it is in proportion to too; NaN: nothing is known */
+      normaliser; /* the log-sum-exp, or the sum of the weights and epsilon, or 1 of what is unnormalised; of a row that sees no key -inf, or 0 */
+  double size;    /* of what was summed, which rounding is in proportion to */
+  double scores;  /* 1 and what the scores may be, which it is in proportion to too; NaN: nothing is known */
 } projected_row;
 
 typedef struct projection {
@@ -35,8 +35,5 @@ projected_value projection_of(const projection *projection, const float *row, in
 /* The keys that the band and the lengths let query i of entry b see: first <= j < end. From the words of
  * variants/attention.h, and not from its helper, which variants use. */
 attn_range projection_range(const attn_problem *problem, int64_t b, int64_t i);
-
-/* What linear attention makes of a feature. */
-double projection_feature(double x);
 
 #endif

@@ -96,6 +96,11 @@ bool property_pattern_to_mask(const properties *all, workload *w, source *from);
 /* Whether a query row sees a key, by band, lengths, mask and pattern. */
 bool property_sees(const inputs *in, row_place row, int64_t j);
 
+/* Whether outputs are averages of values: no weight is negative, and they are divided by their sum. */
+static inline bool property_averages(const attn_problem *p) {
+  return !p->unnormalised && p->feature_map != ATTN_IDENTITY;
+}
+
 /* Those that gradients are compared on. */
 bool property_make_gradients(properties *all, char *why, size_t why_size);
 

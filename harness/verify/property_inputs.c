@@ -15,7 +15,7 @@ static void find_least_and_most(properties *all, int64_t r) {
   const row_place at = row_place_of(p, all->rows[r]);
   double *least = all->least + r * p->value_dim, *most = all->most + r * p->value_dim;
   for (int64_t e = 0; e < p->value_dim; e++) least[e] = most[e] = (double)NAN;
-  for (int64_t j = 0; j < p->key_length; j++) {
+  for (int64_t j = 0; j < p->key_length && property_averages(p); j++) {
     const double bias = p->bias.type ? row_number(row_at(in, TENSOR_BIAS, at), j) : 0;
     if (!property_sees(in, at, j) || bias + reference_position(p, at.b, at.h, at.i, j).sum == -INFINITY)
       continue;
@@ -28,7 +28,7 @@ static void find_least_and_most(properties *all, int64_t r) {
   }
   /* With an epsilon or a sink the weights sum to less than one. */
   if (!reference_function_of(p->function)->has_scores || p->sink.type)
-    for (int64_t e = 0; e < p->value_dim; e++) {
+    for (int64_t e = 0; e < p->value_dim && property_averages(p); e++) {
       least[e] = fmin(least[e], 0);
       most[e] = fmax(most[e], 0);
     }

@@ -39,6 +39,8 @@ static const char *const chosen[] = {
     "causal_bottom_right/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/t5:16,64,one/relative:5/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
+    "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:relu",
+    "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:identity/unnormalised",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
 };

@@ -37,7 +37,10 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
   return too_old || too_new || absent || masked;
 }
 
-static quad phi(quad x) { return x > 0 ? x + 1 : expq(x); }
+static quad phi(const attn_problem *p, quad x) {
+  if (p->feature_map == ATTN_ELU1) return x > 0 ? x + 1 : expq(x);
+  return p->feature_map == ATTN_IDENTITY || x > 0 ? x : 0;
+}
 
 static int64_t t5_bucket(const attn_problem *p, int64_t ahead) {
   const int64_t behind = ahead < 0 ? -ahead : 0, half = p->t5_both ? p->t5_buckets / 2 : p->t5_buckets;
@@ -57,8 +60,8 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   const float *q = at(x->query, p->query, b, h, i), *k = at(x->key, p->key, b, kv_head, j);
   quad dot = 0;
   for (int64_t d = 0; d < p->head_dim; d++)
-    dot +=
-        p->function == ATTN_LINEAR ? phi(number(q + d)) * phi(number(k + d)) : number(q + d) * number(k + d);
+    dot += p->function == ATTN_LINEAR ? phi(p, number(q + d)) * phi(p, number(k + d))
+                                      : number(q + d) * number(k + d);
   if (p->function == ATTN_LINEAR) return dot;
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
@@ -99,7 +102,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *x, int64_t b, i
     quad total = 0;
     for (int64_t j = 0; j < p->key_length; j++)
       if (!hidden(p, x, b, h, i, j)) total += weights[j] * number(at(x->value, p->value, b, kv_head, j) + e);
-    output[e] = seen ? total / sum : 0;
+    output[e] = p->unnormalised ? total : seen ? total / sum : 0;
   }
 }
 

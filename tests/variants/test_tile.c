@@ -321,6 +321,28 @@ static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
   with_each(check_elu1);
 }
 
+static void check_at_least(const tile_kernels *kernels) {
+  const float least[] = {0, -INFINITY};
+  for (int n = 0; n < 2; n++)
+    for (int64_t rows = 1; rows < 4; rows += 2) {
+      const int64_t count = 37, stride = 41, pitch = 48;
+      fill(a, (uint32_t)(rows * stride));
+      a[3] = NAN, a[35] = NAN, a[4] = INFINITY, a[36] = -INFINITY;
+      kernels->at_least(rows, count, least[n], (tile_rows){a, stride}, (tile_target){c, pitch});
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d < pitch; d++) {
+          const float x = d < count ? a[r * stride + d] : 0, found = c[r * pitch + d];
+          if (isnan(x) ? !isnan(found) : found != (x > least[n] || d >= count ? x : least[n]))
+            fail_msg("%s: max(%g, %g) is %g", kernels->name, (double)x, (double)least[n], (double)found);
+        }
+    }
+}
+
+static void at_least_is_the_larger_and_keeps_a_nan(void **state) {
+  (void)state;
+  with_each(check_at_least);
+}
+
 static void check_elu1_rows(const tile_kernels *kernels) {
   const int64_t rows = 5, stride = 70, pitch = 64;
   for (int64_t count = 1; count <= pitch; count++) {
@@ -465,6 +487,7 @@ int main(void) {
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
       cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
       cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(at_least_is_the_larger_and_keeps_a_nan),
       cmocka_unit_test(join_adds_columns_with_a_factor_for_each_row),
       cmocka_unit_test(dot_rows_are_those_with_the_vector),
       cmocka_unit_test(few_rows_have_the_same_products),

@@ -127,6 +127,10 @@ static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
        "t5_buckets is 0: it must be 2 to 1024"},
       {"t5_one", "rm t5.f32",
        "t5_buckets is 8, t5_distance 20 without numbers of T5's buckets: give all or none"},
+      {"linear_relu_plain", "sed -i 's/^phi.*/phi gelu/' case.txt",
+       "'phi gelu' should be elu1, relu or identity"},
+      {"linear_relu_plain", "sed -i 's/^normalise.*/normalise 2/' case.txt",
+       "'normalise 2' should be 0 or 1"},
       {"relative", "rm rel.f32", "relative_distance is 3 without a relative table: give both or none"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {

@@ -77,6 +77,18 @@ static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) 
   restore_denormals(mode);
 }
 
+static void NAME(at_least)(int64_t rows, int64_t count, float least, tile_rows x, tile_target y) {
+  const vec lowest = broadcast(&least);
+  for (int64_t r = 0; r < rows; r++) {
+    const element *from = (const element *)x.x + r * x.stride;
+    float *to = y.x + r * y.stride;
+    int64_t n = 0;
+    for (; n + LANES <= count; n += LANES) store(to + n, maximum(lowest, LOAD(from + n)));
+    for (; n < count; n++) to[n] = FROM_ELEMENT(from[n]) <= least ? least : FROM_ELEMENT(from[n]);
+    if (count < y.stride) memset(to + count, 0, (size_t)(y.stride - count) * sizeof *to);
+  }
+}
+
 /* Squares of LANES rows by LANES features are transposed in registers; what features remain goes singly. */
 UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row,
                                float factor, float *restrict columns) {

@@ -135,6 +135,9 @@ typedef struct tile_kernels {
    * stride of y. */
   void (*elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y);
 
+  /* y = max(x, least), NaN for NaN, the same way. */
+  void (*at_least)(int64_t rows, int64_t count, float least, tile_rows x, tile_target y);
+
   /* columns[d, r] = row[r][d] * factor for r < count, 0 for the padding up to rows; d < depth. Returns what the scores are
    * still to be multiplied by: 1, or where a pair of elements cannot take the factor without being rounded its size. */
   float (*pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row, float factor,

@@ -78,6 +78,8 @@ class Problem:
     t5_buckets: int = 0
     t5_distance: int = 0  # the greatest, from which on the bucket is the last
     t5_both: bool = False  # directions
+    phi: str = "elu1"  # of linear attention, or relu or identity
+    normalised: bool = True
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -207,6 +209,8 @@ def _problem(said: dict) -> Problem:
         t5_buckets=said["t5_buckets"],
         t5_distance=said["t5_distance"],
         t5_both=said["t5_both"],
+        phi=said["phi"],
+        normalised=said["normalised"],
     )
 
 

@@ -1,0 +1,213 @@
+/* How far a correct float32 kernel of linear attention can be from the reference: bound.c says the rest. Weights may be of
+ * either sign, so what rounds is in proportion to the sizes of the products phi(q_d) phi(k_jd), which weights of one sign are
+ * the sums of. */
+#include <math.h>
+
+#include "exact.h"
+#include "feature_map.h"
+#include "rows.h"
+#include "sums.h"
+
+/* Relative error of phi(x): x + 1 rounds once; the exponential may be taken as 2^(x log2 e), and is
+ * nothing to speak of below -88. */
+static double phi_error(const attn_problem *problem, double x) {
+  if (problem->feature_map != ATTN_ELU1) return 0;
+  return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * (x > -88 ? -x : 88);
+}
+
+typedef struct linear_key {
+  double size;      /* sum_d |phi(q_d) phi(k_d)| */
+  double features;  /* an upper bound of sum_d |phi(k_d)| */
+  double relative;  /* the largest relative error of a product phi(q_d) phi(k_d) */
+  double underflow; /* absolute error of the weight where features or products vanish */
+} linear_key;
+
+/* An upper bound of sum_d |phi(x_d)|. */
+static double sum_of_features(const float *vector, int64_t head_dim) {
+  double sum = 0;
+  for (int64_t d = 0; d < head_dim; d++) sum += 1 + fabs((double)vector[d]);
+  return sum;
+}
+
+/* What all keys of a row share. */
+typedef struct linear_view {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  int64_t b, kv_head;
+  const float *query;
+  double queries; /* sum_of_features of the query */
+} linear_view;
+
+static const float *key_of(const linear_view *view, int64_t j) {
+  return reference_vector(view->tensors->key, view->problem->key, view->b, view->kv_head, j);
+}
+
+static const float *value_of(const linear_view *view, int64_t j) {
+  return reference_vector(view->tensors->value, view->problem->value, view->b, view->kv_head, j);
+}
+
+/* weight: as the reference has it. */
+static linear_key survey_key(const linear_view *view, int64_t j, double weight) {
+  const attn_problem *p = view->problem;
+  const float *key = key_of(view, j);
+  linear_key found = {.features = sum_of_features(key, p->head_dim)};
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const double relative = phi_error(p, view->query[d]) + phi_error(p, key[d]);
+    if (relative > found.relative) found.relative = relative;
+    if (p->feature_map == ATTN_IDENTITY) found.size += fabs((double)view->query[d] * key[d]);
+  }
+  if (p->feature_map != ATTN_IDENTITY) found.size = weight;
+  found.relative += found.relative * found.relative;
+  found.underflow = FLUSHED * (view->queries + found.features);
+  return found;
+}
+
+typedef struct linear_row {
+  double seen, repeated;
+  double normaliser;        /* by which is divided: the sum of the weights and epsilon, or 1 */
+  double sizes;             /* of the weights */
+  double repeated_products; /* the most of a key */
+  double largest_value;
+  bool overflows;
+} linear_row;
+
+/* Products phi(q_d) phi(k_jd) that are the one before, and may round as it did. */
+static double count_repeated(const float *query, const float *key, int64_t head_dim) {
+  double repeated = 0;
+  for (int64_t d = 1; d < head_dim; d++) repeated += query[d] == query[d - 1] && key[d] == key[d - 1];
+  return repeated;
+}
+
+static linear_row survey(const linear_view *view, const reference_row *row) {
+  const attn_problem *p = view->problem;
+  linear_row found = {.normaliser = p->epsilon};
+  double features = 0, previous = NAN;
+  for (int64_t j = 0; j < p->key_length; j++) {
+    if (!row->visible[j]) continue;
+    const linear_key key = survey_key(view, j, row->weights[j]);
+    found.seen++;
+    found.normaliser += row->weights[j];
+    found.sizes += key.size;
+    features += key.features;
+    found.repeated_products =
+        fmax(found.repeated_products, count_repeated(view->query, key_of(view, j), p->head_dim));
+    found.largest_value = fmax(found.largest_value, bound_largest(value_of(view, j), p->value_dim));
+  }
+  for (int64_t j = 0; j < p->key_length; j++)
+    if (row->visible[j]) {
+      if (bound_repeats(row->weights[j], previous, found.seen)) found.repeated++;
+      previous = row->weights[j];
+    }
+  /* States hold sums of phi(k) v, numerators sums of w v. */
+  found.overflows = !(fmax(features, found.sizes + p->epsilon) * fmax(1, found.largest_value) <= LARGEST);
+  if (p->unnormalised) found.normaliser = 1;
+  return found;
+}
+
+/* As bound_add_key; of what is not divided nothing is shared with a divisor. size: of the weight. */
+static void add_key(const attn_problem *problem, reference_row *row, const float *value, double size,
+                    const double error[FORMS], const chain_errors *chains, double absolute) {
+  const double none[FORMS] = {0};
+  if (!problem->unnormalised) {
+    bound_add_key(problem, row, value, size, error, chains, absolute);
+    return;
+  }
+  bound_add_key(problem, row, value, 0, none, chains, absolute);
+  for (int form = WORST; form < FORMS; form++) {
+    const double own = error[form] + chains->numerator[form] * (size + error[form]);
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      bound_of_output(row, form)[e] += own * fabs((double)value[e]);
+  }
+}
+
+/* Of what is not divided. */
+static void finish_sums(const attn_problem *problem, reference_row *row, double underflow) {
+  for (int form = WORST; form < FORMS; form++) {
+    double *bounds = bound_of_output(row, form);
+    for (int64_t e = 0; e < problem->value_dim; e++) {
+      const double o = fabs(row->output[e]);
+      double bound = bounds[e] + 4 * UNIT * (o + bounds[e]) + underflow;
+      if (o > LARGEST || isnan(bound)) bound = INFINITY;
+      bounds[e] = isfinite(row->output[e]) ? bound : 0;
+    }
+  }
+}
+
+/* Where rounding can make the divisor 0, or of the other sign, nothing is known, of whatever the reference made. */
+static void allow_anything(const attn_problem *problem, reference_row *row) {
+  for (int form = WORST; form < FORMS; form++)
+    for (int64_t e = 0; e < problem->value_dim; e++) bound_of_output(row, form)[e] = INFINITY;
+}
+
+static bool is_finite(const linear_view *view, const reference_row *row) {
+  const attn_problem *p = view->problem;
+  bool finite = isfinite(view->queries);
+  for (int64_t j = 0; j < p->key_length; j++)
+    finite = finite && (!row->visible[j] || (isfinite(row->weights[j]) &&
+                                             isfinite(sum_of_features(key_of(view, j), p->head_dim))));
+  return finite;
+}
+
+static void bound_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                      int64_t i, reference_row *row) {
+  bound_outputs(problem, row, 0);
+  row->exact = reference_exact_linear(problem, tensors, b, h, i, row);
+  if (row->exact) return;
+  const float *query = reference_vector(tensors->query, problem->query, b, h, i);
+  const linear_view view = {
+      problem, tensors, b, reference_kv_head(problem, h), query, sum_of_features(query, problem->head_dim)};
+  const linear_row found = survey(&view, row);
+  if (found.seen == 0) return;
+  if (found.overflows || !is_finite(&view, row)) {
+    bound_outputs(problem, row, INFINITY);
+    return;
+  }
+
+  const chain_errors chains = bound_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
+                                           bound_count_equal(problem, row) + found.repeated_products);
+  const double divisor = fabs(found.normaliser);
+  const double epsilon_part = problem->unnormalised ? 0 : problem->epsilon / divisor;
+  weight_sums sums = {.sizes = epsilon_part};
+  for (int form = WORST; form < FORMS; form++) sums.kept[form] = 1 - epsilon_part * UNIT;
+  double previous_weight = NAN, vanished = 0;
+  const float *previous = NULL;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j]) continue;
+    const float *value = value_of(&view, j);
+    const linear_key key = survey_key(&view, j, row->weights[j]);
+    const double size = key.size / divisor, absolute = key.underflow / divisor;
+    double error[FORMS];
+    for (int form = WORST; form < FORMS; form++) {
+      error[form] = size * key.relative;
+      sums.grown[form] += error[form] + absolute;
+      sums.kept[form] -= error[form] + absolute;
+    }
+    sums.sizes += size;
+    vanished += absolute;
+    add_key(problem, row, value, size, error, &chains, absolute);
+    if (previous && bound_repeats(row->weights[j], previous_weight, found.seen))
+      bound_add_repeated(problem, row, value, previous, found.seen,
+                         found.largest_value * found.sizes / divisor);
+    previous = value;
+    previous_weight = row->weights[j];
+  }
+  if (sums.sizes <= 1 + 1e-9) sums.sizes = 1; /* of one sign, but for the reference's own roundings */
+  const double underflow = vanished / FLUSHED * SUBNORMAL + 4 * SUBNORMAL;
+  if (problem->unnormalised)
+    finish_sums(problem, row, underflow);
+  else if (sums.kept[WORST] <= chains.denominator[WORST] * (sums.sizes + sums.grown[WORST]))
+    allow_anything(problem, row);
+  else
+    bound_finish(problem, row, &chains, &sums, 4 * UNIT * epsilon_part + vanished, underflow);
+}
+
+void reference_linear_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                            int64_t i, reference_row *row) {
+  bound_row(problem, tensors, b, h, i, row);
+  if (!problem->unnormalised && problem->feature_map != ATTN_IDENTITY) return;
+  /* Infinities of either sign may meet on one way to a sum and not on another. */
+  for (int form = WORST; form <= PROBABLE; form++)
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      if (!isfinite(row->output[e]) && bound_of_output(row, form)[e] == 0)
+        bound_of_output(row, form)[e] = -INFINITY;
+}
