@@ -26,13 +26,15 @@ static int64_t row_number(const attn_problem *problem, int64_t b, int64_t h, int
 }
 
 void reference_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given) {
+  const bool is_linear = problem->function == ATTN_LINEAR_BACKWARD;
+  if (is_linear) reference_linear_give(problem, tensors, given);
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
       for (int64_t i = 0; i < problem->query_length; i++) {
         const int64_t n = row_number(problem, b, h, i);
         const float *output = reference_vector(tensors->output, problem->output, b, h, i);
         const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, b, h, i);
-        given->lse[n] = *reference_vector(tensors->lse, problem->lse, b, h, i);
+        if (!is_linear) given->lse[n] = *reference_vector(tensors->lse, problem->lse, b, h, i);
         given->delta[n] = given->delta_size[n] = 0;
         for (int64_t e = 0; e < problem->value_dim; e++) {
           given->delta[n] += (double)grad[e] * output[e];
@@ -187,6 +189,10 @@ static void finish(reference_gradient *to, int64_t width, const chain *chain) {
 void reference_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
                               const reference_given *given, int64_t b, int64_t h, int64_t i,
                               reference_gradient *to) {
+  if (problem->function == ATTN_LINEAR_BACKWARD) {
+    reference_linear_query_gradient(problem, tensors, given, b, h, i, to);
+    return;
+  }
   chain chain = {.factor = problem->scale, .previous = (double)NAN};
   reference_pair at = {b, h, i, 0};
   clear(to, problem->head_dim);
@@ -205,6 +211,10 @@ void reference_query_gradient(const attn_problem *problem, const attn_tensors *t
 void reference_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
                              reference_gradient *key, reference_gradient *value) {
+  if (problem->function == ATTN_LINEAR_BACKWARD) {
+    reference_linear_key_gradients(problem, tensors, given, b, kv_head, j, key, value);
+    return;
+  }
   const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
   chain of_key = {.factor = problem->scale, .previous = (double)NAN},
         of_value = {.factor = 1, .previous = (double)NAN};

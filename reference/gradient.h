@@ -11,10 +11,16 @@ typedef struct reference_pair {
 
 /* What a row of the forward pass left: [B, H, Tq] each, packed. */
 typedef struct reference_given {
-  double *lse;
+  double *lse;        /* of softmax */
   double *delta;      /* the sum of output times its gradient */
   double *delta_size; /* of the sizes of its products */
+  double *
+      normaliser; /* of linear attention, which is not given but made again; how far it may be off, relatively */
+  double *normaliser_size;
+  double *normaliser_error[2]; /* in the worst case, and probably */
 } reference_given;
+
+enum { REFERENCE_GIVEN = 7 }; /* arrays */
 
 /* From the tensors. */
 void reference_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given);
@@ -47,5 +53,14 @@ void reference_sink_gradient(const attn_problem *problem, const attn_tensors *te
 /* How far the score of a pair may be off (bound.c); infinite where it may overflow. form: of roundings.h. */
 double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_pair *pair, double score, int form);
+
+/* The same of linear attention (linear_gradient.c), for the above. */
+void reference_linear_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given);
+void reference_linear_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                     const reference_given *given, int64_t b, int64_t h, int64_t i,
+                                     reference_gradient *to);
+void reference_linear_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
+                                    const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
+                                    reference_gradient *key, reference_gradient *value);
 
 #endif

@@ -66,7 +66,8 @@ typedef struct reference_function {
   bool has_scores;
 } reference_function;
 
-extern const reference_function reference_softmax, reference_linear, reference_backward;
+extern const reference_function reference_softmax, reference_linear, reference_backward,
+    reference_linear_backward;
 
 /* NULL for a number that is no function. They are counted from 0. */
 const reference_function *reference_function_of(attn_function function);

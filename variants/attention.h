@@ -155,7 +155,8 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse. What goes
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
+   * output alone). What goes
    * out is written whole, whatever it held. */
   attn_layout output_grad;
   attn_layout query_grad, key_grad, value_grad;

@@ -32,9 +32,23 @@
  *     dbias   = g, summed over the axes on which the bias has stride 0
  *     dsink_h = -sum_bi exp(sink_h - lse_i) delta_i     over the queries that exist
  *
+ * ATTN_LINEAR_BACKWARD: the same of linear attention, from q, k, v, do and the output o as it is given. There is no other tensor of the
+ * forward pass: the normaliser is made again. phi' is the derivative of phi, with w_ij = phi(q_i).phi(k_j):
+ *     n_i     = sum_j w_ij + epsilon                     over the visible keys, as below
+ *     delta_i = sum_e do_ie o_ie
+ *     g_ij    = (sum_e do_ie v_je - delta_i) / n_i       the gradient of w_ij
+ *     dq_i    = phi'(q_i) sum_j g_ij phi(k_j)            feature by feature
+ *     dk_j    = phi'(k_j) sum_i g_ij phi(q_i)            over all query heads that read the key, as is
+ *     dv_j    = sum_i w_ij do_i / n_i
+ *
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
-typedef enum attn_function { ATTN_SOFTMAX = 0, ATTN_LINEAR = 1, ATTN_SOFTMAX_BACKWARD = 2 } attn_function;
+typedef enum attn_function {
+  ATTN_SOFTMAX = 0,
+  ATTN_LINEAR = 1,
+  ATTN_SOFTMAX_BACKWARD = 2,
+  ATTN_LINEAR_BACKWARD = 3
+} attn_function;
 
 /* phi(x) of linear attention: elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; max(x, 0); x. A NaN stays one. */
 typedef enum attn_feature_map { ATTN_ELU1 = 0, ATTN_RELU = 1, ATTN_IDENTITY = 2 } attn_feature_map;

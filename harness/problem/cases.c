@@ -190,10 +190,9 @@ static bool read_pass(attn_problem *problem, const case_words *words, const char
                       size_t why_size) {
   const bool backward = strcmp(words->pass, "backward") == 0;
   if (backward && problem->function == ATTN_SOFTMAX) problem->function = ATTN_SOFTMAX_BACKWARD;
-  if (!*words->pass || problem->function == ATTN_SOFTMAX_BACKWARD || strcmp(words->pass, "forward") == 0)
-    return true;
-  snprintf(why, why_size, "%s/case.txt: 'pass %s' should be forward, or backward of softmax", folder,
-           words->pass);
+  if (backward && problem->function == ATTN_LINEAR) problem->function = ATTN_LINEAR_BACKWARD;
+  if (!*words->pass || tensors_are_backward(problem) || strcmp(words->pass, "forward") == 0) return true;
+  snprintf(why, why_size, "%s/case.txt: 'pass %s' should be forward or backward", folder, words->pass);
   return false;
 }
 

@@ -56,16 +56,20 @@ static bool check_numbers(const attn_problem *p, complaint to) {
 static bool check_function(const attn_problem *p, complaint to) {
   const reference_function *function = reference_function_of(p->function);
   if (!function)
-    return wrong(to, "function is %d: it must be %d (softmax), %d (linear) or %d (softmax, backward)",
-                 (int)p->function, ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD);
+    return wrong(to,
+                 "function is %d: it must be %d (softmax), %d (linear), %d (softmax, backward) or %d "
+                 "(linear, backward)",
+                 (int)p->function, ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD);
   for (int n = 0; n < FEATURES; n++) {
     const feature_row *feature = &feature_table[n];
     const bool used = feature_is_used(feature, p);
     if (used && !(feature->functions >> p->function & 1))
-      return tensors_are_backward(p)
+      return p->function == ATTN_SOFTMAX_BACKWARD
                  ? wrong(to, "the backward pass has no use for %s", feature->what)
-                 : wrong(to, "%s attention has no use for %s: it takes a band and key lengths",
-                         function->name, feature->what);
+                 : wrong(to, "%s has no use for %s: it takes a band and key lengths",
+                         p->function == ATTN_LINEAR ? "linear attention"
+                                                    : "the backward pass of linear attention",
+                         feature->what);
     if (feature->bit && used != (bool)(p->features & feature->bit))
       return wrong(to, "features %s %s, which the problem %s: features_of tells the set",
                    used ? "lacks" : "has", feature->what, used ? "uses" : "does not use");
@@ -103,7 +107,8 @@ static bool check_pass(const attn_problem *p, complaint to) {
     if (backward && is_there && (type == ATTN_BFLOAT16 || type == ATTN_FLOAT16))
       return wrong(to, "%s is of 16 bits: the backward pass is defined for f32", tensor_table[id].name);
   }
-  if (backward && !p->lse.type) return wrong(to, "the lse is not given: the backward pass needs it");
+  if (p->function == ATTN_SOFTMAX_BACKWARD && !p->lse.type)
+    return wrong(to, "the lse is not given: the backward pass needs it");
   const attn_layout *bias = &p->bias, *grad = &p->bias_grad;
   if (grad->type && ((bias->batch == 0) != (grad->batch == 0) || (bias->head == 0) != (grad->head == 0) ||
                      (bias->position == 0) != (grad->position == 0)))

@@ -11,6 +11,7 @@
 #define SOFTMAX (1u << ATTN_SOFTMAX)
 #define LINEAR (1u << ATTN_LINEAR)
 #define SCORES (SOFTMAX | 1u << ATTN_SOFTMAX_BACKWARD)
+#define ALL_LINEAR (LINEAR | 1u << ATTN_LINEAR_BACKWARD)
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
 /* ---- the band, which has words of its own in workload_text.c ---- */
@@ -163,12 +164,12 @@ static bool uses_unnormalised(const attn_problem *p) { return p->unnormalised; }
 #define NO_TENSOR .tensor = TENSORS
 
 const feature_row feature_table[FEATURES] = {
-    {ATTN_BAND, "a band", "takes no band", SCORES | LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
+    {ATTN_BAND, "a band", "takes no band", SCORES | ALL_LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
      .leave_out = leave_out_band, .copy = copy_band},
-    {ATTN_OFFSET, "an offset", "takes no offset", SCORES | LINEAR, "offsets", NO_TENSOR,
+    {ATTN_OFFSET, "an offset", "takes no offset", SCORES | ALL_LINEAR, "offsets", NO_TENSOR,
      .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets,
      .copy = copy_offsets},
-    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SCORES | LINEAR, "lengths", NO_TENSOR,
+    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SCORES | ALL_LINEAR, "lengths", NO_TENSOR,
      .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
      .leave_out = leave_out_lengths, .copy = copy_lengths},
     {0, "a scale", NULL, SCORES, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
@@ -176,7 +177,7 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_SOFTCAP, "a softcap", "takes no softcap", SCORES, "softcap", NO_TENSOR, .is_used = uses_softcap,
      .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap,
      .copy = copy_softcap},
-    {0, "an epsilon", NULL, LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
+    {0, "an epsilon", NULL, ALL_LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
      .draw = draw_epsilon, .leave_out = leave_out_epsilon, .copy = copy_epsilon},
     {ATTN_MASK, "a mask", "takes no mask", SCORES, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
      .rarity = 5},
@@ -276,9 +277,8 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
-  const bool backward = w->function == ATTN_SOFTMAX_BACKWARD;
-  if (tensor_is_gradient(tensor) && !backward) return false;
-  if (tensor == TENSOR_LSE && backward) return true;
+  if (tensor_is_gradient(tensor) && !function_is_backward(w->function)) return false;
+  if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
   if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */
     return features_have_tensor(w, tensor == TENSOR_BIAS_GRAD ? TENSOR_BIAS : TENSOR_SINK, axes);
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {

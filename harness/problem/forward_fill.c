@@ -11,12 +11,77 @@ static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t
   const int64_t i = n % p->query_length;
   float *output =
       (float *)tensors->output + b * p->output.batch + h * p->output.head + i * p->output.position;
-  reference_softmax.solve(p, tensors, b, h, i, row);
+  const bool is_linear = p->function == ATTN_LINEAR_BACKWARD;
+  (is_linear ? &reference_linear : &reference_softmax)->solve(p, tensors, b, h, i, row);
   for (int64_t e = 0; e < p->value_dim; e++) output[e] = (float)row->output[e];
-  tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
+  if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
+}
+
+/* ---- linear attention whose rows see all keys from the first on: one walk along them ---- */
+
+static double phi(double x) { return x > 0 ? x + 1 : exp(x); }
+
+/* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k). */
+static void add_key(const attn_problem *p, const float *key, const float *value, double *sums) {
+  const int64_t D = p->head_dim, Dv = p->value_dim;
+  for (int64_t d = 0; d < D; d++) {
+    const double feature = phi(key[d]);
+    for (int64_t e = 0; e < Dv; e++) sums[d * Dv + e] += feature * value[e];
+    sums[D * Dv + d] += feature;
+  }
+}
+
+static void fill_from_sums(const attn_problem *p, const float *query, const double *sums, double *numerator,
+                           float *output) {
+  const int64_t D = p->head_dim, Dv = p->value_dim;
+  double normaliser = p->epsilon;
+  for (int64_t e = 0; e < Dv; e++) numerator[e] = 0;
+  for (int64_t d = 0; d < D; d++) {
+    const double feature = phi(query[d]);
+    for (int64_t e = 0; e < Dv; e++) numerator[e] += feature * sums[d * Dv + e];
+    normaliser += feature * sums[D * Dv + d];
+  }
+  for (int64_t e = 0; e < Dv; e++) output[e] = (float)(numerator[e] / normaliser);
+}
+
+static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
+                      double *sums) {
+  const int64_t kv_head = h / (p->query_heads / p->kv_heads), D = p->head_dim, Dv = p->value_dim;
+  int64_t joined = 0;
+  for (int64_t i = 0; i < p->query_length; i++) {
+    const attn_range seen = attn_visible_keys(p, b, i);
+    float *output =
+        (float *)tensors->output + b * p->output.batch + h * p->output.head + i * p->output.position;
+    for (; joined < seen.end; joined++)
+      add_key(p,
+              (const float *)tensors->key + b * p->key.batch + kv_head * p->key.head +
+                  joined * p->key.position,
+              (const float *)tensors->value + b * p->value.batch + kv_head * p->value.head +
+                  joined * p->value.position,
+              sums);
+    for (int64_t e = 0; e < Dv; e++) output[e] = 0;
+    if (seen.end > 0)
+      fill_from_sums(
+          p, (const float *)tensors->query + b * p->query.batch + h * p->query.head + i * p->query.position,
+          sums, sums + D * (Dv + 1), output);
+  }
+}
+
+static void fill_linear(const attn_problem *p, const attn_tensors *tensors) {
+  const int64_t heads = p->batch * p->query_heads;
+#pragma omp parallel for schedule(dynamic, 1) if (heads * p->key_length > 256)
+  for (int64_t n = 0; n < heads; n++) {
+    double *sums = calloc((size_t)((p->head_dim + 1) * (p->value_dim + 1)), sizeof *sums);
+    if (sums) fill_head(p, tensors, n / p->query_heads, n % p->query_heads, sums);
+    free(sums);
+  }
 }
 
 void fill_forward(const attn_problem *p, const attn_tensors *tensors) {
+  if (p->function == ATTN_LINEAR_BACKWARD && p->left == ATTN_UNLIMITED) {
+    fill_linear(p, tensors);
+    return;
+  }
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   const size_t Tk = (size_t)p->key_length + 1, Dv = (size_t)p->value_dim + 1;
 #pragma omp parallel if (rows * p->key_length > 4096)

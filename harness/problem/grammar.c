@@ -14,7 +14,7 @@ const char workload_grammar[] =
     "  function           softmax attention, or in front linear: linear/causal/...; or backward, the "
     "gradients of "
     "softmax\n"
-    "                     attention, of float32: backward/causal/...\n"
+    "                     attention, of float32: backward/causal/...; linear_backward: of linear attention\n"
     "  sizes              B:1 (batch), H:4 (query heads), Hkv: (key/value heads, as H), D:64 (queries and "
     "keys),\n"
     "                     Dv: (values, as D), T:1024 (both lengths), or Tq: and Tk:\n"

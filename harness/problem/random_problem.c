@@ -178,6 +178,13 @@ static void draw_pass(draws *from, workload *w) {
   if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
 }
 
+/* And one in four of linear attention's. */
+static void draw_linear_pass(draws *from, workload *w) {
+  if (w->function != ATTN_LINEAR || w->type != ATTN_ABSENT || !draw_one_in(from, 4)) return;
+  w->function = ATTN_LINEAR_BACKWARD;
+  if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
+}
+
 /* Of the others one in twelve has a relative table, from another stream. */
 static void draw_relative(draws *from, workload *w) {
   const int64_t longest = w->key_length > w->query_length ? w->key_length : w->query_length;
@@ -221,6 +228,8 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_position(&position, &w);
   draws pass = {from.stream ^ UINT64_C(0xbac4), 0};
   draw_pass(&pass, &w);
+  draws linear_pass = {from.stream ^ UINT64_C(0x11ba4), 0};
+  draw_linear_pass(&linear_pass, &w);
   draws relative = {from.stream ^ UINT64_C(0x5ba3), 0};
   draw_relative(&relative, &w);
   draws t5 = {from.stream ^ UINT64_C(0x75b3), 0};

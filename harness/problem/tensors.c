@@ -51,7 +51,11 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
 };
 
-bool tensors_are_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
+bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }
+
+bool function_is_backward(attn_function function) {
+  return function == ATTN_SOFTMAX_BACKWARD || function == ATTN_LINEAR_BACKWARD;
+}
 
 bool tensor_is_gradient(tensor_id id) { return id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD; }
 

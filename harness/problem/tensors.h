@@ -47,6 +47,7 @@ typedef struct tensor_row {
 
 /* The problem is of the backward pass. */
 bool tensors_are_backward(const attn_problem *problem);
+bool function_is_backward(attn_function function);
 
 /* It is an output: what the forward pass writes the backward pass reads. */
 bool tensor_is_written(const attn_problem *problem, tensor_id id);

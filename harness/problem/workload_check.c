@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "check.h"
+#include "tensors.h"
 #include "workload.h"
 
 /* True when the number of elements of every tensor, and of the whole T x T scores, stays far within
@@ -29,7 +30,7 @@ bool workload_check(const workload *workload, char *why, size_t why_size) {
         (long long)workload->key_length, (long long)workload->head_dim, (long long)workload->value_dim);
     return false;
   }
-  if (workload->function == ATTN_SOFTMAX_BACKWARD && workload->fill == FILL_LARGEST) {
+  if (function_is_backward(workload->function) && workload->fill == FILL_LARGEST) {
     snprintf(why, why_size,
              "the backward pass has no fill:largest: what it is given of the forward pass overflows");
     return false;

@@ -75,10 +75,10 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
   if (!variant->summary) return wrong(to, "variant '%s' of plugin %s has no summary", variant->name, path);
   if (!reference_function_of(variant->function))
     return wrong(to,
-                 "variant '%s' of plugin %s computes function %d: there are %d (softmax), %d (linear) and %d "
-                 "(softmax, backward)",
+                 "variant '%s' of plugin %s computes function %d: there are %d (softmax), %d (linear), %d "
+                 "(softmax, backward) and %d (linear, backward)",
                  variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR,
-                 ATTN_SOFTMAX_BACKWARD);
+                 ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD);
   if (variant->place != ATTN_HOST && variant->place != ATTN_CUDA)
     return wrong(to,
                  "variant '%s' of plugin %s has its data in place %d: there are %d (the host) and %d (CUDA)",

@@ -77,24 +77,70 @@ static const char *const single[] = {
     "backward/causal/B:2/H:3/D:20/T:60/mask:bhq/bias:bh/layout:mixed",
 };
 
+/* Of linear attention: nothing at all and sizes around tiles, queries that share a key, bands, lengths, layouts. */
+static const char *const linear[] = {
+    "B:1/H:1/D:1/T:1",
+    "B:0/H:2/D:8/T:5",
+    "B:1/H:2/D:8/Tq:0/Tk:5",
+    "B:1/H:2/D:8/Tq:5/Tk:0",
+    "B:1/H:2/D:8/Dv:0/T:5",
+    "B:1/H:2/D:8/Dv:1/T:5",
+    "B:1/H:1/D:130/Dv:3/T:33",
+    "B:1/H:1/D:3/Dv:130/T:40/causal",
+    "B:1/H:1/D:64/Tq:1/Tk:300",
+    "B:1/H:1/D:64/Tq:300/Tk:1",
+    "B:1/H:1/D:16/Tq:2000/Tk:4/causal",
+    "B:1/H:2/D:64/Tq:63/Tk:65",
+    "B:1/H:2/D:64/Tq:65/Tk:63/causal",
+    "causal/B:1/H:2/D:64/T:129",
+    "causal/B:1/H:1/D:40/Dv:72/T:257",
+    "causal/B:1/H:1/D:16/T:600",
+    "causal/B:1/H:1/D:96/Dv:80/T:200/epsilon:2",
+    "full/B:2/H:6/Hkv:2/D:24/T:70",
+    "causal/B:1/H:8/Hkv:1/D:16/T:100",
+    "causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:150",
+    "causal_bottom_right/B:1/H:2/D:32/Tq:150/Tk:40",
+    "full/B:9/H:5/D:8/T:20",
+    "window:20/B:1/H:2/D:24/T:200",
+    "band:5,70,3/B:1/H:2/D:24/Tq:100/Tk:180",
+    "band:inf,0,-30/B:1/H:2/D:24/T:100",
+    "band:inf,0,30/B:1/H:4/Hkv:2/D:24/T:100/epsilon:0",
+    "band:inf,17,2/B:1/H:2/D:33/Tq:150/Tk:130",
+    "band:0,0,40/B:1/H:1/D:16/T:90",
+    "causal/B:3/H:2/D:24/Tq:50/Tk:90/offsets:0,40,-20",
+    "full/B:4/H:2/D:24/T:130/lengths:0,1,77,130",
+    "causal/B:3/H:4/Hkv:2/D:24/T:130/lengths:33,64,129",
+    "full/B:1/H:2/D:24/T:90/epsilon:0.5",
+    "causal/B:2/H:4/Hkv:2/D:24/T:90/layout:bthd",
+    "full/B:2/H:4/Hkv:2/D:24/T:70/layout:padded",
+    "causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
+    "causal/B:2/H:3/D:20/T:60/layout:mixed",
+};
+
 /* Each with every fill. */
 static const char *const with_fills[] = {
     "backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
     "backward/causal/B:1/H:4/Hkv:2/D:24/T:110/sink/fill:",
     "backward/window:30/B:1/H:2/D:16/T:130/bias:q/softcap:9/fill:",
+    "linear_backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
+    "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/fill:",
 };
 static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",      "saturated",
                                     "rising", "falling", "cancellation", "around_one", "denormal",
                                     "huge",   "zeros",   "exact",        "powers"};
 
-int64_t backward_problems_count(void) { return COUNT(single) + COUNT(with_fills) * COUNT(fills); }
+int64_t backward_problems_count(void) {
+  return COUNT(single) + COUNT(linear) + COUNT(with_fills) * COUNT(fills);
+}
 
 workload backward_problem(int64_t n) {
   char text[WORKLOAD_NAME_BYTES], why[256] = "";
   workload result = workload_default();
-  const int64_t with_fill = n - COUNT(single);
-  if (with_fill < 0)
+  const int64_t with_fill = n - COUNT(single) - COUNT(linear);
+  if (n < COUNT(single))
     snprintf(text, sizeof text, "%s", single[n]);
+  else if (with_fill < 0)
+    snprintf(text, sizeof text, "linear_backward/%s", linear[n - COUNT(single)]);
   else
     snprintf(text, sizeof text, "%s%s", with_fills[with_fill % COUNT(with_fills)],
              fills[with_fill / COUNT(with_fills)]);

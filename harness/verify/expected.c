@@ -214,7 +214,7 @@ static bool finish(expected *known, bool chosen, char *why, size_t why_size) {
 
 int64_t expected_affordable_rows(const workload *w) {
   /* Of gradients there are three and more, and each of their rows takes some dozen passes over what a row of the output takes one. */
-  const double passes = w->function == ATTN_SOFTMAX_BACKWARD ? 48 : 1;
+  const double passes = function_is_backward(w->function) ? 48 : 1;
   const double row = passes * (double)w->key_length * (double)(w->head_dim + w->value_dim) + 1;
   const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
   const double affordable = 4e9 / row;

@@ -110,7 +110,8 @@ static bool can_be(const int *levels, int phase) {
 static bool is_of_use(const fitted_pairs *pairs, const char *words) {
   const attn_function function = pairs->of->variant->function;
   const bool is_scale = strncmp(words, "scale:", 6) == 0, is_epsilon = strncmp(words, "epsilon:", 8) == 0;
-  return !(is_scale && function == ATTN_LINEAR) && !(is_epsilon && function != ATTN_LINEAR);
+  const bool is_linear = function == ATTN_LINEAR || function == ATTN_LINEAR_BACKWARD;
+  return !(is_scale && is_linear) && !(is_epsilon && !is_linear);
 }
 
 static bool is_taken_alone(fitted_pairs *pairs, int factor) {

@@ -6,6 +6,7 @@
 
 #include "fitting.h"
 #include "problem/random_problem.h"
+#include "reference/reference.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
@@ -124,7 +125,7 @@ static void learn_kind(fitting *of, const char *band, const char *type) {
     say(w, type);
     say(w, layouts[n % COUNT(layouts)]);
     say(w, extra);
-    if (needs(of->variant, w) || (*extra && w->function == ATTN_LINEAR)) continue;
+    if (needs(of->variant, w) || (*extra && !reference_function_of(w->function)->has_scores)) continue;
     if (!find_sizes(of->variant, w, bottom_right)) continue;
     learn_values(of->variant, &found);
     if (freedom_of(&found) > freedom_of(kept)) *kept = found;

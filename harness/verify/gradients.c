@@ -103,8 +103,9 @@ static bool solve(const gradients *all) {
   const inputs *in = all->inputs;
   const attn_problem *p = &in->problem;
   const size_t rows = (size_t)(p->batch * p->query_heads * p->query_length);
-  double *numbers = calloc(3 * rows + 1, sizeof *numbers);
-  reference_given given = {numbers, numbers ? numbers + rows : NULL, numbers ? numbers + 2 * rows : NULL};
+  double *numbers = calloc(REFERENCE_GIVEN * rows + 1, sizeof *numbers), *of[REFERENCE_GIVEN];
+  for (size_t n = 0; n < REFERENCE_GIVEN; n++) of[n] = numbers ? numbers + n * rows : NULL;
+  reference_given given = {of[0], of[1], of[2], of[3], of[4], {of[5], of[6]}};
   bool sound = numbers != NULL;
   if (sound) reference_give(p, &in->tensors, &given);
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : sound) if (all->count > 1)

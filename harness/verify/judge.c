@@ -59,7 +59,7 @@ static bool check_arrays(const judge_question *question, const attn_problem *p, 
 static bool pose(const judge_question *question, workload *posed, complaint to) {
   *posed = *question->workload;
   posed->layout = LAYOUT_BHTD;
-  posed->wants_lse = question->arrays[TENSOR_LSE].data && posed->function != ATTN_SOFTMAX_BACKWARD;
+  posed->wants_lse = question->arrays[TENSOR_LSE].data && !function_is_backward(posed->function);
   posed->wants_weights = question->arrays[TENSOR_WEIGHTS].data != NULL;
   if (!reference_function_of(posed->function)->has_scores && (posed->wants_lse || posed->wants_weights))
     return wrong(to, "linear attention has no %s: leave it out",

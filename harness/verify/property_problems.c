@@ -106,6 +106,7 @@ static workload narrow_problem(uint64_t seed, int64_t n) {
   workload w = n < lines * types ? parsed(chosen_narrow[n % lines], seed)
                                  : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
   if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* which is of float32 */
+  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;
   w.type = narrow_types[turn % types][0];
   w.output_type = narrow_types[turn % types][1];
   return w;

@@ -100,8 +100,8 @@ bool verification_ran(const verification *verification, bool each);
 void verification_print(const verification *verification, FILE *out);
 
 /* What each variant was posed. asked: how many problems it was to be, by its function. */
-void verification_print_posed(const verification *verification,
-                              const int64_t asked[ATTN_SOFTMAX_BACKWARD + 1], FILE *out);
+void verification_print_posed(const verification *verification, const int64_t asked[ATTN_LINEAR_BACKWARD + 1],
+                              FILE *out);
 
 /* A table of how near the cases of each variant came to the bounds. */
 void verification_print_tightness(const verification *verification, FILE *out);

@@ -20,8 +20,9 @@
 
 enum { MOST = 4096 };
 
-static double lse[MOST], delta[MOST], delta_size[MOST];
-static const reference_given given = {lse, delta, delta_size};
+static double lse[MOST], delta[MOST], delta_size[MOST], normaliser[4][MOST];
+static reference_given given = {lse,           delta,         delta_size,
+                                normaliser[0], normaliser[1], {normaliser[2], normaliser[3]}};
 static double numbers[2][4][256];
 
 static reference_gradient gradient(int n) {
@@ -33,11 +34,13 @@ static void give_exactly(const inputs *in) {
   const attn_problem *p = &in->problem;
   static double weights[MOST], scores[MOST], output[256];
   static bool visible[MOST];
+  const bool is_linear = p->function == ATTN_LINEAR_BACKWARD;
+  reference_give(p, &in->tensors, &given);
   reference_row row = {.weights = weights, .scores = scores, .output = output, .visible = visible};
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     const row_place at = row_place_of(p, n);
     const float *grad = (const float *)(const void *)row_at(in, TENSOR_OUTPUT_GRAD, at).first;
-    reference_softmax.solve(p, &in->tensors, at.b, at.h, at.i, &row);
+    (is_linear ? &reference_linear : &reference_softmax)->solve(p, &in->tensors, at.b, at.h, at.i, &row);
     lse[n] = row.lse;
     delta[n] = delta_size[n] = 0;
     for (int64_t e = 0; e < p->value_dim; e++) {
@@ -94,7 +97,7 @@ static double worst_error(const inputs *in, double (*truth)(const inputs *, int 
 static double by_differences(const inputs *in, int pair, row_place at, int64_t d) {
   const number_row row = row_at(in, pairs[pair].of, at);
   attn_problem forward = in->problem;
-  forward.function = ATTN_SOFTMAX;
+  forward.function = in->problem.function == ATTN_LINEAR_BACKWARD ? ATTN_LINEAR : ATTN_SOFTMAX;
   return oracle_gradient(&forward, &in->tensors, (const float *)(const void *)row_element(row, d));
 }
 
@@ -111,6 +114,14 @@ static void gradients_are_central_differences_in_quadruple_precision(void **unus
       "backward/causal/B:2/H:2/D:3/T:6/lengths:6,2/alibi",
       "backward/causal/B:2/H:2/D:3/T:6/offsets:2,-3/alibi/sink/fill:normal",
       "backward/full/B:1/H:2/D:3/T:5/scale:-0.7/fill:heavy",
+      "linear_backward/full/B:1/H:2/D:3/T:6",
+      "linear_backward/causal/B:2/H:4/Hkv:2/D:3/Dv:5/T:5",
+      "linear_backward/window:2/B:1/H:2/Hkv:1/D:4/T:8/epsilon:0.5",
+      "linear_backward/causal_bottom_right/B:1/H:2/D:3/Tq:3/Tk:7/epsilon:0",
+      "linear_backward/band:inf,1,-2/B:1/H:2/D:3/Dv:2/Tq:7/Tk:5/fill:normal",
+      "linear_backward/causal/B:2/H:2/D:3/T:6/lengths:6,2/epsilon:1",
+      "linear_backward/causal/B:2/H:2/D:3/T:6/offsets:2,-3/fill:normal",
+      "linear_backward/full/B:2/H:4/Hkv:2/D:3/T:5/fill:normal",
   };
   double worst = 0;
   for (size_t n = 0; n < sizeof problems / sizeof *problems; n++) {
@@ -207,12 +218,46 @@ static void constants_in_values_and_in_scores_have_their_gradients(void **unused
   inputs_destroy(&in);
 }
 
+static void linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_zero(void **unused) {
+  (void)unused;
+  inputs in = {0};
+  pose(&in, "linear_backward/causal/B:1/H:2/D:3/Tq:4/Tk:9/lengths:7");
+  for (int64_t j = 0; j < 9; j++)
+    for (int id = TENSOR_KEY_GRAD; id <= TENSOR_VALUE_GRAD; id++) {
+      const reference_gradient of = solved(&in, (tensor_id)id, (row_place){0, 1, j});
+      for (int d = 0; d < 3; d++)
+        assert_true(j < 4 ? of.worst[d] > 0
+                          : of.values[d] == 0 && of.worst[d] == 0 && of.probabilistic[d] == 0);
+    }
+  inputs_destroy(&in);
+
+  /* Without epsilon the weights sum to one: what is added to all values goes to the output, and where all values are the same the
+   * weights do not matter. */
+  pose(&in, "linear_backward/causal/B:1/H:1/D:3/T:8/epsilon:0");
+  for (int e = 0; e < 3; e++) {
+    double of_values = 0, of_output = 0;
+    for (int64_t n = 0; n < 8; n++) {
+      of_values += solved(&in, TENSOR_VALUE_GRAD, (row_place){0, 0, n}).values[e];
+      of_output += row_number(row_at(&in, TENSOR_OUTPUT_GRAD, (row_place){0, 0, n}), e);
+    }
+    assert_true(fabs(of_values - of_output) < 1e-13);
+  }
+  for (int64_t n = 0; n < 3 * 8; n++) ((float *)(uintptr_t)in.tensors.value)[n] = 0.75f;
+  give_exactly(&in);
+  for (int id = TENSOR_QUERY_GRAD; id <= TENSOR_KEY_GRAD; id++)
+    for (int64_t n = 0; n < 8; n++)
+      for (int d = 0; d < 3; d++)
+        assert_true(fabs(solved(&in, (tensor_id)id, (row_place){0, 0, n}).values[d]) < 1e-14);
+  inputs_destroy(&in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
       cmocka_unit_test(every_independent_case_is_met),
       cmocka_unit_test(keys_that_nobody_sees_have_gradients_of_exactly_zero),
       cmocka_unit_test(constants_in_values_and_in_scores_have_their_gradients),
+      cmocka_unit_test(linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

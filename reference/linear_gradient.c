@@ -1,0 +1,324 @@
+/* The gradients of linear attention (gradient.h), pair by pair, never by the states that variants keep and that this must check.
+ * Their bounds: README.md, "The backward pass of linear attention". */
+#include <math.h>
+
+#include "gradient.h"
+#include "roundings.h"
+#include "rows.h"
+
+enum { BOUNDS = PROBABLE + 1 };
+
+/* What is made of an element of a query or a key, how far a right kernel may be off, and the derivative. */
+typedef struct feature {
+  double value, error, slope, slope_error;
+} feature;
+
+/* phi(x) = elu(x) + 1 is its own derivative where it is not a line. */
+static feature feature_of(double x) {
+  if (x > 0) return (feature){x + 1, UNIT * (x + 1), 1, 0};
+  const double value = exp(x), error = (EXPONENTIAL + 2 * UNIT * fmin(-x, 88)) * value + FLUSHED;
+  return (feature){value, error, value, error};
+}
+
+static double size_of(feature of) { return fabs(of.value) + of.error; }
+
+static int64_t row_number(const attn_problem *problem, int64_t b, int64_t h, int64_t i) {
+  return (b * problem->query_heads + h) * problem->query_length + i;
+}
+
+/* Of an element that is, but for roundings, the one before it: what it is added to rounds as it did then. */
+static bool repeats(double x, double previous, double terms) {
+  return fabs(x - previous) <= terms * UNIT * fabs(x);
+}
+
+/* ---- the normalisers ---- */
+
+/* Where the keys begin and end that a query sees. */
+typedef struct keys_seen {
+  int64_t first, end;
+} keys_seen;
+
+static keys_seen keys_of(const attn_problem *problem, int64_t b, int64_t i) {
+  const int64_t position = i + (problem->offsets ? problem->offsets[b] : problem->offset);
+  const int64_t keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
+  keys_seen seen = {0, keys};
+  if (problem->left != ATTN_UNLIMITED && position - problem->left > 0) seen.first = position - problem->left;
+  if (problem->right != ATTN_UNLIMITED && position + problem->right < keys - 1)
+    seen.end = position + problem->right + 1;
+  if (seen.end < seen.first) seen.end = seen.first;
+  return seen;
+}
+
+/* One feature of keys, added up. */
+typedef struct feature_sum {
+  double value, size, error, repeated;
+} feature_sum;
+
+static void add_feature(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
+                        int64_t j, int64_t d, feature_sum *sum) {
+  const double x = reference_vector(tensors->key, problem->key, b, kv_head, j)[d];
+  const double before = j > 0 ? reference_vector(tensors->key, problem->key, b, kv_head, j - 1)[d] : NAN;
+  const feature key = feature_of(x);
+  sum->value += key.value;
+  sum->size += size_of(key);
+  sum->error += key.error;
+  if (repeats(x, before, (double)problem->key_length)) sum->repeated += sum->size;
+}
+
+/* Adds feature d of a query, times the same of all its keys, to a row's normaliser. */
+static void add_to_normaliser(const attn_problem *problem, reference_given *given, int64_t n, feature query,
+                              const feature_sum *keys, double seen, bool repeated) {
+  const double size = size_of(query) * keys->size;
+  given->normaliser[n] += query.value * keys->value;
+  given->normaliser_size[n] += size;
+  for (int form = WORST; form < BOUNDS; form++)
+    given->normaliser_error[form][n] +=
+        size_of(query) * keys->error + query.error * keys->size +
+        reference_chain_error(form, seen + (double)problem->head_dim + 8) * size +
+        (seen + 1) * (1 + size_of(query)) * SUBNORMAL;
+  given->normaliser_error[PROBABLE][n] += UNIT * size_of(query) * keys->repeated;
+  if (repeated) given->normaliser_error[PROBABLE][n] += UNIT * given->normaliser_size[n];
+}
+
+/* A sum of keys that begins at the first goes on from row to row. */
+static void add_feature_of_head(const attn_problem *problem, const attn_tensors *tensors,
+                                reference_given *given, int64_t b, int64_t h, int64_t d) {
+  const int64_t kv_head = reference_kv_head(problem, h);
+  feature_sum from_first = {0};
+  int64_t reached = 0;
+  for (int64_t i = 0; i < problem->query_length; i++) {
+    const float *query = reference_vector(tensors->query, problem->query, b, h, i);
+    const keys_seen seen = keys_of(problem, b, i);
+    feature_sum own = {0};
+    for (; seen.first == 0 && reached < seen.end; reached++)
+      add_feature(problem, tensors, b, kv_head, reached, d, &from_first);
+    for (int64_t j = seen.first; seen.first > 0 && j < seen.end; j++)
+      add_feature(problem, tensors, b, kv_head, j, d, &own);
+    add_to_normaliser(problem, given, row_number(problem, b, h, i), feature_of(query[d]),
+                      seen.first > 0 ? &own : &from_first, (double)(seen.end - seen.first),
+                      d > 0 && query[d] == query[d - 1]);
+  }
+}
+
+/* Errors become relative; infinite where nothing can be said. */
+static void finish_normaliser(const attn_problem *problem, reference_given *given, int64_t n) {
+  const double normaliser = given->normaliser[n] += problem->epsilon;
+  for (int form = WORST; form < BOUNDS; form++) {
+    double *error = &given->normaliser_error[form][n];
+    const double share = (*error + 2 * UNIT * problem->epsilon) / fabs(normaliser);
+    *error = share < 0.5 ? share / (1 - share) + 3 * UNIT : INFINITY;
+    if (!(given->normaliser_size[n] <= LARGEST && fabs(normaliser) >= 1 / LARGEST)) *error = INFINITY;
+  }
+  given->normaliser_error[PROBABLE][n] =
+      fmin(given->normaliser_error[PROBABLE][n], given->normaliser_error[WORST][n]);
+}
+
+void reference_linear_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given) {
+  for (int64_t b = 0; b < problem->batch; b++)
+    for (int64_t h = 0; h < problem->query_heads; h++) {
+      const int64_t first = row_number(problem, b, h, 0);
+      for (int64_t n = first; n < first + problem->query_length; n++)
+        given->normaliser[n] = given->normaliser_size[n] = given->normaliser_error[WORST][n] =
+            given->normaliser_error[PROBABLE][n] = 0;
+      for (int64_t d = 0; d < problem->head_dim; d++) add_feature_of_head(problem, tensors, given, b, h, d);
+      for (int64_t n = first; n < first + problem->query_length; n++) finish_normaliser(problem, given, n);
+    }
+}
+
+/* ---- pairs ---- */
+
+/* A query, a key that it sees, and the value. */
+typedef struct pair {
+  const float *query, *key, *value, *output_grad;
+  double normaliser, normaliser_error[BOUNDS]; /* the errors are relative */
+  double gap, gap_size; /* output_grad . (value - output), and the sum of the sizes of the products */
+  double underflow;     /* what products that vanish may come to, of any of the sums */
+} pair;
+
+static double sum_of_sizes(const float *x, int64_t count) {
+  double sum = 0;
+  for (int64_t n = 0; n < count; n++) sum += fabs((double)x[n]);
+  return sum;
+}
+
+static pair pair_of(const attn_problem *problem, const attn_tensors *tensors, const reference_given *given,
+                    reference_pair at) {
+  const int64_t kv_head = reference_kv_head(problem, at.h), n = row_number(problem, at.b, at.h, at.i);
+  pair found = {.query = reference_vector(tensors->query, problem->query, at.b, at.h, at.i),
+                .key = reference_vector(tensors->key, problem->key, at.b, kv_head, at.j),
+                .value = reference_vector(tensors->value, problem->value, at.b, kv_head, at.j),
+                .output_grad =
+                    reference_vector(problem->output_grad_data, problem->output_grad, at.b, at.h, at.i),
+                .normaliser = given->normaliser[n],
+                .gap = -given->delta[n],
+                .gap_size = given->delta_size[n]};
+  for (int form = WORST; form < BOUNDS; form++)
+    found.normaliser_error[form] = given->normaliser_error[form][n];
+  for (int64_t e = 0; e < problem->value_dim; e++) {
+    const double product = (double)found.output_grad[e] * found.value[e];
+    found.gap += product;
+    found.gap_size += fabs(product);
+  }
+  found.underflow = 8 * SUBNORMAL * (double)(problem->value_dim + problem->head_dim) *
+                    (1 + sum_of_sizes(found.value, problem->value_dim)) *
+                    (1 + sum_of_sizes(found.output_grad, problem->value_dim)) *
+                    (1 + 1 / fabs(found.normaliser));
+  return found;
+}
+
+static double *bound_of(const reference_gradient *to, int form) {
+  return form == WORST ? to->worst : to->probabilistic;
+}
+
+static void clear(reference_gradient *to, int64_t width) {
+  for (int64_t d = 0; d < width; d++) to->values[d] = to->worst[d] = to->probabilistic[d] = to->sizes[d] = 0;
+}
+
+/* What a sum over pairs adds of one of them, but for the factor 1 / normaliser. */
+typedef struct term {
+  double value;
+  double size;   /* of what it is the sum of */
+  double error;  /* which may be the same in all terms */
+  bool repeated; /* the term before was the same */
+} term;
+
+static void add_term(reference_gradient *to, int64_t d, term term, const pair *of, double terms) {
+  const double normaliser = fabs(of->normaliser);
+  to->values[d] += term.value / of->normaliser;
+  to->sizes[d] += term.size / normaliser;
+  for (int form = WORST; form < BOUNDS; form++) {
+    const double off = of->normaliser_error[form];
+    double *bound = bound_of(to, form);
+    *(bound + d) += (term.error * (1 + off) + fabs(term.value) * off +
+                     reference_chain_error(form, terms) * term.size * (1 + off)) /
+                        normaliser +
+                    of->underflow;
+    if (!(fmax(term.size, 1) * fmax(1, 1 / normaliser) * terms <= LARGEST)) bound[d] = INFINITY;
+  }
+  if (term.repeated) to->probabilistic[d] += UNIT * to->sizes[d];
+}
+
+/* Sums whose truth is no number, or whose normaliser may be none, have no bound. */
+static void finish(reference_gradient *to, int64_t d, feature of) {
+  const double value = to->values[d];
+  to->values[d] = of.slope * value;
+  to->probabilistic[d] = fmin(to->worst[d], to->probabilistic[d]);
+  for (int form = WORST; form < BOUNDS; form++) {
+    double *bound = bound_of(to, form) + d;
+    *bound =
+        *bound * (fabs(of.slope) + of.slope_error) + fabs(value) * (of.slope_error + UNIT * fabs(of.slope));
+    if (value != 0) *bound += SUBNORMAL;
+    if (isnan(*bound) || !(fabs(value) <= LARGEST)) *bound = INFINITY;
+  }
+  if (!isfinite(to->values[d])) to->values[d] = 0;
+}
+
+static const feature itself = {.slope = 1};
+
+/* ---- the gradients ---- */
+
+void reference_linear_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                     const reference_given *given, int64_t b, int64_t h, int64_t i,
+                                     reference_gradient *to) {
+  const float *query = reference_vector(tensors->query, problem->query, b, h, i), *before = NULL;
+  double seen = 0;
+  clear(to, problem->head_dim);
+  for (int64_t j = 0; j < problem->key_length; j++) seen += reference_sees(problem, tensors, b, h, i, j);
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!reference_sees(problem, tensors, b, h, i, j)) continue;
+    const pair of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j});
+    for (int64_t d = 0; d < problem->head_dim; d++) {
+      const feature key = feature_of(of.key[d]);
+      const term term = {.value = of.gap * key.value,
+                         .size = of.gap_size * size_of(key),
+                         .error = fabs(of.gap) * key.error,
+                         .repeated = before && repeats(of.key[d], before[d], seen)};
+      add_term(to, d, term, &of, seen + (double)problem->value_dim + 8);
+    }
+    before = of.key;
+  }
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, feature_of(query[d]));
+}
+
+/* The weight of a key, by its features' products. */
+static term weight_of(const attn_problem *problem, const pair *of) {
+  term weight = {0};
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const feature query = feature_of(of->query[d]), key = feature_of(of->key[d]);
+    weight.value += query.value * key.value;
+    weight.size += size_of(query) * size_of(key);
+    weight.error += size_of(query) * key.error + query.error * size_of(key);
+  }
+  return weight;
+}
+
+/* Features of a key that are the one before: where those of the queries are, too, their products round alike. */
+static double repeated_features(const float *key, int64_t head_dim) {
+  double repeated = 0;
+  for (int64_t d = 1; d < head_dim; d++) repeated += key[d] == key[d - 1];
+  return repeated;
+}
+
+static void add_pair(const attn_problem *problem, const pair *of, const pair *before, double seen,
+                     reference_gradient *key, reference_gradient *value) {
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const feature query = feature_of(of->query[d]);
+    const term term = {.value = of->gap * query.value,
+                       .size = of->gap_size * size_of(query),
+                       .error = fabs(of->gap) * query.error,
+                       .repeated = before && repeats(of->query[d], before->query[d], seen)};
+    add_term(key, d, term, of, seen + (double)problem->value_dim + 8);
+  }
+  const term weight = weight_of(problem, of);
+  const double alike = UNIT * repeated_features(of->key, problem->head_dim);
+  for (int64_t e = 0; e < problem->value_dim; e++) {
+    const double grad = of->output_grad[e];
+    const term term = {.value = weight.value * grad,
+                       .size = weight.size * fabs(grad),
+                       .error = (weight.error + alike * weight.size) * fabs(grad),
+                       .repeated = before && repeats(grad, before->output_grad[e], seen)};
+    add_term(value, e, term, of, seen + (double)problem->head_dim + 8);
+  }
+}
+
+void reference_linear_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
+                                    const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
+                                    reference_gradient *key, reference_gradient *value) {
+  const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
+  const float *features = reference_vector(tensors->key, problem->key, b, kv_head, j);
+  double seen = 0;
+  pair of, before;
+  bool has_before = false;
+  clear(key, problem->head_dim);
+  clear(value, problem->value_dim);
+  for (int64_t h = first; h < first + group; h++)
+    for (int64_t i = 0; i < problem->query_length; i++) seen += reference_sees(problem, tensors, b, h, i, j);
+  for (int64_t h = first; h < first + group; h++)
+    for (int64_t i = 0; i < problem->query_length; i++) {
+      if (!reference_sees(problem, tensors, b, h, i, j)) continue;
+      of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j});
+      add_pair(problem, &of, has_before ? &before : NULL, seen, key, value);
+      before = of;
+      has_before = true;
+    }
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(key, d, feature_of(features[d]));
+  for (int64_t e = 0; e < problem->value_dim; e++) finish(value, e, itself);
+}
+
+/* Each key joins a state of D x Dv and each query another; queries are multiplied with the one, keys and values with the other. */
+static double operations(const attn_problem *problem, double visible_pairs) {
+  (void)visible_pairs;
+  return 2 * (double)problem->head_dim * (double)problem->value_dim * (double)problem->batch *
+         (3 * (double)problem->kv_heads * (double)problem->key_length +
+          2 * (double)problem->query_heads * (double)problem->query_length);
+}
+
+/* phi(q).phi(k) with elements of size 1. */
+static double largest_weight(const attn_problem *problem) { return 4 * (double)problem->head_dim; }
+
+const reference_function reference_linear_backward = {
+    .name = "linear_backward",
+    .computes = "computes the backward pass of linear attention",
+    .operations = operations,
+    .largest_weight = largest_weight,
+};

@@ -1,0 +1,143 @@
+/* The backward pass of linear attention as its formula is written: all T x T weights of a head and their gradients are kept, each
+ * divided by its row's normaliser, and what is asked for are sums over their rows and columns. */
+#include <math.h>
+#include <string.h>
+
+#include "widen.h"
+
+static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
+  return b * strides->batch + h * strides->head + i * strides->position;
+}
+
+static float dot(const float *x, const float *y, int64_t count) {
+  float sum = 0;
+  for (int64_t d = 0; d < count; d++) sum += x[d] * y[d];
+  return sum;
+}
+
+/* elu(x) + 1 and its derivative. */
+static float phi(float x) { return x > 0 ? x + 1 : expf(x); }
+static float slope(float x) { return x > 0 ? 1 : expf(x); }
+
+static float weight_of(const float *query, const float *key, int64_t count) {
+  float sum = 0;
+  for (int64_t d = 0; d < count; d++) sum += phi(query[d]) * phi(key[d]);
+  return sum;
+}
+
+/* Where the tensors of one head begin. */
+typedef struct head {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  int64_t b, h, kv_head;
+  float *weights, *grads; /* [Tq, Tk]: phi(q).phi(k) and its gradient, over the normaliser */
+} head;
+
+static const float *query_of(const head *of, int64_t i) {
+  return (const float *)of->tensors->query + at(&of->problem->query, of->b, of->h, i);
+}
+static const float *key_of(const head *of, int64_t j) {
+  return (const float *)of->tensors->key + at(&of->problem->key, of->b, of->kv_head, j);
+}
+static const float *value_of(const head *of, int64_t j) {
+  return (const float *)of->tensors->value + at(&of->problem->value, of->b, of->kv_head, j);
+}
+static const float *output_of(const head *of, int64_t i) {
+  return (const float *)of->tensors->output + at(&of->problem->output, of->b, of->h, i);
+}
+static const float *output_grad_of(const head *of, int64_t i) {
+  return (const float *)of->problem->output_grad_data + at(&of->problem->output_grad, of->b, of->h, i);
+}
+
+/* Fills row i of the weights and their gradients, and the gradient of the query. A key that is not seen is not read. */
+static void solve_query(const head *of, int64_t i) {
+  const attn_problem *problem = of->problem;
+  const int64_t D = problem->head_dim, Dv = problem->value_dim, Tk = problem->key_length;
+  const float *query = query_of(of, i), *output_grad = output_grad_of(of, i);
+  const float delta = dot(output_grad, output_of(of, i), Dv);
+  float *weights = of->weights + i * Tk, *grads = of->grads + i * Tk;
+  float *query_grad = (float *)problem->query_grad_data + at(&problem->query_grad, of->b, of->h, i);
+  float normaliser = (float)problem->epsilon;
+  for (int64_t j = 0; j < Tk; j++) {
+    const bool is_seen = attn_sees(problem, of->tensors, of->b, of->h, i, j);
+    weights[j] = is_seen ? weight_of(query, key_of(of, j), D) : 0;
+    normaliser += weights[j];
+  }
+  memset(query_grad, 0, (size_t)D * sizeof *query_grad);
+  for (int64_t j = 0; j < Tk; j++) {
+    grads[j] = 0;
+    if (!attn_sees(problem, of->tensors, of->b, of->h, i, j)) continue;
+    grads[j] = (dot(output_grad, value_of(of, j), Dv) - delta) / normaliser;
+    weights[j] /= normaliser;
+    for (int64_t d = 0; d < D; d++) query_grad[d] += grads[j] * phi(key_of(of, j)[d]);
+  }
+  for (int64_t d = 0; d < D; d++) query_grad[d] *= slope(query[d]);
+}
+
+/* Adds what the queries of this head make of the gradients of key j and its value; of the key still to be multiplied. */
+static void solve_key(const head *of, int64_t j) {
+  const attn_problem *problem = of->problem;
+  float *key_grad = (float *)problem->key_grad_data + at(&problem->key_grad, of->b, of->kv_head, j);
+  float *value_grad = (float *)problem->value_grad_data + at(&problem->value_grad, of->b, of->kv_head, j);
+  for (int64_t i = 0; i < problem->query_length; i++) {
+    const int64_t n = i * problem->key_length + j;
+    if (!attn_sees(problem, of->tensors, of->b, of->h, i, j)) continue;
+    for (int64_t d = 0; d < problem->head_dim; d++) key_grad[d] += of->grads[n] * phi(query_of(of, i)[d]);
+    for (int64_t e = 0; e < problem->value_dim; e++)
+      value_grad[e] += of->weights[n] * output_grad_of(of, i)[e];
+  }
+}
+
+static void clear_key(const attn_problem *p, int64_t b, int64_t kv_head, int64_t j) {
+  memset((float *)p->key_grad_data + at(&p->key_grad, b, kv_head, j), 0, (size_t)p->head_dim * sizeof(float));
+  memset((float *)p->value_grad_data + at(&p->value_grad, b, kv_head, j), 0,
+         (size_t)p->value_dim * sizeof(float));
+}
+
+static void finish_key(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t kv_head,
+                       int64_t j) {
+  const float *key = (const float *)tensors->key + at(&p->key, b, kv_head, j);
+  float *key_grad = (float *)p->key_grad_data + at(&p->key_grad, b, kv_head, j);
+  for (int64_t d = 0; d < p->head_dim; d++) key_grad[d] *= slope(key[d]);
+}
+
+/* A key/value head, its query heads one after the other. */
+static void solve_head(const attn_call *call, int64_t b, int64_t kv_head) {
+  const attn_problem *p = call->problem;
+  const int64_t group = p->query_heads / p->kv_heads, threads = call->threads;
+  float *workspace = call->workspace;
+  for (int64_t j = 0; j < p->key_length; j++) clear_key(p, b, kv_head, j);
+  for (int64_t h = kv_head * group; h < (kv_head + 1) * group; h++) {
+    const head of = {
+        p, &call->tensors, b, h, kv_head, workspace, workspace + p->query_length * p->key_length};
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < p->query_length; i++) solve_query(&of, i);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t j = 0; j < p->key_length; j++) solve_key(&of, j);
+  }
+  for (int64_t j = 0; j < p->key_length; j++) finish_key(p, &call->tensors, b, kv_head, j);
+}
+
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  for (int64_t b = 0; b < p->batch; b++)
+    for (int64_t kv_head = 0; kv_head < p->kv_heads; kv_head++) solve_head(call, b, kv_head);
+}
+
+static size_t workspace_size(const attn_call *call) {
+  return 2 * (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
+}
+
+const attn_variant attn_naive_linear_backward = {
+    .name = "naive_linear_backward",
+    .summary =
+        "the backward pass of linear attention as written: T x T weights and their gradients are stored",
+    .function = ATTN_LINEAR_BACKWARD,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+    .types = 1u << ATTN_FLOAT32,
+    .time_exponent = 2,
+    .workspace_exponent = 2,
+    .unsupported = attn_portable_unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};
