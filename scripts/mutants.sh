@@ -196,6 +196,32 @@ read_commands() { # targets
       } }' {} +)
 }
 
+# Of each variant the objects that it needs, by their undefined symbols: what is in no other may be made again in vain.
+declare -A needed
+read_needed() {
+  local name object
+  while read -r name object; do
+    needed[$name]+=" $object"
+  done < <(cd "$sound" && find build/variants -name '*.o' -exec nm -g -A {} + | awk '
+    { object = $1; sub(/:.*/, "", object) }
+    $(NF - 1) == "U" { needs[object] = needs[object] " " $NF; next }
+    { home[$NF] = object }
+    function visit(object, symbols, count, n) {
+      if (object == "" || seen[object]) return
+      seen[object] = 1
+      count = split(needs[object], symbols, " ")
+      for (n = 1; n <= count; n++) if (symbols[n] in home) visit(home[symbols[n]])
+    }
+    END {
+      for (symbol in home) {
+        if (symbol !~ /^attn_[a-z0-9_]+$/) continue
+        split("", seen)
+        visit(home[symbol])
+        for (object in seen) if (seen[object]) print substr(symbol, 6), object
+      }
+    }')
+}
+
 # The variants without a fault, which the trees of all faults share with each other.
 sound=$work/sound
 build_sound() {
@@ -212,10 +238,11 @@ build_sound() {
   fi
   # shellcheck disable=SC2086 # two words
   read_commands $what
+  read_needed
 }
 
 # The objects that are made again. The kernels of instruction sets that a host's fault is not for stay as they are, and so
-# do those for GPUs of other variants than the one that is verified: neither would be run, and they take longest to build.
+# do those of other variants than the one that is verified: neither would be run, and they take longest to build.
 made_again() { # name
   local name=$1 object set wanted=
   if is_for_device "$name"; then
@@ -227,6 +254,9 @@ made_again() { # name
     for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set")"; done
   fi
   for object in ${users[${file[$name]}]-}; do
+    case $object in
+    build/variants/*) case "${needed[${variant[$name]}]-} " in *" $object "*) ;; *) continue ;; esac ;;
+    esac
     case $object in
     build/variants/tile/emulated_amx.o | build/variants/tile/portable.o | build/variants/tile/avx*.o | build/emulated/*)
       case "$wanted " in *" $(basename "$object" .o) "*) echo "$object" ;; esac ;;
