@@ -131,6 +131,8 @@ KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads 
 
 # What prints the tables of docs/method.md.
 RATES := $(BUILD)/scripts/method/rates
+# The problems that verify poses, for scripts/adversary.sh.
+POSED := $(BUILD)/scripts/posed/posed
 # Of docs/power.md.
 POWER := $(BUILD)/scripts/power/power
 
@@ -308,7 +310,7 @@ gate-selftest: ## false alarms, power and cost of the gate, short; FULL=1: 30 an
 mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
 	+@scripts/mutants.sh $(BUILD) $(ARGS)
 
-adversary: all $(ADVERSARIES) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
+adversary: all $(ADVERSARIES) $(POSED) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
 	@scripts/adversary.sh $(BUILD) $(if $(FULL),--full) $(if $(TABLE),--readme) $(ARGS)
 
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
@@ -343,7 +345,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER)
+tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED)
 
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
@@ -363,7 +365,7 @@ run-long-tests:
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
-  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER))
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -493,7 +495,7 @@ $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/so
 $(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-$(POWER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
+$(POWER) $(POSED): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 # -MMD writes beside each object which headers it was made from.

@@ -2,9 +2,10 @@
 # Attacks the program with the kernels of tests/adversary, one at a time, and sees that each gets the verdict that it
 # deserves:
 #
-#   scripts/adversary.sh BUILD [--quick | --full] [--readme] [NAME...]
+#   scripts/adversary.sh BUILD [--quick | --full] [--whole] [--readme] [NAME...]
 #
-#   wrong_*.c       verify finds each wrong.
+#   wrong_*.c       verify finds each wrong: first on the problem on which the same check did when tests/adversary/README.md was
+#                   written, if verify still poses that among others, and where it does not find it wrong there, on all.
 #   cheats.c        bench finds each wrong: while it is timed, or in the one row of thousands that it spoils.
 #   misbehaving.c   verify ends with status 1, names the kernel and the problem, and judges the right kernel that
 #                   comes after it as if nothing had been.
@@ -12,19 +13,21 @@
 #                   verify, fuzz and bench find nothing.
 #
 # A kernel is named for its class and itself, edge_last_key; NAME is such a name or a class. --quick takes a kernel of
-# each class and few problems, --full fuzzes the right ones for four minutes and the wrong ones that verify missed. Prints
-# a row for each kernel and last "N as expected, M not". --readme writes the rows into tests/adversary/README.md.
+# each class and few problems, --full fuzzes the right ones for four minutes and the wrong ones that verify missed, --whole
+# poses all problems at once. Prints a row for each kernel and last "N as expected, M not". --readme poses all too and writes the
+# rows into tests/adversary/README.md.
 # A race that needs two processors is left out on a machine with one.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd) || exit 2
 . "$root/scripts/check_of.sh"
-build= quick= full= readme= wanted=
+build= quick= full= readme= whole= wanted=
 for argument; do
   case $argument in
   --quick) quick=yes ;;
   --full) full=yes ;;
+  --whole) whole=yes ;;
   --readme) readme=yes ;;
-  -*) echo "adversary: there is no option $argument; there are --quick, --full and --readme" >&2; exit 2 ;;
+  -*) echo "adversary: there is no option $argument; there are --quick, --full, --whole and --readme" >&2; exit 2 ;;
   *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
   esac
 done
@@ -77,12 +80,27 @@ read_kernels() { # plugin
   [ "${#kernels[@]}" -gt 0 ] && [ "${plugin_of[${kernels[-1]}]}" = "$1" ] || { complain "$1 lists no kernels"; return 1; }
 }
 
+# The problem on which verify found a kernel wrong, with the threads, and the check that saw it, where verify poses it still.
+declare -A known known_check
+read_known() {
+  local name check problem threads
+  [ -x "$build/scripts/posed/posed" ] && "$build/scripts/posed/posed" >"$work/posed" || return 0
+  while IFS=$'\t' read -r name check problem threads; do
+    known[$name]="$problem $threads" known_check[$name]=$check
+  done < <(sed -n "s/^| \([a-z0-9_]*\) | .* | caught | \([^|]*\) | [^|]* | [^|]* | '\([^']*\)' \(--threads [0-9]*\) |\$/\1\t\2\t\3\t\4/p" \
+    "$root/tests/adversary/README.md" | awk -F '\t' 'NR == FNR { posed[$0]; next } $3 in posed' "$work/posed" -)
+}
+
 # ---- one kernel ------------------------------------------------------------------------------------------
+
+what_failed() { # log
+  grep -h -m 1 -E '^ *FAILED: |crashed \(' "$1" | sed 's/^ *FAILED: //'
+}
 
 # Leaves "outcome TAB tenths of a second TAB cases TAB check TAB problem" in NAME.result.
 conclude() { # name, outcome, started, log
   local words problem cases check=
-  words=$(grep -h -m 1 -E '^ *FAILED: |crashed \(' "$4" | sed 's/^ *FAILED: //')
+  words=$(what_failed "$4")
   problem=$(grep -h -o -m 1 -- "--problem '[^']*'\( --isa [a-z0-9]*\)\{0,1\} --threads [0-9]*" "$4" | head -n 1)
   cases=$(sed -n 's/.* \([0-9]*\) cases, [0-9]* failed.*/\1/p' "$4" | tail -n 1)
   if [ -n "$words" ]; then check=$(check_of "$words"); fi
@@ -129,9 +147,18 @@ named() { # word before each, words
 
 try_wrong() { # name
   local name=$1 log=$work/$1.log started=${EPOCHREALTIME/[.,]/} status outcome=missed
-  run "$log" 300 verify --fail-fast --plugin "$plugins/${plugin_of[$name]}.so" --variant "$name"
+  local arguments=(verify --fail-fast --plugin "$plugins/${plugin_of[$name]}.so" --variant "$name")
+  if [ -n "${known[$name]-}" ]; then
+    # shellcheck disable=SC2086 # a problem, --threads and a number
+    run "$log" 300 "${arguments[@]}" --problem ${known[$name]}
+    if [ $? -eq 1 ] && [ "$(check_of "$(what_failed "$log")")" = "${known_check[$name]}" ]; then
+      conclude "$name" caught "$started" "$log"
+      return
+    fi
+  fi
+  run "$log" 300 "${arguments[@]}"
   status=$?
-  if [ $status -eq 1 ] && grep -q -E '^ *FAILED: |crashed \(' "$log"; then outcome=caught; fi
+  if [ $status -eq 1 ] && [ -n "$(what_failed "$log")" ]; then outcome=caught; fi
   if [ $outcome = missed ] && [ -n "$full" ]; then
     run "$log.fuzz" 120 fuzz --seconds 20 --plugin "$plugins/${plugin_of[$name]}.so" --variant "$name" &&
       echo "fuzz finds nothing in 20 s" >>"$log" || { cat "$log.fuzz" >>"$log"; outcome='only fuzz'; }
@@ -313,6 +340,7 @@ is_wanted() { # name
 }
 
 "$program" list >"$work/own" || exit 2
+[ -n "$quick$full$whole$readme" ] || read_known
 for plugin in wrong_shapes wrong_numbers wrong_conduct misbehaving cheats right fast_math flushes_when_loaded; do
   read_kernels $plugin || exit 2
 done
