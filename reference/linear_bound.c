@@ -163,8 +163,12 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
     return;
   }
 
-  const chain_errors chains = bound_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
-                                           bound_count_equal(problem, row) + found.repeated_products);
+  chain_errors chains = bound_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
+                                     bound_count_equal(problem, row) + found.repeated_products);
+  /* Products that repeat round alike, whichever sum they are in. */
+  const double alike = found.repeated_products * UNIT;
+  chains.numerator[PROBABLE] = fmin(chains.numerator[WORST], chains.numerator[PROBABLE] + alike);
+  chains.denominator[PROBABLE] = fmin(chains.denominator[WORST], chains.denominator[PROBABLE] + alike);
   const double divisor = fabs(found.normaliser);
   const double epsilon_part = problem->unnormalised ? 0 : problem->epsilon / divisor;
   weight_sums sums = {.sizes = epsilon_part};

@@ -187,8 +187,9 @@ static void the_help_of_one_command_is_its_own(void **state) {
 
 static void list_names_every_variant_and_those_of_a_plugin(void **state) {
   (void)state;
-  static const char *const names[] = {"naive",          "blocked",     "fused",         "linear",
-                                      "sliding_window", "multi_query", "grouped_query", "block_sparse"};
+  static const char *const names[] = {"naive",       "blocked",          "fused",
+                                      "linear",      "linear_recurrent", "sliding_window",
+                                      "multi_query", "grouped_query",    "block_sparse"};
   static outcome outcome;
   run_program("list", &outcome);
   assert_int_equal(outcome.status, 0);
