@@ -35,6 +35,28 @@ links() { # option, build folder
   for link in "$2"/relinks/*.so; do printf '%s\n%s\n' "$1" "$link"; done
 }
 
+# Of equal text the same compiler makes equal objects: the base has those of the head that were made from what it has itself, and
+# make then builds the others. They are younger than their sources, and the flags are the head's in any case.
+share_objects() { # sources, build folder
+  local object list part equal
+  if ! cmp -s "$build/flags" "$2/flags"; then
+    rm -rf "$2"
+    mkdir -p "$2" && cp "$build/flags" "$2/flags" || return
+  fi
+  find "$build/variants" -name '*.d' | while IFS= read -r list; do
+    object=${list#"$build"/}
+    object=${object%.d}.o
+    if [ -f "$2/$object" ] || [ ! -f "$build/$object" ]; then continue; fi
+    equal=yes
+    for part in $(sed 's/^[^:]*://; s/\\$//; /:$/d' "$list"); do cmp -s "$part" "$1/$part" || equal=; done
+    if [ -n "$equal" ]; then
+      mkdir -p "$(dirname "$2/$object")"
+      cp "$build/$object" "$2/$object"
+      sed "1s|^[^ :]*:|../build/$object:|" "$list" >"$2/${object%.o}.d"
+    fi
+  done
+}
+
 # Sets why_no_base when there is no base to build. All paths that make sees are relative: their folder may have spaces.
 build_base() { # commit
   local source=$folder/base/source
@@ -44,6 +66,7 @@ build_base() { # commit
     git archive "$1" variants 2>/dev/null | tar -x -C "$source" 2>/dev/null
     echo "$1" >"$folder/base/commit"
   fi
+  share_objects "$source" "$folder/base/build"
   if [ ! -f "$source/variants/attention.h" ]; then
     why_no_base="the base is older than variants/attention.h"
   elif ! make --no-print-directory "$jobs" -C "$source" -f "$PWD/Makefile" BUILD=../build relinks \
@@ -114,7 +137,9 @@ count_both() {
   base_facts=
   if [ -z "$why_no_base" ]; then
     base_facts=$file
-    if [ ! "$file" -nt "$folder/base/build/relinks/1.so" ] || [ ! "$file" -nt "$build/attnbench" ]; then
+    if cmp -s "$folder/base/build/relinks/1.so" "$build/relinks/1.so"; then
+      base_facts=$head_facts # the same code, in the same file
+    elif [ ! "$file" -nt "$folder/base/build/relinks/1.so" ] || [ ! "$file" -nt "$build/attnbench" ]; then
       count_facts "$folder/base/build" "$file" &
       base_process=$!
     fi

@@ -128,6 +128,8 @@ static void the_gate_works_in_a_folder_with_spaces(void **state) {
     snprintf(link, sizeof link, "build/relinks/%d.so", n);
     assert_true(was_called_with(link) && access(link, R_OK) == 0);
   }
+  succeed("grep -q 'variants/second[.]o' build/gate/base.log"); /* made from another text than the head's */
+  succeed("! grep 'variants/first[.]o' build/gate/base.log");
   assert_true(was_called_with("first")); /* the identical ones, in one argument */
   assert_true(was_called_with("--base-facts") && was_called_with("build/gate/base/facts.json"));
   assert_true(was_called_with("growth second a reason of several words"));
