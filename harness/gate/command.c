@@ -186,6 +186,7 @@ static int run(const gate_options *asked, gate_prepared *prepared, gate_findings
 
 static int write_facts(const gate_options *options) {
   char why[WHY_BYTES];
+  if (!gate_facts_room(options->write_facts, why, sizeof why)) return complain(why);
   json_t *facts = gate_facts(options, why, sizeof why);
   if (facts && options->baseline) {
     json_t *old = gate_facts_read(options->baseline, why, sizeof why);

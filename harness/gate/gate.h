@@ -174,6 +174,8 @@ void gate_facts_keep(json_t *facts, const json_t *older);
 
 /* Facts from and to a file; written beside, then renamed. */
 json_t *gate_facts_read(const char *path, char *why, size_t why_size);
+bool gate_facts_room(const char *path, char *why,
+                     size_t why_size); /* whether a file of that name could be written */
 bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t why_size);
 
 /* Holds the head's facts to the base's and to the committed ones; either may be NULL. Notes go to out. */

@@ -9,9 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/timer.h"
 #include "gate/gate.h"
 #include "run/plugins.h"
 #include "tests/shell.h"
@@ -404,11 +407,31 @@ static void a_file_that_cannot_be_used_is_named_with_the_reason(void **state) {
 
 static void a_full_disk_leaves_the_old_file(void **state) {
   (void)state;
+  char why[512];
+  struct rlimit before;
+  json_t *facts = facts_with(NULL, NULL);
   write_text("facts.json", "old");
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, SIG_IGN); /* as the program does */
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, before.rlim_max});
+  const bool written = gate_facts_write(facts, "facts.json", why, sizeof why);
+  setrlimit(RLIMIT_FSIZE, &before);
+  assert_false(written);
+  assert_non_null(strstr(why, "facts.json cannot be written"));
+  shell_expect("cat facts.json", 0, "old");
+  assert_int_equal(access("facts.json.new", F_OK), -1);
+  json_decref(facts);
+}
+
+/* Counting takes seconds. */
+static void a_full_disk_is_seen_before_anything_is_counted(void **state) {
+  (void)state;
+  write_text("facts.json", "old");
+  const double started = wall_seconds();
   /* LLVM's OpenMP keeps a note of 1024 bytes in shared memory, ThreadSanitizer a file that cannot be had there. */
-  shell_expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD
-               " --every 100 --write-facts facts.json",
-               2, "facts.json cannot be written");
+  shell_expect("ulimit -f 2; TMPDIR=/none PATH= " PROGRAM " gate" HEAD " --write-facts facts.json", 2,
+               "facts.json cannot be written");
+  assert_true(wall_seconds() - started < 5);
   shell_expect("cat facts.json", 0, "old");
   assert_int_equal(access("facts.json.new", F_OK), -1);
 }
@@ -518,6 +541,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(facts_survive_their_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_full_disk_is_seen_before_anything_is_counted, set_up, tear_down),
       cmocka_unit_test_setup_teardown(calls_that_cannot_be_answered_are_status_2_with_a_line, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(nothing_is_timed_where_all_code_is_the_bases, set_up, tear_down),
