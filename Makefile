@@ -508,7 +508,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 # The page's look and its script, which the assembler reads into the program.
 $(BUILD)/harness/report/page_assets.o: harness/report/page.css harness/report/page.js
 
-# Small files hold what the last build was made with: everything is built again when the compiler or a
+# Small files hold what the last build was made with (each make writes one of its own beside, for several may run at a time): everything is built again when the compiler or a
 # flag has changed, everything is linked again when a source file was added or removed, version.c when the commit changed.
 $(BUILD)/flags: force | needed
 	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(filter-out -Werror,$(EMULATED_FLAGS)) $(CFLAGS) $(LDFLAGS))
@@ -521,7 +521,7 @@ $(BUILD)/commit: force
 
 define remember
 @mkdir -p $(@D)
-@echo '$(1)' > $@.new; if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+@echo '$(1)' > $@.$$$$; if cmp -s $@.$$$$ $@; then rm $@.$$$$; else mv $@.$$$$ $@; fi
 endef
 
 needed:
