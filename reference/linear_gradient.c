@@ -13,8 +13,10 @@ typedef struct feature {
   double value, error, slope, slope_error;
 } feature;
 
-/* phi(x) = elu(x) + 1 is its own derivative where it is not a line. */
-static feature feature_of(double x) {
+/* elu(x) + 1 is its own derivative where it is not a line; the other maps do not round. */
+static feature feature_of(const attn_problem *problem, double x) {
+  if (problem->feature_map == ATTN_RELU) return (feature){.value = x > 0 ? x : 0, .slope = x > 0};
+  if (problem->feature_map == ATTN_IDENTITY) return (feature){.value = x, .slope = 1};
   if (x > 0) return (feature){x + 1, UNIT * (x + 1), 1, 0};
   const double value = exp(x), error = (EXPONENTIAL + 2 * UNIT * fmin(-x, 88)) * value + FLUSHED;
   return (feature){value, error, value, error};
@@ -58,7 +60,7 @@ static void add_feature(const attn_problem *problem, const attn_tensors *tensors
                         int64_t j, int64_t d, feature_sum *sum) {
   const double x = reference_vector(tensors->key, problem->key, b, kv_head, j)[d];
   const double before = j > 0 ? reference_vector(tensors->key, problem->key, b, kv_head, j - 1)[d] : NAN;
-  const feature key = feature_of(x);
+  const feature key = feature_of(problem, x);
   sum->value += key.value;
   sum->size += size_of(key);
   sum->error += key.error;
@@ -94,7 +96,7 @@ static void add_feature_of_head(const attn_problem *problem, const attn_tensors 
       add_feature(problem, tensors, b, kv_head, reached, d, &from_first);
     for (int64_t j = seen.first; seen.first > 0 && j < seen.end; j++)
       add_feature(problem, tensors, b, kv_head, j, d, &own);
-    add_to_normaliser(problem, given, row_number(problem, b, h, i), feature_of(query[d]),
+    add_to_normaliser(problem, given, row_number(problem, b, h, i), feature_of(problem, query[d]),
                       seen.first > 0 ? &own : &from_first, (double)(seen.end - seen.first),
                       d > 0 && query[d] == query[d - 1]);
   }
@@ -103,6 +105,11 @@ static void add_feature_of_head(const attn_problem *problem, const attn_tensors 
 /* Errors become relative; infinite where nothing can be said. */
 static void finish_normaliser(const attn_problem *problem, reference_given *given, int64_t n) {
   const double normaliser = given->normaliser[n] += problem->epsilon;
+  if (problem->unnormalised) {
+    given->normaliser[n] = 1;
+    given->normaliser_error[WORST][n] = given->normaliser_error[PROBABLE][n] = 0;
+    return;
+  }
   for (int form = WORST; form < BOUNDS; form++) {
     double *error = &given->normaliser_error[form][n];
     const double share = (*error + 2 * UNIT * problem->epsilon) / fabs(normaliser);
@@ -150,8 +157,8 @@ static pair pair_of(const attn_problem *problem, const attn_tensors *tensors, co
                 .output_grad =
                     reference_vector(problem->output_grad_data, problem->output_grad, at.b, at.h, at.i),
                 .normaliser = given->normaliser[n],
-                .gap = -given->delta[n],
-                .gap_size = given->delta_size[n]};
+                .gap = problem->unnormalised ? 0 : -given->delta[n],
+                .gap_size = problem->unnormalised ? 0 : given->delta_size[n]};
   for (int form = WORST; form < BOUNDS; form++)
     found.normaliser_error[form] = given->normaliser_error[form][n];
   for (int64_t e = 0; e < problem->value_dim; e++) {
@@ -228,7 +235,7 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
     if (!reference_sees(problem, tensors, b, h, i, j)) continue;
     const pair of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j});
     for (int64_t d = 0; d < problem->head_dim; d++) {
-      const feature key = feature_of(of.key[d]);
+      const feature key = feature_of(problem, of.key[d]);
       const term term = {.value = of.gap * key.value,
                          .size = of.gap_size * size_of(key),
                          .error = fabs(of.gap) * key.error,
@@ -237,14 +244,14 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
     }
     before = of.key;
   }
-  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, feature_of(query[d]));
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, feature_of(problem, query[d]));
 }
 
 /* The weight of a key, by its features' products. */
 static term weight_of(const attn_problem *problem, const pair *of) {
   term weight = {0};
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const feature query = feature_of(of->query[d]), key = feature_of(of->key[d]);
+    const feature query = feature_of(problem, of->query[d]), key = feature_of(problem, of->key[d]);
     weight.value += query.value * key.value;
     weight.size += size_of(query) * size_of(key);
     weight.error += size_of(query) * key.error + query.error * size_of(key);
@@ -262,7 +269,7 @@ static double repeated_features(const float *key, int64_t head_dim) {
 static void add_pair(const attn_problem *problem, const pair *of, const pair *before, double seen,
                      reference_gradient *key, reference_gradient *value) {
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const feature query = feature_of(of->query[d]);
+    const feature query = feature_of(problem, of->query[d]);
     const term term = {.value = of->gap * query.value,
                        .size = of->gap_size * size_of(query),
                        .error = fabs(of->gap) * query.error,
@@ -301,7 +308,7 @@ void reference_linear_key_gradients(const attn_problem *problem, const attn_tens
       before = of;
       has_before = true;
     }
-  for (int64_t d = 0; d < problem->head_dim; d++) finish(key, d, feature_of(features[d]));
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(key, d, feature_of(problem, features[d]));
   for (int64_t e = 0; e < problem->value_dim; e++) finish(value, e, itself);
 }
 

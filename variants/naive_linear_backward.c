@@ -15,13 +15,19 @@ static float dot(const float *x, const float *y, int64_t count) {
   return sum;
 }
 
-/* elu(x) + 1 and its derivative. */
-static float phi(float x) { return x > 0 ? x + 1 : expf(x); }
-static float slope(float x) { return x > 0 ? 1 : expf(x); }
+static float phi(const attn_problem *problem, float x) {
+  if (problem->feature_map == ATTN_ELU1) return x > 0 ? x + 1 : expf(x);
+  return problem->feature_map == ATTN_IDENTITY || x > 0 ? x : 0;
+}
 
-static float weight_of(const float *query, const float *key, int64_t count) {
+static float slope(const attn_problem *problem, float x) {
+  if (problem->feature_map == ATTN_ELU1) return x > 0 ? 1 : expf(x);
+  return problem->feature_map == ATTN_IDENTITY || x > 0;
+}
+
+static float weight_of(const attn_problem *problem, const float *query, const float *key) {
   float sum = 0;
-  for (int64_t d = 0; d < count; d++) sum += phi(query[d]) * phi(key[d]);
+  for (int64_t d = 0; d < problem->head_dim; d++) sum += phi(problem, query[d]) * phi(problem, key[d]);
   return sum;
 }
 
@@ -54,24 +60,25 @@ static void solve_query(const head *of, int64_t i) {
   const attn_problem *problem = of->problem;
   const int64_t D = problem->head_dim, Dv = problem->value_dim, Tk = problem->key_length;
   const float *query = query_of(of, i), *output_grad = output_grad_of(of, i);
-  const float delta = dot(output_grad, output_of(of, i), Dv);
+  const float delta = problem->unnormalised ? 0 : dot(output_grad, output_of(of, i), Dv);
   float *weights = of->weights + i * Tk, *grads = of->grads + i * Tk;
   float *query_grad = (float *)problem->query_grad_data + at(&problem->query_grad, of->b, of->h, i);
   float normaliser = (float)problem->epsilon;
   for (int64_t j = 0; j < Tk; j++) {
     const bool is_seen = attn_sees(problem, of->tensors, of->b, of->h, i, j);
-    weights[j] = is_seen ? weight_of(query, key_of(of, j), D) : 0;
+    weights[j] = is_seen ? weight_of(problem, query, key_of(of, j)) : 0;
     normaliser += weights[j];
   }
+  if (problem->unnormalised) normaliser = 1;
   memset(query_grad, 0, (size_t)D * sizeof *query_grad);
   for (int64_t j = 0; j < Tk; j++) {
     grads[j] = 0;
     if (!attn_sees(problem, of->tensors, of->b, of->h, i, j)) continue;
     grads[j] = (dot(output_grad, value_of(of, j), Dv) - delta) / normaliser;
     weights[j] /= normaliser;
-    for (int64_t d = 0; d < D; d++) query_grad[d] += grads[j] * phi(key_of(of, j)[d]);
+    for (int64_t d = 0; d < D; d++) query_grad[d] += grads[j] * phi(problem, key_of(of, j)[d]);
   }
-  for (int64_t d = 0; d < D; d++) query_grad[d] *= slope(query[d]);
+  for (int64_t d = 0; d < D; d++) query_grad[d] *= slope(problem, query[d]);
 }
 
 /* Adds what the queries of this head make of the gradients of key j and its value; of the key still to be multiplied. */
@@ -82,7 +89,8 @@ static void solve_key(const head *of, int64_t j) {
   for (int64_t i = 0; i < problem->query_length; i++) {
     const int64_t n = i * problem->key_length + j;
     if (!attn_sees(problem, of->tensors, of->b, of->h, i, j)) continue;
-    for (int64_t d = 0; d < problem->head_dim; d++) key_grad[d] += of->grads[n] * phi(query_of(of, i)[d]);
+    for (int64_t d = 0; d < problem->head_dim; d++)
+      key_grad[d] += of->grads[n] * phi(problem, query_of(of, i)[d]);
     for (int64_t e = 0; e < problem->value_dim; e++)
       value_grad[e] += of->weights[n] * output_grad_of(of, i)[e];
   }
@@ -98,7 +106,7 @@ static void finish_key(const attn_problem *p, const attn_tensors *tensors, int64
                        int64_t j) {
   const float *key = (const float *)tensors->key + at(&p->key, b, kv_head, j);
   float *key_grad = (float *)p->key_grad_data + at(&p->key_grad, b, kv_head, j);
-  for (int64_t d = 0; d < p->head_dim; d++) key_grad[d] *= slope(key[d]);
+  for (int64_t d = 0; d < p->head_dim; d++) key_grad[d] *= slope(p, key[d]);
 }
 
 /* A key/value head, its query heads one after the other. */
@@ -133,7 +141,7 @@ const attn_variant attn_naive_linear_backward = {
     .summary =
         "the backward pass of linear attention as written: T x T weights and their gradients are stored",
     .function = ATTN_LINEAR_BACKWARD,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
     .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 2,

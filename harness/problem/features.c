@@ -211,10 +211,10 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES, "t5", TENSOR_T5,
      .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
      .leave_out = leave_out_t5, .copy = copy_t5},
-    {ATTN_FEATURE_MAP, "a feature map", "has no feature map but elu + 1", LINEAR, "phi", NO_TENSOR,
+    {ATTN_FEATURE_MAP, "a feature map", "has no feature map but elu + 1", ALL_LINEAR, "phi", NO_TENSOR,
      .is_used = uses_feature_map, .read = linear_read_phi, .write = linear_write_phi,
      .leave_out = leave_out_feature_map, .copy = copy_feature_map},
-    {ATTN_UNNORMALISED, "sums without a normaliser", "divides by the sum of the weights", LINEAR,
+    {ATTN_UNNORMALISED, "sums without a normaliser", "divides by the sum of the weights", ALL_LINEAR,
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
 };
 

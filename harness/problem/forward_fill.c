@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "reference/feature_map.h"
 #include "reference/reference.h"
 
 static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t n, reference_row *row) {
@@ -19,13 +20,11 @@ static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t
 
 /* ---- linear attention whose rows see all keys from the first on: one walk along them ---- */
 
-static double phi(double x) { return x > 0 ? x + 1 : exp(x); }
-
 /* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k). */
 static void add_key(const attn_problem *p, const float *key, const float *value, double *sums) {
   const int64_t D = p->head_dim, Dv = p->value_dim;
   for (int64_t d = 0; d < D; d++) {
-    const double feature = phi(key[d]);
+    const double feature = reference_phi(p, key[d]);
     for (int64_t e = 0; e < Dv; e++) sums[d * Dv + e] += feature * value[e];
     sums[D * Dv + d] += feature;
   }
@@ -37,10 +36,11 @@ static void fill_from_sums(const attn_problem *p, const float *query, const doub
   double normaliser = p->epsilon;
   for (int64_t e = 0; e < Dv; e++) numerator[e] = 0;
   for (int64_t d = 0; d < D; d++) {
-    const double feature = phi(query[d]);
+    const double feature = reference_phi(p, query[d]);
     for (int64_t e = 0; e < Dv; e++) numerator[e] += feature * sums[d * Dv + e];
     normaliser += feature * sums[D * Dv + d];
   }
+  if (p->unnormalised) normaliser = 1;
   for (int64_t e = 0; e < Dv; e++) output[e] = (float)(numerator[e] / normaliser);
 }
 

@@ -122,6 +122,10 @@ static void gradients_are_central_differences_in_quadruple_precision(void **unus
       "linear_backward/causal/B:2/H:2/D:3/T:6/lengths:6,2/epsilon:1",
       "linear_backward/causal/B:2/H:2/D:3/T:6/offsets:2,-3/fill:normal",
       "linear_backward/full/B:2/H:4/Hkv:2/D:3/T:5/fill:normal",
+      "linear_backward/causal/B:1/H:2/D:3/T:6/phi:relu",
+      "linear_backward/full/B:1/H:2/D:3/T:6/phi:identity/epsilon:50",
+      "linear_backward/causal/B:1/H:2/D:4/T:6/phi:identity/unnormalised",
+      "linear_backward/full/B:1/H:2/D:3/T:6/unnormalised",
   };
   double worst = 0;
   for (size_t n = 0; n < sizeof problems / sizeof *problems; n++) {

@@ -238,6 +238,62 @@ static void dot_rows(int64_t rows, int64_t width, tile_matrix x, const float *re
   }
 }
 
+/* Rows side by side, as above. */
+static void dot_pairs(int64_t rows, int64_t width, tile_matrix x, tile_matrix y, float *restrict dots) {
+  const int64_t whole = width / LANES * LANES;
+  for (int64_t r = 0; r < rows; r += LANES) {
+    vec sum[LANES];
+    for (int l = 0; l < LANES; l++) {
+      const int64_t row = r + l < rows ? r + l : r;
+      const float *a = x.x + row * x.stride, *b = y.x + row * y.stride;
+      sum[l] = zero();
+      for (int64_t n = 0; n < whole; n += LANES)
+        sum[l] = fused_multiply_add(load(a + n), load(b + n), sum[l]);
+      if (whole < width)
+        sum[l] = fused_multiply_add(load_part(a + whole, (int)(width - whole)),
+                                    load_part(b + whole, (int)(width - whole)), sum[l]);
+    }
+    store(dots + r, sums_of(sum));
+  }
+}
+
+/* The derivative of a feature map, by what it maps to. */
+INLINE vec slope_of(attn_feature_map map, vec phi) {
+  const vec one = broadcast(&(float){1.0f});
+  if (map == ATTN_ELU1) return minimum(one, phi);
+  return map == ATTN_RELU ? select_less(zero(), phi, one, zero()) : one;
+}
+
+INLINE void scale_slopes_of(const attn_feature_map map, int64_t count, int64_t width, tile_matrix x,
+                            const float *minus, const float *y, const float *factor, tile_matrix phi,
+                            float *const *row) {
+  for (int64_t r = 0; r < count; r++) {
+    const vec less = subtract(zero(), broadcast(minus + r)), factors = broadcast(factor + r);
+    for (int64_t d = 0; d < width; d += LANES) {
+      const vec left = fused_multiply_add(less, load(y + d), load(x.x + r * x.stride + d));
+      const vec slope = slope_of(map, load(phi.x + r * phi.stride + d));
+      const vec scaled = multiply(multiply(left, factors), slope);
+      float part[LANES];
+      if (d + LANES <= width) {
+        store(row[r] + d, scaled);
+        continue;
+      }
+      store(part, scaled);
+      memcpy(row[r] + d, part, (size_t)(width - d) * sizeof *part);
+    }
+  }
+}
+
+static void scale_slopes(int64_t count, int64_t width, attn_feature_map map, tile_matrix x,
+                         const float *minus, const float *y, const float *factor, tile_matrix phi,
+                         float *const *row) {
+  switch (map) {
+    case ATTN_RELU: scale_slopes_of(ATTN_RELU, count, width, x, minus, y, factor, phi, row); break;
+    case ATTN_IDENTITY: scale_slopes_of(ATTN_IDENTITY, count, width, x, minus, y, factor, phi, row); break;
+    default: scale_slopes_of(ATTN_ELU1, count, width, x, minus, y, factor, phi, row);
+  }
+}
+
 /* ---- of few_rows.h, whatever the elements ---- */
 
 enum { PLACES = 8 }; /* of a tile that are read at once */

@@ -156,6 +156,14 @@ typedef struct tile_kernels {
   /* dots[r] = sum_n x[r, n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
   void (*dot_rows)(int64_t rows, int64_t width, tile_matrix x, const float *y, float *dots);
 
+  /* dots[r] = sum_n x[r, n] * y[r, n] for r < rows, n < width; dots up to a whole vector are written. */
+  void (*dot_pairs)(int64_t rows, int64_t width, tile_matrix x, tile_matrix y, float *dots);
+
+  /* Of the backward pass of linear attention, for r < count and d < width; rows of x and phi, and y, are whole vectors:
+   *     row[r][d] = (x[r, d] - minus[r] * y[d]) * factor[r] * phi'      by the map, whose value is phi[r, d] */
+  void (*scale_slopes)(int64_t count, int64_t width, attn_feature_map map, tile_matrix x, const float *minus,
+                       const float *y, const float *factor, tile_matrix phi, float *const *row);
+
   /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
    *     scores[r, j] = sum_d query[r, d] * key[j, d]
    *     output[r, e] = output[r, e] * rescale[r] + sum_j weights[r, j] * value[j, e]

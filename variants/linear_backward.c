@@ -1,0 +1,517 @@
+/* The backward pass of linear attention in O(T). Of a weight's gradient, g_ij = (do_i . v_j - delta_i) / n_i, both parts are products of
+ * something of the query and something of the key, so that sums over keys and over queries can be taken first, as linear does:
+ *
+ *     S = sum_j v_j phi(k_j)^T,  z = sum_j phi(k_j)              dphi(q_i) = (do_i S - delta_i z) / n_i
+ *     R = sum_i (do_i / n_i) phi(q_i)^T,                         dphi(k_j) = v_j R - r
+ *     r = sum_i (delta_i / n_i) phi(q_i)                         dv_j = R phi(k_j)
+ *
+ * Two walks along a head: one forward, with the keys that all queries of a tile see in S, which also leaves n and delta behind; one backward
+ * over tiles of keys, with the queries that see all of them in R. The few pairs of which a tile sees some are met one by one. These
+ * are five products with a state of D x Dv for each position, where linear has two. A head is one walk along its positions, so that
+ * its bits follow from nothing else. */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "attention.h"
+#include "tile/tile.h"
+
+enum { LINE = 16 /* floats of a cache line */, ROWS = TILE_MAX_ROWS };
+static const float one = 1;
+
+typedef struct backward {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  const tile_kernels *kernels;
+  int64_t group, depth, width; /* query heads that share a key; D and Dv in whole vectors */
+  float *inverse, *minus;      /* [B, H, Tq]: 1 / n, and delta / n */
+  float *scratch;              /* of each thread */
+} backward;
+
+/* What a thread works with. The state, [Dv, D], lies in strips of the features that a kernel takes, as linear's does. */
+typedef struct scratch {
+  float *sums;           /* [depth]: z or r */
+  float *state;          /* S or R */
+  float *keys, *queries; /* phi [ROWS, depth] */
+  float
+      *grads; /* [ROWS, depth] of the keys or queries of a tile, before they are multiplied with the slopes */
+  float *key_columns;            /* phi(k) [D, ROWS] */
+  float *columns;                /* [Dv, ROWS] of output gradients or values */
+  float *value_grads;            /* [Dv, ROWS] */
+  float *output_grads;           /* [ROWS, width], each divided by its normaliser */
+  float *weights, *weight_grads; /* [ROWS, ROWS] */
+  float *prefix;          /* [ROWS, depth]: what z is for each row; of sums before a tile's queries join */
+  float *delta, *inverse; /* [ROWS] */
+  float *ones;            /* [ROWS] */
+} scratch;
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t round_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
+  return b * strides->batch + h * strides->head + i * strides->position;
+}
+
+/* ---- memory ---- */
+
+/* Points into `memory`, or with NULL only counts; returns how many floats there are. */
+static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
+  const int64_t D = of->problem->head_dim, Dv = of->problem->value_dim, depth = of->depth, width = of->width;
+  const struct {
+    float **place;
+    int64_t floats;
+  } places[] = {{&to->sums, depth},
+                {&to->state, Dv * depth},
+                {&to->keys, ROWS * depth},
+                {&to->queries, ROWS * depth},
+                {&to->grads, ROWS * depth},
+                {&to->key_columns, D * ROWS},
+                {&to->columns, Dv * ROWS},
+                {&to->value_grads, Dv * ROWS},
+                {&to->output_grads, ROWS * width},
+                {&to->weights, ROWS * ROWS},
+                {&to->weight_grads, ROWS * ROWS},
+                {&to->prefix, ROWS * depth},
+                {&to->delta, ROWS},
+                {&to->inverse, ROWS},
+                {&to->ones, ROWS}};
+  int64_t used = 0;
+  for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+    *places[n].place = memory ? memory + used : NULL;
+    used += round_up(places[n].floats, LINE);
+  }
+  for (int64_t r = 0; memory && r < ROWS; r++) to->ones[r] = 1;
+  return used;
+}
+
+static int64_t query_rows(const attn_problem *problem) {
+  return round_up(problem->batch * problem->query_heads * problem->query_length, LINE);
+}
+
+static backward plan(const attn_call *call, float *memory) {
+  const attn_problem *p = call->problem;
+  const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
+  backward of = {.problem = p,
+                 .tensors = &call->tensors,
+                 .kernels = kernels,
+                 .group = p->kv_heads > 0 ? p->query_heads / p->kv_heads : 0,
+                 .depth = round_up(p->head_dim, kernels->lanes),
+                 .width = round_up(p->value_dim, kernels->lanes)};
+  if (!memory) return of;
+  of.inverse = memory;
+  of.minus = memory + query_rows(p);
+  of.scratch = memory + 2 * query_rows(p);
+  return of;
+}
+
+/* ---- rows of tensors ---- */
+
+typedef struct place {
+  int64_t b, h, kv_head; /* h: the query head that is looked at */
+} place;
+
+static tile_rows query_of(const backward *of, place at_head, int64_t i) {
+  const attn_layout *strides = &of->problem->query;
+  return (tile_rows){(const float *)of->tensors->query + at(strides, at_head.b, at_head.h, i),
+                     strides->position};
+}
+static tile_rows key_of(const backward *of, place at_head, int64_t j) {
+  const attn_layout *strides = &of->problem->key;
+  return (tile_rows){(const float *)of->tensors->key + at(strides, at_head.b, at_head.kv_head, j),
+                     strides->position};
+}
+static tile_rows value_of(const backward *of, place at_head, int64_t j) {
+  const attn_layout *strides = &of->problem->value;
+  return (tile_rows){(const float *)of->tensors->value + at(strides, at_head.b, at_head.kv_head, j),
+                     strides->position};
+}
+static tile_rows output_grad_of(const backward *of, place at_head, int64_t i) {
+  const attn_layout *strides = &of->problem->output_grad;
+  return (tile_rows){(const float *)of->problem->output_grad_data + at(strides, at_head.b, at_head.h, i),
+                     strides->position};
+}
+static tile_matrix matrix_of(tile_rows rows) { return (tile_matrix){rows.x, rows.stride}; }
+
+static int64_t row_number(const backward *of, place at_head, int64_t i) {
+  return (at_head.b * of->problem->query_heads + at_head.h) * of->problem->query_length + i;
+}
+
+/* Where the keys end that a query sees; never earlier than for the query before. */
+static int64_t end_of(const backward *of, place at_head, int64_t i) {
+  return attn_visible_keys(of->problem, at_head.b, i).end;
+}
+
+static int64_t keys_of(const attn_problem *p, int64_t b) {
+  return p->key_lengths ? p->key_lengths[b] : p->key_length;
+}
+
+/* Rows of a tile: fewer where some pairs of it are met one by one, which cost their number. */
+static int64_t tile_of(const backward *of, place at_head) {
+  const bool causal =
+      of->problem->query_length > 0 && end_of(of, at_head, 0) < keys_of(of->problem, at_head.b);
+  return causal ? 2 * of->kernels->lanes : ROWS;
+}
+
+static void map_features(const backward *of, int64_t rows, tile_rows x, float *to) {
+  const attn_problem *p = of->problem;
+  if (p->feature_map == ATTN_ELU1)
+    of->kernels->elu1(rows, p->head_dim, x, (tile_target){to, of->depth});
+  else
+    of->kernels->at_least(rows, p->head_dim, p->feature_map == ATTN_RELU ? 0 : -INFINITY, x,
+                          (tile_target){to, of->depth});
+}
+
+/* ---- products ---- */
+
+static int64_t strip(const backward *of, int64_t d) { return smaller(of->kernels->max_rows, of->depth - d); }
+
+/* state[e, d] += sum_n value[n, e] features[n, d];  sums[d] += sum_n factor[n * step] features[n, d] */
+static void join_state(const backward *of, scratch *mine, int64_t count, const float *features,
+                       tile_rows value, tile_rows factor) {
+  const int64_t Dv = of->problem->value_dim;
+  for (int64_t d = 0; count > 0 && d < of->depth; d += of->kernels->max_rows) {
+    const int64_t wide = strip(of, d);
+    of->kernels->accumulate((tile_size){wide, count, Dv}, (tile_matrix){features + d, of->depth}, value,
+                            mine->ones, NULL, (tile_target){mine->state + Dv * d, wide});
+    of->kernels->accumulate((tile_size){wide, count, 1}, (tile_matrix){features + d, of->depth}, factor,
+                            mine->ones, NULL, (tile_target){mine->sums + d, 0});
+  }
+}
+
+/* grads[n, d] = sum_e rows[n, e] state[e, d] */
+static void apply_state(const backward *of, scratch *mine, int64_t count, tile_rows rows) {
+  const int64_t Dv = of->problem->value_dim;
+  if (Dv == 0) memset(mine->grads, 0, (size_t)(count * of->depth) * sizeof(float));
+  for (int64_t d = 0; Dv > 0 && d < of->depth; d += of->kernels->max_rows) {
+    const int64_t wide = strip(of, d);
+    of->kernels->scores((tile_size){wide, count, Dv}, (tile_matrix){mine->state + Dv * d, wide}, rows, 1,
+                        NULL, (tile_target){mine->grads + d, of->depth});
+  }
+}
+
+/* value_grads[e, j] = sum_d state[e, d] key_columns[d, j] for a tile of `rows` lanes */
+static void apply_state_to_keys(const backward *of, scratch *mine, int64_t rows) {
+  const int64_t Dv = of->problem->value_dim, D = of->problem->head_dim, most = of->kernels->max_rows;
+  for (int64_t j = 0; j < rows; j += most)
+    for (int64_t d = 0; d < D; d += most) {
+      const tile_size size = {smaller(most, rows - j), Dv, smaller(most, D - d)};
+      const tile_matrix columns = {mine->key_columns + d * rows + j, rows};
+      const tile_rows state = {mine->state + Dv * d, strip(of, d)};
+      const tile_target to = {mine->value_grads + j, rows};
+      if (d == 0)
+        of->kernels->scores(size, columns, state, 1, NULL, to);
+      else
+        of->kernels->add_products(size, columns, state, to);
+    }
+}
+
+/* grads[n, d] += sum_m weights[m, n] features[m, d] for n < count of a vector, m < terms */
+static void add_pairs(const backward *of, scratch *mine, int64_t first, int64_t count, int64_t terms,
+                      tile_rows weights, const float *features) {
+  for (int64_t d = 0; d < of->depth; d += of->kernels->max_rows)
+    of->kernels->accumulate((tile_size){strip(of, d), terms, count}, (tile_matrix){features + d, of->depth},
+                            weights, mine->ones, NULL,
+                            (tile_target){mine->grads + first * of->depth + d, of->depth});
+}
+
+static void pack(const backward *of, int64_t rows, int64_t count, int64_t width, tile_rows from,
+                 float *columns) {
+  const void *row[ROWS];
+  for (int64_t r = 0; r < count; r++) row[r] = (const float *)from.x + r * from.stride;
+  of->kernels->pack(rows, count, width, row, 1, columns);
+}
+
+/* ---- forward: a tile of queries ---- */
+
+typedef struct queries {
+  place at;
+  int64_t first, count, rows; /* rows: count in whole vectors */
+  int64_t ready, end;         /* keys before `ready` are in the state; those up to `end` are loaded */
+} queries;
+
+/* The gradients of the pairs' weights, times the normaliser: a column for each key that some rows see. Rows of a vector meet the keys
+ * that the last of them sees. */
+static void meet_keys(const backward *of, scratch *mine, const queries *tile) {
+  const tile_kernels *kernels = of->kernels;
+  const int64_t rows = tile->rows, lanes = kernels->lanes, keys = tile->end - tile->ready;
+  const int64_t Dv = of->problem->value_dim;
+  float from[ROWS] = {0}, to[ROWS] = {0};
+  for (int64_t r = 0; r < tile->count; r++) {
+    const int64_t seen = end_of(of, tile->at, tile->first + r) - tile->ready;
+    to[r] = (float)(seen < 0 ? 0 : seen);
+  }
+  pack(of, rows, tile->count, Dv, output_grad_of(of, tile->at, tile->first), mine->columns);
+  for (int64_t j = 0; j < keys; j++)
+    for (int64_t r = 0; r < rows; r++) mine->weight_grads[j * rows + r] = -mine->delta[r];
+  for (int64_t r = 0, j = 0; r < tile->count; r += lanes) {
+    const int64_t seen = (int64_t)to[smaller(r + lanes, tile->count) - 1];
+    if (Dv > 0)
+      kernels->add_products((tile_size){rows - r, seen - j, Dv}, (tile_matrix){mine->columns + r, rows},
+                            value_of(of, tile->at, tile->ready + j),
+                            (tile_target){mine->weight_grads + j * rows + r, rows});
+    j = seen;
+  }
+  kernels->hide(rows, keys, from, to, 0, mine->weight_grads);
+  for (int64_t r = 0; r < tile->count; r += lanes)
+    add_pairs(of, mine, r, smaller(lanes, tile->count - r), (int64_t)to[smaller(r + lanes, tile->count) - 1],
+              (tile_rows){mine->weight_grads + r, rows}, mine->keys);
+}
+
+/* What z is for each row: with the keys that it sees beyond those in the state. */
+static void sum_prefixes(const backward *of, scratch *mine, const queries *tile) {
+  const float *before = mine->sums;
+  for (int64_t r = 0, j = tile->ready; r < tile->count; r++) {
+    float *restrict row = mine->prefix + r * of->depth;
+    memcpy(row, before, (size_t)of->depth * sizeof *row);
+    for (const int64_t end = end_of(of, tile->at, tile->first + r); j < end; j++) {
+      const float *restrict key = mine->keys + (j - tile->ready) * of->depth;
+      for (int64_t d = 0; d < of->depth; d++) row[d] += key[d];
+    }
+    before = row;
+  }
+}
+
+/* 1 / n and delta of each row; what the walk backward needs of them is kept. */
+static void normalise(const backward *of, scratch *mine, const queries *tile) {
+  const attn_problem *p = of->problem;
+  const int64_t first = row_number(of, tile->at, tile->first);
+  const tile_matrix output = {(const float *)of->tensors->output +
+                                  at(&p->output, tile->at.b, tile->at.h, tile->first),
+                              p->output.position};
+  const tile_matrix phi = {mine->queries, of->depth};
+  if (p->unnormalised) {
+    memset(mine->delta, 0, (size_t)tile->rows * sizeof(float));
+  } else {
+    of->kernels->dot_pairs(tile->count, p->value_dim, matrix_of(output_grad_of(of, tile->at, tile->first)),
+                           output, mine->delta);
+    sum_prefixes(of, mine, tile);
+    of->kernels->dot_pairs(tile->count, of->depth, phi, (tile_matrix){mine->prefix, of->depth},
+                           mine->inverse);
+  }
+  for (int64_t r = 0; r < tile->count; r++) {
+    mine->inverse[r] = p->unnormalised ? 1 : 1 / (mine->inverse[r] + (float)p->epsilon);
+    of->inverse[first + r] = mine->inverse[r];
+    of->minus[first + r] = mine->delta[r] * mine->inverse[r];
+  }
+}
+
+static void solve_queries(const backward *of, scratch *mine, const queries *tile) {
+  const attn_problem *p = of->problem;
+  float *row[ROWS];
+  map_features(of, tile->count, query_of(of, tile->at, tile->first), mine->queries);
+  apply_state(of, mine, tile->count, output_grad_of(of, tile->at, tile->first));
+  normalise(of, mine, tile);
+  if (tile->ready < tile->end) meet_keys(of, mine, tile);
+  for (int64_t r = 0; r < tile->count; r++)
+    row[r] = (float *)p->query_grad_data + at(&p->query_grad, tile->at.b, tile->at.h, tile->first + r);
+  of->kernels->scale_slopes(tile->count, p->head_dim, p->feature_map, (tile_matrix){mine->grads, of->depth},
+                            mine->delta, mine->sums, mine->inverse, (tile_matrix){mine->queries, of->depth},
+                            row);
+  /* Rows that see nothing come first. */
+  for (int64_t r = 0; r < tile->count && end_of(of, tile->at, tile->first + r) == 0; r++)
+    memset(row[r], 0, (size_t)p->head_dim * sizeof(float));
+}
+
+static void advance(const backward *of, scratch *mine, place at_head, int64_t first, int64_t end) {
+  for (int64_t next; first < end; first = next) {
+    next = smaller(end, first + ROWS);
+    map_features(of, next - first, key_of(of, at_head, first), mine->keys);
+    join_state(of, mine, next - first, mine->keys, value_of(of, at_head, first), (tile_rows){&one, 0});
+  }
+}
+
+static void walk_forward(const backward *of, scratch *mine, place at_head) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = tile_of(of, at_head), Tq = p->query_length;
+  int64_t joined = 0;
+  memset(mine->sums, 0, (size_t)of->depth * sizeof(float));
+  memset(mine->state, 0, (size_t)(p->value_dim * of->depth) * sizeof(float));
+  for (int64_t i = 0; i < Tq; i += rows) {
+    queries tile = {.at = at_head, .first = i, .count = smaller(rows, Tq - i)};
+    tile.rows = round_up(tile.count, of->kernels->lanes);
+    tile.ready = end_of(of, at_head, i);
+    tile.end = end_of(of, at_head, i + tile.count - 1);
+    advance(of, mine, at_head, joined, tile.ready);
+    map_features(of, tile.end - tile.ready, key_of(of, at_head, tile.ready), mine->keys);
+    for (tile.at.h = at_head.h; tile.at.h < at_head.h + of->group; tile.at.h++)
+      solve_queries(of, mine, &tile);
+    join_state(of, mine, tile.end - tile.ready, mine->keys, value_of(of, at_head, tile.ready),
+               (tile_rows){&one, 0});
+    joined = tile.end;
+  }
+}
+
+/* ---- backward: a tile of keys ---- */
+
+typedef struct keys {
+  place at;
+  int64_t first, count, rows;
+  int64_t some, all; /* queries from `some` on see a key of it, those from `all` on every one */
+} keys;
+
+/* phi of queries, and their output gradients over the normaliser. */
+static void load_queries(const backward *of, scratch *mine, place at_head, int64_t first, int64_t count) {
+  void *row[ROWS];
+  map_features(of, count, query_of(of, at_head, first), mine->queries);
+  for (int64_t r = 0; r < count; r++) row[r] = mine->output_grads + r * of->width;
+  of->kernels->scale_rows(count, of->problem->value_dim, matrix_of(output_grad_of(of, at_head, first)),
+                          of->inverse + row_number(of, at_head, first), row);
+}
+
+/* Queries [first, end) of all heads that share the keys. */
+static void join_queries(const backward *of, scratch *mine, place at_head, int64_t first, int64_t end) {
+  for (int64_t next; first < end; end = next) {
+    next = end - ROWS > first ? end - ROWS : first;
+    place of_query = at_head;
+    for (of_query.h = at_head.h; of_query.h < at_head.h + of->group; of_query.h++) {
+      load_queries(of, mine, of_query, next, end - next);
+      join_state(of, mine, end - next, mine->queries, (tile_rows){mine->output_grads, of->width},
+                 (tile_rows){of->minus + row_number(of, of_query, next), 1});
+    }
+  }
+}
+
+/* The pairs of the tile with the loaded queries, `some` to `all` of one head: a row for each. A vector of keys meets the queries from
+ * the first on that sees one of it. */
+static void meet_queries(const backward *of, scratch *mine, const keys *tile) {
+  const tile_kernels *kernels = of->kernels;
+  const int64_t rows = tile->rows, lanes = kernels->lanes, count = tile->all - tile->some;
+  const int64_t Dv = of->problem->value_dim, D = of->problem->head_dim, depth = of->depth;
+  const float *minus = of->minus + row_number(of, tile->at, tile->some);
+  float from[ROWS], to[ROWS];
+  for (int64_t r = 0, n = 0; r < rows; r++) {
+    while (n < count && end_of(of, tile->at, tile->some + n) <= tile->first + r) n++;
+    from[r] = (float)n;
+    to[r] = (float)count;
+  }
+  for (int64_t n = 0; n < count; n++)
+    for (int64_t r = 0; r < rows; r++) mine->weight_grads[n * rows + r] = -minus[n];
+  for (int64_t r = 0; r < rows; r += lanes) {
+    const int64_t n = (int64_t)from[r], next = r + lanes < rows ? (int64_t)from[r + lanes] : count;
+    const tile_rows output_grads = {mine->output_grads + n * of->width, of->width};
+    kernels->scores((tile_size){r + lanes, next - n, D}, (tile_matrix){mine->key_columns, rows},
+                    (tile_rows){mine->queries + n * depth, depth}, 1, NULL,
+                    (tile_target){mine->weights + n * rows, rows});
+    if (Dv > 0)
+      kernels->add_products((tile_size){r + lanes, next - n, Dv}, (tile_matrix){mine->columns, rows},
+                            output_grads, (tile_target){mine->weight_grads + n * rows, rows});
+  }
+  kernels->hide(rows, count, from, to, 0, mine->weights);
+  kernels->hide(rows, count, from, to, 0, mine->weight_grads);
+  for (int64_t r = 0; r < rows; r += lanes) {
+    const int64_t n = (int64_t)from[r];
+    kernels->accumulate((tile_size){lanes, count - n, Dv}, (tile_matrix){mine->weights + n * rows + r, rows},
+                        (tile_rows){mine->output_grads + n * of->width, of->width}, mine->ones, NULL,
+                        (tile_target){mine->value_grads + r, rows});
+    add_pairs(of, mine, r, smaller(lanes, tile->count - r), count - n,
+              (tile_rows){mine->weight_grads + n * rows + r, rows}, mine->queries + n * depth);
+  }
+}
+
+static void write_keys(const backward *of, scratch *mine, const keys *tile) {
+  const attn_problem *p = of->problem;
+  float *key_grad[ROWS];
+  void *value_grad[ROWS];
+  for (int64_t r = 0; r < tile->count; r++) {
+    key_grad[r] = (float *)p->key_grad_data + at(&p->key_grad, tile->at.b, tile->at.kv_head, tile->first + r);
+    value_grad[r] =
+        (float *)p->value_grad_data + at(&p->value_grad, tile->at.b, tile->at.kv_head, tile->first + r);
+  }
+  of->kernels->scale_slopes(tile->count, p->head_dim, p->feature_map, (tile_matrix){mine->grads, of->depth},
+                            mine->ones, mine->prefix, mine->ones, (tile_matrix){mine->keys, of->depth},
+                            key_grad);
+  of->kernels->unpack(tile->rows, tile->count, p->value_dim, mine->value_grads, mine->ones, value_grad);
+}
+
+static void solve_keys(const backward *of, scratch *mine, keys tile) {
+  const int64_t D = of->problem->head_dim, Dv = of->problem->value_dim;
+  const int64_t first_head = tile.at.h, count = tile.all - tile.some;
+  const tile_rows value = value_of(of, tile.at, tile.first);
+  map_features(of, tile.count, key_of(of, tile.at, tile.first), mine->keys);
+  pack(of, tile.rows, tile.count, D, (tile_rows){mine->keys, of->depth}, mine->key_columns);
+  apply_state(of, mine, tile.count, value);
+  apply_state_to_keys(of, mine, tile.rows);
+  memcpy(mine->prefix, mine->sums, (size_t)of->depth * sizeof(float));
+  if (count > 0) pack(of, tile.rows, tile.count, Dv, value, mine->columns);
+  for (; count > 0 && tile.at.h < first_head + of->group; tile.at.h++) {
+    load_queries(of, mine, tile.at, tile.some, count);
+    meet_queries(of, mine, &tile);
+    join_state(of, mine, count, mine->queries, (tile_rows){mine->output_grads, of->width},
+               (tile_rows){of->minus + row_number(of, tile.at, tile.some), 1});
+  }
+  write_keys(of, mine, &tile);
+}
+
+static void clear_keys(const attn_problem *p, place at_head, int64_t first) {
+  for (int64_t j = first; j < p->key_length; j++) {
+    memset((float *)p->key_grad_data + at(&p->key_grad, at_head.b, at_head.kv_head, j), 0,
+           (size_t)p->head_dim * sizeof(float));
+    memset((float *)p->value_grad_data + at(&p->value_grad, at_head.b, at_head.kv_head, j), 0,
+           (size_t)p->value_dim * sizeof(float));
+  }
+}
+
+static void walk_backward(const backward *of, scratch *mine, place at_head) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = tile_of(of, at_head), Tk = keys_of(p, at_head.b);
+  int64_t joined = p->query_length;
+  memset(mine->sums, 0, (size_t)of->depth * sizeof(float));
+  memset(mine->state, 0, (size_t)(p->value_dim * of->depth) * sizeof(float));
+  clear_keys(p, at_head, Tk);
+  for (int64_t j = (Tk - 1) / rows * rows; Tk > 0 && j >= 0; j -= rows) {
+    keys tile = {.at = at_head, .first = j, .count = smaller(rows, Tk - j), .all = joined};
+    tile.rows = round_up(tile.count, of->kernels->lanes);
+    while (tile.all > 0 && end_of(of, at_head, tile.all - 1) >= j + tile.count) tile.all--;
+    tile.some = tile.all;
+    while (tile.some > 0 && end_of(of, at_head, tile.some - 1) > j) tile.some--;
+    join_queries(of, mine, at_head, tile.all, joined);
+    solve_keys(of, mine, tile);
+    joined = tile.some;
+  }
+}
+
+static void run(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const backward of = plan(call, call->workspace);
+  const int64_t heads = p->batch * p->kv_heads;
+#pragma omp parallel num_threads(call->threads)
+  {
+    scratch mine;
+    const int64_t floats = place_scratch(&of, NULL, &mine);
+    place_scratch(&of, of.scratch + omp_get_thread_num() * floats, &mine);
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t n = 0; n < heads; n++) {
+      const place at_head = {n / p->kv_heads, n % p->kv_heads * of.group, n % p->kv_heads};
+      walk_forward(&of, &mine, at_head);
+      walk_backward(&of, &mine, at_head);
+    }
+  }
+}
+
+static size_t workspace_size(const attn_call *call) {
+  const backward of = plan(call, NULL);
+  scratch unused;
+  return (size_t)(2 * query_rows(of.problem) + call->threads * place_scratch(&of, NULL, &unused)) *
+         sizeof(float);
+}
+
+static const char *unsupported(const attn_call *call) {
+  if (call->problem->left != ATTN_UNLIMITED)
+    return "a running sum cannot forget keys: needs an unlimited left";
+  return tile_refusal(call->isa, ATTN_FLOAT32);
+}
+
+const attn_variant attn_linear_backward = {
+    .name = "linear_backward",
+    .summary = "the backward pass of linear attention in O(T): a running state of keys, then one of queries",
+    .function = ATTN_LINEAR_BACKWARD,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
+    .types = 1u << ATTN_FLOAT32,
+    .traits = ATTN_FINITE,
+    .time_exponent = 1,
+    .workspace_exponent = 1,
+    .showcase = "causal",
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};
