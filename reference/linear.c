@@ -15,17 +15,21 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
 
   bool sees_a_key = false;
-  double normaliser = problem->epsilon;
+  double normaliser = problem->epsilon, decayed = 0; /* the sum of the decays behind the key */
+  const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
-  for (int64_t j = 0; j < problem->key_length; j++) {
+  for (int64_t j = problem->key_length - 1; j >= 0; j--) {
     row->visible[j] = reference_sees(problem, tensors, b, h, i, j);
     row->weights[j] = 0;
+    row->scores[j] = decayed;
+    if (j < decay_end) decayed += reference_decay(problem, b, kv_head, j);
     if (!row->visible[j]) continue;
     sees_a_key = true;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
     for (int64_t d = 0; d < problem->head_dim; d++)
       row->weights[j] += reference_phi(problem, query[d]) * reference_phi(problem, key[d]);
+    row->weights[j] *= exp(row->scores[j]);
     normaliser += row->weights[j];
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
   }

@@ -16,10 +16,12 @@ static double phi_error(const attn_problem *problem, double x) {
 }
 
 typedef struct linear_key {
-  double size;      /* sum_d |phi(q_d) phi(k_d)| */
-  double features;  /* an upper bound of sum_d |phi(k_d)| */
-  double relative;  /* the largest relative error of a product phi(q_d) phi(k_d) */
-  double underflow; /* absolute error of the weight where features or products vanish */
+  double undecayed;      /* sum_d |phi(q_d) phi(k_d)| */
+  double size;           /* times the decay */
+  double features;       /* an upper bound of sum_d |phi(k_d)| */
+  double relative;       /* the largest relative error of a product phi(q_d) phi(k_d) */
+  double decayed[FORMS]; /* and of the decay */
+  double underflow;      /* absolute error of the weight where features or products vanish */
 } linear_key;
 
 /* An upper bound of sum_d |phi(x_d)|. */
@@ -35,7 +37,8 @@ typedef struct linear_view {
   const attn_tensors *tensors;
   int64_t b, kv_head;
   const float *query;
-  double queries; /* sum_of_features of the query */
+  double queries;    /* sum_of_features of the query */
+  int64_t decay_end; /* keys that decay; 0: none does */
 } linear_view;
 
 static const float *key_of(const linear_view *view, int64_t j) {
@@ -46,17 +49,26 @@ static const float *value_of(const linear_view *view, int64_t j) {
   return reference_vector(view->tensors->value, view->problem->value, view->b, view->kv_head, j);
 }
 
-/* weight: as the reference has it. */
-static linear_key survey_key(const linear_view *view, int64_t j, double weight) {
+/* A decay is a product of gates, each an exponential within 2 ulp of a number times log2(e), or an exponential of a sum of these numbers. What
+ * products round is counted with the other sums'. log: the sum, none of which is above 0. */
+static double decay_error(int form, double gates, double log) {
+  if (gates <= 0) return 0;
+  return expm1(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);
+}
+
+static linear_key survey_key(const linear_view *view, const reference_row *row, int64_t j) {
   const attn_problem *p = view->problem;
   const float *key = key_of(view, j);
   linear_key found = {.features = sum_of_features(key, p->head_dim)};
   for (int64_t d = 0; d < p->head_dim; d++) {
     const double relative = phi_error(p, view->query[d]) + phi_error(p, key[d]);
     if (relative > found.relative) found.relative = relative;
-    if (p->feature_map == ATTN_IDENTITY) found.size += fabs((double)view->query[d] * key[d]);
+    found.undecayed += fabs(reference_phi(p, view->query[d]) * reference_phi(p, key[d]));
   }
-  if (p->feature_map != ATTN_IDENTITY) found.size = weight;
+  found.size = found.undecayed * exp(row->scores[j]);
+  if (found.size > 0)
+    for (int form = WORST; form < FORMS; form++)
+      found.decayed[form] = decay_error(form, (double)(view->decay_end - 1 - j), row->scores[j]);
   found.relative += found.relative * found.relative;
   found.underflow = FLUSHED * (view->queries + found.features);
   return found;
@@ -65,7 +77,7 @@ static linear_key survey_key(const linear_view *view, int64_t j, double weight) 
 typedef struct linear_row {
   double seen, repeated;
   double normaliser;        /* by which is divided: the sum of the weights and epsilon, or 1 */
-  double sizes;             /* of the weights */
+  double sizes;             /* of the weights, undecayed */
   double repeated_products; /* the most of a key */
   double largest_value;
   bool overflows;
@@ -84,10 +96,10 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
   double features = 0, previous = NAN;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j]) continue;
-    const linear_key key = survey_key(view, j, row->weights[j]);
+    const linear_key key = survey_key(view, row, j);
     found.seen++;
     found.normaliser += row->weights[j];
-    found.sizes += key.size;
+    found.sizes += key.undecayed;
     features += key.features;
     found.repeated_products =
         fmax(found.repeated_products, count_repeated(view->query, key_of(view, j), p->head_dim));
@@ -139,6 +151,13 @@ static void allow_anything(const attn_problem *problem, reference_row *row) {
     for (int64_t e = 0; e < problem->value_dim; e++) bound_of_output(row, form)[e] = INFINITY;
 }
 
+/* Gates above 1: of these nothing is said. */
+static bool has_rising(const linear_view *view) {
+  for (int64_t t = 0; t < view->decay_end; t++)
+    if (reference_decay(view->problem, view->b, view->kv_head, t) > 0) return true;
+  return false;
+}
+
 static bool is_finite(const linear_view *view, const reference_row *row) {
   const attn_problem *p = view->problem;
   bool finite = isfinite(view->queries);
@@ -154,17 +173,23 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
   row->exact = reference_exact_linear(problem, tensors, b, h, i, row);
   if (row->exact) return;
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-  const linear_view view = {
-      problem, tensors, b, reference_kv_head(problem, h), query, sum_of_features(query, problem->head_dim)};
+  const linear_view view = {problem,
+                            tensors,
+                            b,
+                            reference_kv_head(problem, h),
+                            query,
+                            sum_of_features(query, problem->head_dim),
+                            problem->decay.type ? reference_decay_end(problem, b, i) : 0};
   const linear_row found = survey(&view, row);
   if (found.seen == 0) return;
-  if (found.overflows || !is_finite(&view, row)) {
+  if (found.overflows || !is_finite(&view, row) || has_rising(&view)) {
     bound_outputs(problem, row, INFINITY);
     return;
   }
 
-  chain_errors chains = bound_chains(found.seen + (double)problem->head_dim + 8, found.repeated,
-                                     bound_count_equal(problem, row) + found.repeated_products);
+  chain_errors chains =
+      bound_chains(found.seen + (double)(problem->head_dim + view.decay_end) + 8, found.repeated,
+                   bound_count_equal(problem, row) + found.repeated_products);
   /* Products that repeat round alike, whichever sum they are in. */
   const double alike = found.repeated_products * UNIT;
   chains.numerator[PROBABLE] = fmin(chains.numerator[WORST], chains.numerator[PROBABLE] + alike);
@@ -178,11 +203,11 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
     const float *value = value_of(&view, j);
-    const linear_key key = survey_key(&view, j, row->weights[j]);
+    const linear_key key = survey_key(&view, row, j);
     const double size = key.size / divisor, absolute = key.underflow / divisor;
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {
-      error[form] = size * key.relative;
+      error[form] = size * (key.relative + key.decayed[form] * (1 + key.relative));
       sums.grown[form] += error[form] + absolute;
       sums.kept[form] -= error[form] + absolute;
     }

@@ -17,10 +17,11 @@ typedef struct reference_bounds {
 /* One query row: entry b, query head h, position i. The caller provides the arrays. */
 typedef struct reference_row {
   double *weights; /* [Tk] softmax weights, or phi(q).phi(k) for ATTN_LINEAR; 0 for hidden keys */
-  double *scores;  /* [Tk] after softcap and bias (softmax only); what hides a key leaves -inf */
-  bool *visible;   /* [Tk] */
-  double *output;  /* [Dv] */
-  double lse;      /* softmax only */
+  double *
+      scores; /* [Tk] after softcap and bias, what hides a key leaves -inf; of linear attention logarithms of decays */
+  bool *visible;  /* [Tk] */
+  double *output; /* [Dv] */
+  double lse;     /* softmax only */
 
   /* Largest error that a float32 kernel may show: the worst case, which no correct kernel exceeds,
    * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where

@@ -57,7 +57,8 @@ enum {
   ATTN_RELATIVE = 1 << 15,
   ATTN_T5 = 1 << 16,
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
-  ATTN_UNNORMALISED = 1 << 22
+  ATTN_UNNORMALISED = 1 << 22,
+  ATTN_DECAY = 1 << 23
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -182,6 +183,8 @@ typedef struct attn_problem {
   /* Of linear attention. */
   attn_feature_map feature_map;
   bool unnormalised;
+  attn_layout decay;       /* float32: logarithms of the gates, at most 0 */
+  const float *decay_data; /* [B, Hkv, Tk] */
 } attn_problem;
 
 /* ---- a call ---- */

@@ -17,7 +17,9 @@
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
  *
  * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi the feature map:
- *     w_ij = phi(q_i).phi(k_j)
+ *     w_ij = phi(q_i).phi(k_j)                            with decay (gated linear attention, RetNet, scalar Mamba-2) times
+ *                                                         exp(sum_t decay_t), j < t <= i + offset, t of the keys that exist:
+ *                                                         1 for the query's own key and those ahead of it
  *     o_i  = sum_j w_ij v_j / (sum_j w_ij + epsilon)      over the visible keys; unnormalised: sum_j w_ij v_j alone
  *
  * ATTN_SOFTMAX_BACKWARD (Dao et al. 2022, appendix B.4): the gradients of sum_ie do_ie o_ie, from the gradient do of the output,

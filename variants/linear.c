@@ -9,6 +9,9 @@
  * some rows see are met pair by pair. The tile kernels of softmax attention do the products, with the
  * features of a value where those have rows: nothing is transposed but the queries of such pairs.
  *
+ * Where keys decay, a chunk's keys fade to where its last one stands before they join the state, which has faded by all
+ * gates of the chunk; pairs fade by the gates between them. Gates are multiplied, so that nothing is divided by what vanished.
+ *
  * A head is one walk along its keys, so that its bits follow from nothing else. Where there are too few heads for the
  * threads, each thread first walks all keys with a slice of the features of phi(k), whose rows of the state need
  * nothing of the others, and leaves what the state holds where a share of the query tiles begins; then shares
@@ -50,6 +53,7 @@ typedef struct linear_scratch {
   float *output;  /* [rows, width] */
   float *sums;    /* [rows], the output's divisor */
   float *ones;    /* [TILE_MAX_ROWS] */
+  float *gates;   /* [TILE_KEYS] of the loaded keys, where they decay */
 } linear_scratch;
 
 static const float one = 1;
@@ -109,7 +113,8 @@ static linear_plan make_plan(const attn_call *call) {
   plan.state_floats = whole_lines(plan.depth + problem->head_dim * plan.width);
   plan.thread_floats =
       plan.state_floats + whole_lines(TILE_KEYS * (plan.depth + plan.width)) +
-      whole_lines(plan.rows * (plan.depth + problem->head_dim + TILE_KEYS + plan.width + 1)) + TILE_MAX_ROWS;
+      whole_lines(plan.rows * (plan.depth + problem->head_dim + TILE_KEYS + plan.width + 1)) + TILE_MAX_ROWS +
+      TILE_KEYS;
   return plan;
 }
 
@@ -125,7 +130,8 @@ static linear_scratch make_scratch(const attn_problem *problem, const linear_pla
   linear_scratch scratch = {.normaliser = memory};
   take_features(plan, &scratch, 0, problem->head_dim);
   scratch.ones = scratch.normaliser + plan->state_floats;
-  scratch.keys = scratch.ones + TILE_MAX_ROWS;
+  scratch.gates = scratch.ones + TILE_MAX_ROWS;
+  scratch.keys = scratch.gates + TILE_KEYS;
   scratch.values = scratch.keys + TILE_KEYS * plan->depth;
   scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + plan->width));
   scratch.columns = scratch.queries + plan->rows * plan->depth;
@@ -151,6 +157,18 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
   return left < plan->kernels->max_rows ? left : plan->kernels->max_rows;
 }
 
+/* Gates of keys [first, end). */
+static void load_gates(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                       int64_t first, int64_t end) {
+  const attn_problem *problem = tile->problem;
+  const int64_t kv_head = tile->first_head / plan->group;
+  const float *decay =
+      problem->decay_data + tile->batch * problem->decay.batch + kv_head * problem->decay.head + first;
+  for (int64_t j = 0; j < TILE_KEYS; j++)
+    scratch->gates[j] = j < end - first ? decay[j] * 0x1.715476p+0f : 0; /* log2(e) */
+  plan->floats->exp2(TILE_KEYS, scratch->gates);
+}
+
 /* phi of keys [first, end). */
 static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                       int64_t end) {
@@ -158,6 +176,7 @@ static void load_keys(const query_tile *tile, const linear_plan *plan, linear_sc
   map_features(tile->problem, plan->kernels, end - first, scratch->features,
                (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
                (tile_target){scratch->keys, scratch->pitch});
+  if (tile->problem->decay.type) load_gates(tile, plan, scratch, first, end);
 }
 
 /* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
@@ -180,13 +199,32 @@ static tile_matrix load_values(const query_tile *tile, const linear_plan *plan, 
 /* From column e on. */
 static tile_matrix from_column(tile_matrix of, int64_t e) { return (tile_matrix){of.x + e, of.stride}; }
 
-/* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. */
+/* Lets the loaded keys, count of them, fade to where the last one stands, each by the gates behind it. Returns what the keys
+ * before them fade by. Gates are multiplied and no logarithms are taken from each other, so that one of 0 does no harm. */
+static float fade_keys(const linear_scratch *scratch, int64_t count) {
+  float fade = 1;
+  for (int64_t j = count - 1; j >= 0; j--) {
+    for (int64_t d = 0; d < scratch->pitch; d++) scratch->keys[j * scratch->pitch + d] *= fade;
+    fade *= scratch->gates[j];
+  }
+  return fade;
+}
+
+/* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. Keys that decay are no longer
+ * there afterwards. */
 static void add_to_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
   const tile_kernels *kernels = plan->kernels;
   const int64_t features = scratch->features, pitch = scratch->pitch;
   const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
+  float fades[TILE_MAX_ROWS];
+  const float *rescale = scratch->ones;
+  if (problem->decay.type) {
+    const float fade = fade_keys(scratch, end - first);
+    for (int64_t r = 0; r < TILE_MAX_ROWS; r++) fades[r] = fade;
+    rescale = fades;
+  }
   const tile_rows next_key = tile_rows_from(kernels, tile->key, end);
   const int64_t bytes = kernels->element_bytes;
   const tile_ahead next = {.of = {{tile_element(kernels, next_key.x, scratch->first_feature),
@@ -196,13 +234,13 @@ static void add_to_state(const query_tile *tile, const linear_plan *plan, linear
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
-                        (tile_rows){scratch->keys, pitch}, scratch->ones,
+                        (tile_rows){scratch->keys, pitch}, rescale,
                         e == 0 && end < problem->key_length ? &next : NULL,
                         (tile_target){scratch->state + features * e, wide});
   }
   for (int64_t d = 0; d < pitch; d += kernels->max_rows)
     kernels->accumulate((tile_size){strip(plan, pitch, d), end - first, 1},
-                        (tile_matrix){scratch->keys + d, pitch}, (tile_rows){&one, 0}, scratch->ones, NULL,
+                        (tile_matrix){scratch->keys + d, pitch}, (tile_rows){&one, 0}, rescale, NULL,
                         (tile_target){scratch->normaliser + d, 0});
 }
 
@@ -238,6 +276,23 @@ static int64_t last_seen(const float *to, int64_t rows, int64_t r, int64_t lanes
   return (int64_t)to[r + lanes < rows ? r + lanes - 1 : rows - 1];
 }
 
+/* Lets the weights of the loaded keys fade, each by the gates from behind its key to the last that the row sees, and what the
+ * rows have of the keys before by those of all. to: where the keys end that a row sees. */
+static void fade_pairs(const query_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
+                       int64_t count, const float *to, float *fades) {
+  const int64_t rows = tile->layout.rows;
+  for (int64_t r = 0; r < rows; r++) fades[r] = 1;
+  for (int64_t j = count - 1; j >= 0; j--) {
+    float *weights = scratch->weights + j * rows;
+    for (int64_t r = 0; r < rows; r++) {
+      weights[r] *= fades[r];
+      fades[r] *= to[r] > (float)j ? scratch->gates[j] : 1;
+    }
+  }
+  for (int64_t r = 0; r < tile->count; r++)
+    for (int64_t e = 0; e < plan->width; e++) scratch->output[r * plan->width + e] *= fades[r];
+}
+
 /* Adds the loaded keys [first, end) to the output, pair by pair. A later row sees no fewer of them, so what the rows
  * see is a staircase, and each product takes a step of it for a vector of rows. The weights beyond the staircase
  * are written by hide alone. */
@@ -259,8 +314,11 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
                     (tile_target){scratch->weights + j * rows + r, rows});
   }
   kernels->hide(rows, end - first, from, to, 0, scratch->weights);
+  float fades[TILE_MAX_ROWS];
+  if (tile->problem->decay.type) fade_pairs(tile, plan, scratch, end - first, to, fades);
   kernels->accumulate((tile_size){rows, end - first, 1}, (tile_matrix){scratch->weights, rows},
-                      (tile_rows){&one, 0}, scratch->ones, NULL, (tile_target){scratch->sums, 0});
+                      (tile_rows){&one, 0}, tile->problem->decay.type ? fades : scratch->ones, NULL,
+                      (tile_target){scratch->sums, 0});
   /* A vector of rows at a time, each with the keys that its last row sees. */
   for (int64_t r = 0; r < tile->count; r += lanes) {
     const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
@@ -449,6 +507,8 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
 static const char *unsupported(const attn_call *call) {
   const attn_problem *p = call->problem;
   if (p->left != ATTN_UNLIMITED) return "a running sum cannot forget keys: needs an unlimited left";
+  if (p->decay.type && p->right != 0)
+    return "keys that have decayed are not ahead of a query: needs a causal band";
   if (p->key.type != p->query.type || p->value.type != p->query.type)
     return "takes queries, keys and values of one type";
   return tile_refusal(call->isa, ATTN_FLOAT32);
@@ -492,7 +552,8 @@ const attn_variant attn_linear = {
     .name = "linear",
     .summary = "a feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
+    .features =
+        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,

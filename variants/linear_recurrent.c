@@ -42,10 +42,19 @@ static void add_row(int64_t count, float factor, const float *restrict x, float 
   for (int64_t e = 0; e < count; e++) y[e] += factor * x[e];
 }
 
+static void fade(walk *of) {
+  const attn_problem *problem = of->problem;
+  const float gate =
+      expf(problem->decay_data[of->b * problem->decay.batch + of->kv_head * problem->decay.head + of->next]);
+  for (int64_t n = 0; n < problem->head_dim * problem->value_dim; n++) of->state[n] *= gate;
+  for (int64_t d = 0; d < problem->head_dim; d++) of->normaliser[d] *= gate;
+}
+
 static void add_key(walk *of) {
   const attn_problem *problem = of->problem;
   const float *key = (const float *)of->tensors->key + at(&problem->key, of->b, of->kv_head, of->next);
   const float *value = (const float *)of->tensors->value + at(&problem->value, of->b, of->kv_head, of->next);
+  if (problem->decay.type) fade(of);
   map_features(problem, key, of->features);
   for (int64_t d = 0; d < problem->head_dim; d++) {
     of->normaliser[d] += of->features[d];
@@ -89,6 +98,8 @@ static size_t thread_floats(const attn_problem *problem) {
 static const char *unsupported(const attn_call *call) {
   if (call->problem->left != ATTN_UNLIMITED)
     return "a recurrence cannot forget keys: needs an unlimited left";
+  if (call->problem->decay.type && call->problem->right != 0)
+    return "keys that have decayed are not ahead of a query: needs a causal band";
   return attn_portable_unsupported(call);
 }
 
@@ -111,7 +122,8 @@ const attn_variant attn_linear_recurrent = {
     .name = "linear_recurrent",
     .summary = "linear attention one key at a time: a state of D x Dv, and nothing else of the keys before",
     .function = ATTN_LINEAR,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
+    .features =
+        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 1,

@@ -64,7 +64,8 @@ static bool check_function(const attn_problem *p, complaint to) {
     const feature_row *feature = &feature_table[n];
     const bool used = feature_is_used(feature, p);
     if (used && !(feature->functions >> p->function & 1))
-      return p->function == ATTN_SOFTMAX_BACKWARD
+      return p->function == ATTN_SOFTMAX ? wrong(to, "softmax attention has no use for %s", feature->what)
+             : p->function == ATTN_SOFTMAX_BACKWARD
                  ? wrong(to, "the backward pass has no use for %s", feature->what)
                  : wrong(to, "%s has no use for %s: it takes a band and key lengths",
                          p->function == ATTN_LINEAR ? "linear attention"

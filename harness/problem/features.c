@@ -216,6 +216,8 @@ const feature_row feature_table[FEATURES] = {
      .leave_out = leave_out_feature_map, .copy = copy_feature_map},
     {ATTN_UNNORMALISED, "sums without a normaliser", "divides by the sum of the weights", ALL_LINEAR,
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
+    {ATTN_DECAY, "a decay", "takes no decay", LINEAR, "decay", TENSOR_DECAY,
+     .flag = offsetof(workload, decay)},
 };
 
 /* ---- rows ---- */

@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5 };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -380,6 +380,24 @@ static void fill_position_table(const drawn *to) {
           position_bias_of(to->w, random_bits(to->stream, (uint64_t)(h * to->shape.width + n)));
 }
 
+/* Logarithms of gates: a head forgets within a few keys, or a few thousand. Zeros are gates of 0, which forget all at once, and where scores
+ * saturate gates do. */
+static float decay_of(const workload *w, uint64_t head, uint64_t bits) {
+  const float up_to_1 = (1 + uniform(bits)) / 2;
+  if (w->fill == FILL_ZEROS && bits % 16 == 0) return -INFINITY;
+  if (w->fill == FILL_SATURATED && bits % 16 == 0) return -100 * up_to_1;
+  return -up_to_1 / (float)(1 << head % 12);
+}
+
+static void fill_decay(const drawn *to) {
+  for (int64_t row = 0; row < rows_of(to); row++) {
+    const uint64_t head = random_bits(to->stream + PLACE, (uint64_t)row);
+    for (int64_t j = 0; j < to->shape.width; j++)
+      ((float *)to->data)[place_of_row(to, row) + j] =
+          decay_of(to->w, head, random_bits(to->stream, (uint64_t)(row * to->shape.width + j)));
+  }
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -395,6 +413,7 @@ static const struct {
     [TENSOR_OUTPUT_GRAD] = {GRADIENT, fill_output_grad},
     [TENSOR_RELATIVE] = {RELATIVE, fill_position_table},
     [TENSOR_T5] = {T5, fill_position_table},
+    [TENSOR_DECAY] = {DECAY, fill_decay},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -36,6 +36,8 @@ const char workload_grammar[] =
     "of b, h (1)\n"
     "  topk:K             a term: K random keys that are listed for each query\n"
     "  qlengths:a,b,...   of the queries that exist, as many as B\n"
+    "  decay              linear: random logarithms of gates, by which each key lets what came before it "
+    "fade\n"
     "  mask:AXES          a random mask over these of the axes b, h, q, and over keys; 1: over keys alone\n"
     "  bias:AXES          a random bias, the same way\n"
     "  sink               a random attention sink for each query head\n"

@@ -207,6 +207,7 @@ static void draw_linear(draws *from, workload *w) {
   if (w->function != ATTN_LINEAR) return;
   if (draw_one_in(from, 2)) w->feature_map = draw_one_in(from, 2) ? ATTN_RELU : ATTN_IDENTITY;
   w->unnormalised = draw_one_in(from, 3);
+  w->decay = draw_one_in(from, 3) && w->right == 0;
 }
 
 workload random_problem(uint64_t seed, int64_t n) {

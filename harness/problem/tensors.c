@@ -49,6 +49,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true),
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
+    [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }

@@ -28,6 +28,7 @@ typedef enum tensor_id {
   TENSOR_SINK_GRAD,
   TENSOR_RELATIVE,
   TENSOR_T5,
+  TENSOR_DECAY,
   TENSORS
 } tensor_id;
 

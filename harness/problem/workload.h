@@ -69,7 +69,7 @@ typedef struct workload {
   int64_t t5_buckets, t5_distance; /* 0: none */
   bool t5_one;                     /* direction; else both */
   attn_feature_map feature_map;
-  bool unnormalised;
+  bool unnormalised, decay;
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

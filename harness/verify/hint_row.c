@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "reference/feature_map.h"
 #include "reference/rows.h"
 #include "reference/sees.h"
 
@@ -116,11 +117,16 @@ static void answer_linear(const asked *a, const answer *to) {
   double sum = a->epsilon + a->more_in_sum + a->more_zero_keys * (double)a->features;
   bool sees = false;
   const float *query = hint_row(a, TENSOR_QUERY, a->query);
-  for (int64_t j = 0; j < a->problem->key_length; j++) {
+  const attn_problem *p = a->problem;
+  const int64_t decay_end = p->decay.type ? reference_decay_end(p, a->at.b, a->at.i) : 0;
+  double decayed = 0, behind = 0;
+  for (int64_t j = p->key_length - 1; j >= 0; j--, decayed += behind) {
+    behind = j < decay_end ? reference_decay(p, a->at.b, a->key.h, j) : 0;
     if (!hint_sees(a, j)) continue;
     const float *key = key_row(a, TENSOR_KEY, a->key, j);
     double weight = 0;
     for (int64_t d = 0; d < a->features; d++) weight += phi(a->phi, query[d]) * phi(a->phi, key[d]);
+    weight *= exp(decayed);
     sees = true;
     sum += weight * times_counted(a, j, a->counted_in_sum);
     add_value(a, to, j, weight * times_counted(a, j, a->counted_in_values));

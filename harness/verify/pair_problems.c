@@ -32,6 +32,7 @@ enum {
   EPSILON,
   MAP,
   NORMALISER,
+  DECAY,
   MASK,
   BIAS,
   SOFTCAP,
@@ -84,6 +85,7 @@ static const char *const narrow_scales[] = {"", "scale:-0.25", "scale:0"};
 static const char *const epsilons[] = {"", "epsilon:0", "epsilon:0.5"};
 static const char *const maps[] = {"", "phi:relu", "phi:identity"};
 static const char *const normalisers[] = {"", "unnormalised"};
+static const char *const decays[] = {"", "decay"}; /* under a causal band */
 static const char *const masks[] = {"", "mask:bhq", "mask:q", "mask:1"};
 static const char *const biases[] = {"", "bias:bhq", "bias:h", "bias:bq"};
 static const char *const softcaps[] = {"", "softcap:3"};
@@ -124,6 +126,7 @@ static const factor factors[FACTORS] = {
     [SCALE] = TEXTS_OF(scales, none, narrow_scales),
     [EPSILON] = TEXTS_OF(none, epsilons, none),
     [MAP] = TEXTS_OF(none, maps, none),
+    [DECAY] = TEXTS_OF(none, decays, none),
     [NORMALISER] = TEXTS_OF(none, normalisers, none),
     [MASK] = TEXTS_OF(masks, none, masks),
     [BIAS] = TEXTS_OF(biases, none, biases),
@@ -166,7 +169,7 @@ enum { MOST_COST = 2250000, MOST_HEADS = 129 };
 
 static int features_of(const int *levels) {
   int features = 0;
-  for (int f = MASK; f <= WEIGHTS; f++) features += !is_plain(levels, f);
+  for (int f = MAP; f <= WEIGHTS; f++) features += !is_plain(levels, f);
   return features;
 }
 
@@ -194,6 +197,8 @@ static bool can_be(kind of, const int *levels, int phase) {
   /* Which would not be what they are. */
   if ((is_exact || has_powers) && (!is_plain(levels, SCALE) || !is_plain(levels, SOFTCAP))) return false;
   if (has_powers && !is_plain(levels, BIAS)) return false;
+  if (!is_plain(levels, DECAY) && (is_plain(levels, BAND) || is_said(of, levels, BAND, "band:inf,2,-20")))
+    return false; /* which nobody takes */
   return cost_of(of, levels) <= MOST_COST;
 }
 

@@ -314,6 +314,16 @@ static void move_keys(const projection *projection, const inputs *in, int64_t b,
   }
 }
 
+/* The same where each fades those before it: under a band that ends with the query's own key, and forgets none. */
+static void decay_keys(const projection *projection, const inputs *in, int64_t b, int64_t kv_head,
+                       int64_t from, int64_t to, double *state) {
+  for (int64_t j = from; j < to; j++) {
+    const double gate = exp(reference_decay(&in->problem, b, kv_head, j));
+    for (int64_t n = 0; n < in->problem.head_dim * SUMS; n++) state[n] *= gate;
+    move_keys(projection, in, b, kv_head, j, j + 1, 1, state);
+  }
+}
+
 /* Both ends of what a query sees move forward with it, so each key comes and goes once. */
 static void sum_head(const projection *projection, const inputs *in, int64_t b, int64_t h, double *state) {
   const attn_problem *p = &in->problem;
@@ -327,7 +337,10 @@ static void sum_head(const projection *projection, const inputs *in, int64_t b, 
     if (seen.first < seen.end) {
       if (held.end < seen.first) held.first = held.end = seen.first;
       move_keys(projection, in, b, kv_head, held.first, seen.first, -1, state);
-      move_keys(projection, in, b, kv_head, held.end, seen.end, 1, state);
+      if (p->decay.type)
+        decay_keys(projection, in, b, kv_head, held.end, seen.end, state);
+      else
+        move_keys(projection, in, b, kv_head, held.end, seen.end, 1, state);
       held = seen;
       for (int64_t d = 0; d < p->head_dim; d++) {
         const double phi = reference_phi(p, query[d]);
@@ -336,6 +349,7 @@ static void sum_head(const projection *projection, const inputs *in, int64_t b, 
     }
     row->normaliser = seen.first == seen.end ? 0 : p->unnormalised ? 1 : sums[SUM] + p->epsilon;
     finish_row(row, sums, row->normaliser);
+    if (p->decay.type && (p->right != 0 || p->left != ATTN_UNLIMITED)) row->scores = NAN;
   }
 }
 

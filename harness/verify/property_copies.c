@@ -83,7 +83,9 @@ void property_leave_out_pattern(workload *w) {
   leave_out(w, ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK);
 }
 
-void property_leave_out_position(workload *w) { leave_out(w, ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5); }
+void property_leave_out_position(workload *w) {
+  leave_out(w, ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_DECAY);
+}
 
 bool property_pattern_to_mask(const properties *all, workload *w, source *from) {
   from->with_pattern = attn_has_pattern(&all->original->problem);

@@ -70,6 +70,10 @@ static void overwrite_key(const inputs *in, int64_t n, double number) {
   const row_place at = key_place_of(&in->problem, n);
   overwrite(row_at(in, TENSOR_KEY, at), in->problem.head_dim, number);
   overwrite(row_at(in, TENSOR_VALUE, at), in->problem.value_dim, number);
+  if (in->problem.decay.type) {
+    const row_place head = {at.b, at.h, 0};
+    *(float *)(void *)row_element(row_at(in, TENSOR_DECAY, head), at.i) = (float)number;
+  }
 }
 
 static bool make_hidden(properties *all, int set, char *why, size_t why_size) {

@@ -40,6 +40,8 @@ static const char *const chosen[] = {
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
     "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:relu",
+    "linear/causal/B:3/H:4/Hkv:2/D:17/Dv:40/T:140/decay",
+    "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/unnormalised",
     "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:identity/unnormalised",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",

@@ -33,6 +33,7 @@ static void names_are_written_as_documented(void **state) {
       "band:16,0,31/B:2/H:4/Hkv:2/D:80/Dv:72/Tq:1/Tk:32/lengths:7,32/mask:bq/fill:heavy/seed:7",
       "band:inf,3,-5/B:2/H:2/Hkv:1/D:8/T:9/offsets:0,3/scale:0.1/softcap:30/bias:1/weights/layout:bthd",
       "linear/full/B:1/H:1/Hkv:1/D:8/T:9/phi:relu/unnormalised",
+      "linear/causal/B:1/H:1/Hkv:1/D:8/T:9/decay",
       "linear/full/B:1/H:1/Hkv:1/D:8/T:9/epsilon:0/layout:bthd/seed:18446744073709551615",
   };
   for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
@@ -69,7 +70,7 @@ static bool same(const workload *a, const workload *b) {
          a->fill == b->fill && a->seed == b->seed && a->relative == b->relative &&
          a->t5_buckets == b->t5_buckets && a->t5_distance == b->t5_distance && a->t5_one == b->t5_one &&
          a->type == b->type && a->output_type == b->output_type && a->feature_map == b->feature_map &&
-         a->unnormalised == b->unnormalised;
+         a->unnormalised == b->unnormalised && a->decay == b->decay;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -87,7 +88,7 @@ static void every_name_parses_back_into_its_workload(void **state) {
 static void the_longest_name_fits(void **state) {
   (void)state;
   workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
-                     "t5:1,1,one/phi:identity/unnormalised/layout:padded");
+                     "t5:1,1,one/phi:identity/unnormalised/decay/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
@@ -183,6 +184,7 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear/t5:8,20/T:10", "linear attention has no use for T5 buckets"},
       {"linear/phi:gelu/T:10", "'phi:gelu': a feature map is elu1, relu or identity"},
       {"phi:relu/T:10", "softmax attention has no use for a feature map"},
+      {"decay/T:10", "softmax attention has no use for a decay"},
       {"unnormalised/T:10", "softmax attention has no use for sums without a normaliser"},
       {"linear/relative:3/T:10", "linear attention has no use for a relative table"},
       {"backward/weights/T:10", "the backward pass has no use for weights"},

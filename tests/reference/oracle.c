@@ -62,7 +62,12 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   for (int64_t d = 0; d < p->head_dim; d++)
     dot += p->function == ATTN_LINEAR ? phi(p, number(q + d)) * phi(p, number(k + d))
                                       : number(q + d) * number(k + d);
-  if (p->function == ATTN_LINEAR) return dot;
+  const int64_t own = i + (p->offsets ? p->offsets[b] : p->offset);
+  const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
+  quad decayed = 0;
+  for (int64_t t = j + 1; p->decay.type && t <= own && t < keys; t++)
+    decayed += at(p->decay_data, p->decay, b, kv_head, 0)[t];
+  if (p->function == ATTN_LINEAR) return dot * expq(decayed);
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
   if (p->bias.type) score += number(at(x->bias, p->bias, b, h, i) + j);

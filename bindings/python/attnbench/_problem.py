@@ -33,12 +33,12 @@ UNLIMITED = (1 << 63) - 1
 # As the files of `attnbench dump` are called.
 SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay")
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "decay": (0, 1, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
 
 
 def short(tensor: str) -> str:
@@ -119,6 +119,7 @@ class Problem:
             "alibi": (H,),
             "relative": (H, 2 * self.relative_distance + 1),
             "t5": (H, self.t5_buckets),
+            "decay": (B, Hkv, Tk),
             "query_documents": (B, Tq),
             "key_documents": (B, Tk),
             "blocks": (B, H, *(-(-size // step) if step else 0 for size, step in zip((Tq, Tk), self.block))),
@@ -233,7 +234,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel and t5; of the backward pass output, lse and output_grad too."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5 and decay; of the backward pass output, lse and output_grad too."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework
