@@ -68,14 +68,16 @@ ADVERSARY_SOURCES := $(call sources,tests/adversary)
 TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
-# has run in test_plugins; and accuracy is a matter of the numbers, which are the same.
+# has run in test_plugins; and accuracy, bounds and which bits a batch has are a matter of the numbers, which are the same: their
+# kernels and checks run in test_variants, test_properties and test_verify.
 UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants python rooms readme_example \
   walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c \
-  tests/measure/test_cluster.c
+  tests/variants/test_batch_invariance.c tests/verify/test_bound.c tests/verify/test_narrow.c tests/measure/test_cluster.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \
-    tests/measure/test_complexity.c tests/measure/test_crossover.c tests/verify/test_bound.c tests/verify/test_narrow.c
+    tests/measure/test_complexity.c tests/measure/test_crossover.c \
+    $(patsubst %,tests/variants/test_%.c,cuda emulation pattern_visibility position visibility)
   # Nor those that run the program and read what it says: they start no other threads than test_verify and test_bench.
   UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c
 endif
@@ -195,8 +197,11 @@ NEON_BF16_FLAGS := -march=armv8.2-a+bf16
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
 $(BUILD)/variants/%.o $(BUILD)/variants/%.tidy: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
-$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(PLACE_FLAGS) \
+$(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ROOM_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(PLACE_FLAGS) \
   -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
+# Of an instrumented build these rooms, and the tests, compute little: at -O1 gcc compiles them in half of the time.
+BRIEFLY := $(if $(SANITIZE),-O1)
+$(foreach room,base gate measure report,$(BUILD)/harness/$(room)/%.o): ROOM_FLAGS = $(BRIEFLY)
 # Only this file knows the commit, and is compiled again when there is another.
 $(BUILD)/harness/base/version.o: PLACE_FLAGS = -DATTN_COMMIT='"$(COMMIT)"'
 $(BUILD)/harness/base/version.o: $(BUILD)/commit
@@ -212,7 +217,7 @@ $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) 
 $(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = $(if $(QUICK),,-O1) -Wno-psabi
 $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
 $(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
-$(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
+$(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(BRIEFLY) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
 
