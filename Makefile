@@ -69,15 +69,16 @@ TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSA
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy, bounds and which bits a batch has are a matter of the numbers, which are the same: their
-# kernels and checks run in test_variants, test_properties and test_verify.
+# kernels and checks run in test_variants, test_properties and test_verify. Nor are the kernels of the emulated device instrumented;
+# what is around a device runs in test_device and test_failing_device.
 UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script install mutants python rooms readme_example \
   walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c \
-  tests/variants/test_batch_invariance.c tests/verify/test_bound.c tests/verify/test_narrow.c tests/measure/test_cluster.c
+  tests/variants/test_batch_invariance.c tests/variants/test_cuda.c tests/verify/test_bound.c tests/verify/test_narrow.c tests/measure/test_cluster.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \
     tests/measure/test_complexity.c tests/measure/test_crossover.c \
-    $(patsubst %,tests/variants/test_%.c,cuda emulation pattern_visibility position visibility)
+    $(patsubst %,tests/variants/test_%.c,emulation pattern_visibility position visibility)
   # Nor those that run the program and read what it says: they start no other threads than test_verify and test_bench.
   UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c
 endif
@@ -376,7 +377,10 @@ tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
 # How many states of a function the analyzer looks at: a third of its usual most, which few functions reach and which take
 # it half of its time.
-ANALYZER_FLAGS := -Xclang -analyzer-config -Xclang max-nodes=75000
+# Of tests a third of that, for all that they do is run under AddressSanitizer too; half of the time again.
+NODES := 75000
+$(patsubst %.c,$(BUILD)/%.tidy,$(TEST_SOURCES) $(TEST_SUPPORT_SOURCES)): NODES := 25000
+ANALYZER_FLAGS = -Xclang -analyzer-config -Xclang max-nodes=$(NODES)
 # Each file as it is compiled, by clang; nothing is written, so that a change of a header is never missed.
 $(BUILD)/%.tidy: %.c force
 	$(SHOW) said=$$(clang-tidy --quiet $< -- $(filter-out -W%,$(ALL_FLAGS)) $(FILE_FLAGS) $(ANALYZER_FLAGS) 2>&1) || \
