@@ -72,6 +72,7 @@ done
 for problem in full/B:2/H:2/D:65/Dv:33/T:67 causal/B:1/H:4/Hkv:2/D:64/Tq:40/Tk:131/fill:normal; do
   problems="$problems --problem backward/$problem"
 done
+problems="$problems --problem linear_backward/causal/B:1/H:4/Hkv:2/D:33/T:90"
 
 for processor in max cortex-a57; do
   echo "aarch64, emulated: $processor"

@@ -44,6 +44,8 @@ static const char *const chosen[] = {
     "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/unnormalised",
     "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:identity/unnormalised",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
+    "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150",
+    "linear_backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/layout:padded",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
 };
 

@@ -84,7 +84,7 @@ class Problem:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The tensors that a kernel is given."""
-        return tuple(name for name in (*INPUTS, *(GIVEN if self.function == "backward" else ())) if name in self.types)
+        return tuple(name for name in (*INPUTS, *(GIVEN if self.function.endswith("backward") else ())) if name in self.types)
 
     @property
     def groups(self) -> int:
@@ -234,7 +234,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5 and decay; of the backward pass output, lse and output_grad too."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5 and decay; of a backward pass output, lse (not of linear attention) and output_grad."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework

@@ -240,3 +240,27 @@ def test_gradients_are_of_the_output_that_is_given():
     x._arrays["output"] = x.output + np.float32(0.25)
     assert not attnbench.judge(line, output=x.output, **right)
     assert attnbench.judge(line, output=x.output, **gradients(x))
+
+
+def test_gradients_of_linear_attention_are_judged():
+    def phi(t):
+        return np.where(t > 0, t + 1, np.exp(np.minimum(t, 0)))
+
+    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5"
+    x = attnbench.inputs(line)
+    assert list(x)[-2:] == ["output", "output_grad"]
+    q, k, v, o, do = (np.asarray(t, np.float64) for t in (x.q, x.k, x.v, x.output, x.output_grad))
+    seen = np.tri(11)
+    weights = phi(q) @ np.swapaxes(phi(k), -1, -2) * seen
+    normaliser = weights.sum(-1, keepdims=True) + 0.5
+    grads = seen * (do @ np.swapaxes(v, -1, -2) - (do * o).sum(-1, keepdims=True)) / normaliser
+    found = {
+        "query_grad": grads @ phi(k) * np.minimum(phi(q), 1),
+        "key_grad": np.swapaxes(grads, -1, -2) @ phi(q) * np.minimum(phi(k), 1),
+        "value_grad": np.swapaxes(weights / normaliser, -1, -2) @ do,
+    }
+    found = {name: gradient.astype(np.float32) for name, gradient in found.items()}
+    assert attnbench.judge(line, **found)
+    found["key_grad"] = np.swapaxes(grads, -1, -2) @ phi(q)
+    verdict = attnbench.judge(line, **{name: g.astype(np.float32) for name, g in found.items()})
+    assert not verdict and verdict.tensor == "key_grad"
