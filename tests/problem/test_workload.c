@@ -193,6 +193,7 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/bias:h/T:10", "the backward pass of linear attention has no use for a bias"},
+      {"linear_backward/decay/T:10", "the backward pass of linear attention has no use for a decay"},
       {"linear_backward/lse/T:10", "the backward pass of linear attention has no use for a log-sum-exp"},
       {"linear_backward/T:10/f16", "query is of 16 bits: the backward pass is defined for f32"},
       {"linear_backward/T:10/fill:largest", "the backward pass has no fill:largest"},
