@@ -49,19 +49,30 @@ static double error_of_terms(const float *bias, reference_terms position, double
   return UNIT * (3 * own + position.error + (count - 1) * (own + position.size) + count * fabs(score));
 }
 
-static score_error error_of_score(const attn_problem *problem, const float *query, const float *key,
-                                  const float *bias, reference_terms position, double score) {
+/* A query and a key, and their positions. */
+typedef struct score_of {
+  const float *query, *key;
+  int64_t query_position, key_position;
+} score_of;
+
+static score_error error_of_score(const attn_problem *problem, const score_of *of, const float *bias,
+                                  reference_terms position, double score) {
   double products = 0, queries = 0, keys = 0, flushed = 0, repeated = 0, previous = 0;
+  double sizes = 0, turned = 0; /* of the products; of those that are of rotated features */
   int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const double q = fabs((double)query[d]), k = fabs((double)key[d]);
+    const reference_feature query = reference_rotated(problem, of->query_position, of->query, d),
+                            key = reference_rotated(problem, of->key_position, of->key, d);
+    const double q = fabs(query.value), k = fabs(key.value);
     products += q * k;
-    queries += q;
-    keys += k;
+    sizes += query.size * key.size;
+    if (d < problem->rope_features) turned += query.size * key.size;
+    queries += query.size;
+    keys += key.size;
     terms += q * k > 0;
     repeated += q * k > 0 && q * k == previous;
     previous = q * k;
-    if (q < FLT_MIN || k < FLT_MIN) flushed += q * k;
+    if (query.size < FLT_MIN || key.size < FLT_MIN) flushed += query.size * key.size;
   }
   const double cap = problem->softcap;
   /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
@@ -69,22 +80,25 @@ static score_error error_of_score(const attn_problem *problem, const float *quer
   if (cap > 0) factor = fmax(factor, factor / cap);
 
   score_error error = {0};
-  const double scaled = fabs(problem->scale) * products;
-  const double ahead = fmax(queries, fmax(keys, products));
+  const double scaled = fabs(problem->scale) * products, sized = fabs(problem->scale) * sizes;
+  const double ahead = fmax(queries, fmax(keys, sizes));
   error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
                       (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
-  error.exact = terms == 1 && cap == 0 && (!bias || *bias == 0) && position.size == 0 &&
-                is_power_of_four(problem->scale) && is_power_of_two(products);
+  error.exact = terms == 1 && cap == 0 && problem->rope_features == 0 && (!bias || *bias == 0) &&
+                position.size == 0 && is_power_of_four(problem->scale) && is_power_of_two(products);
   if (error.exact) return error;
   error.products = scaled;
   error.repeated = repeated;
-  error.fixed = 5 * UNIT * scaled; /* the factor, made in float32, and its use; one for u squared */
+  error.fixed = 5 * UNIT * sized; /* the factor, made in float32, and its use; one for u squared */
+  /* A rotation rounds twice, of the query and of the key. */
+  error.fixed += 4 * UNIT * fabs(problem->scale) * turned;
+  if (problem->rope_features > 0) error.fixed += 4 * SUBNORMAL * fabs(problem->scale) * (queries + keys);
   error.fixed +=
       4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
   /* Units that multiply bfloat16 take denormal numbers for 0, and leave none. */
   if (problem->key.type == ATTN_BFLOAT16)
     error.fixed += fabs(problem->scale) * (flushed + (double)problem->head_dim * FLT_MIN);
-  if (cap > 0) error.fixed += 2 * UNIT * scaled + 12 * UNIT * cap;
+  if (cap > 0) error.fixed += 2 * UNIT * sized + 12 * UNIT * cap;
   error.fixed += error_of_terms(bias, position, score);
   return error;
 }
@@ -96,8 +110,9 @@ double reference_score_error(const attn_problem *problem, const attn_tensors *te
       problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
   const float *key =
       reference_vector(tensors->key, problem->key, pair->b, reference_kv_head(problem, pair->h), pair->j);
+  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j};
   const score_error error =
-      error_of_score(problem, query, key, bias ? bias + pair->j : NULL,
+      error_of_score(problem, &of, bias ? bias + pair->j : NULL,
                      reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
   if (error.overflows) return INFINITY;
   return reference_chain_error(form, (double)problem->head_dim) * error.products + error.fixed;
@@ -131,7 +146,8 @@ static score_error error_of_sink(double sink) {
 static score_error error_of_key(const attn_problem *problem, const attn_tensors *tensors,
                                 const row_view *view, const reference_row *row, int64_t j) {
   const float *key = reference_vector(tensors->key, problem->key, view->b, view->kv_head, j);
-  return error_of_score(problem, view->query, key, view->bias ? view->bias + j : NULL,
+  const score_of of = {view->query, key, reference_query_position(problem, view->b, view->i), j};
+  return error_of_score(problem, &of, view->bias ? view->bias + j : NULL,
                         reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
 }
 

@@ -53,6 +53,28 @@ static double dot(const float *x, const float *y, int64_t count, double *size) {
   return sum;
 }
 
+/* A row that is multiplied by a gradient: as it is given, or of a query or a key as it is rotated at its position. */
+typedef struct vector {
+  const float *x;
+  int64_t position; /* -1: as it is given */
+} vector;
+
+static reference_feature feature_of(const attn_problem *problem, vector of, int64_t d) {
+  if (of.position >= 0) return reference_rotated(problem, of.position, of.x, d);
+  return (reference_feature){of.x[d], fabs((double)of.x[d])};
+}
+
+static vector query_of(const attn_problem *problem, const attn_tensors *tensors, const reference_pair *at) {
+  return (vector){reference_vector(tensors->query, problem->query, at->b, at->h, at->i),
+                  problem->rope_features > 0 ? reference_query_position(problem, at->b, at->i) : -1};
+}
+
+static vector key_of(const attn_problem *problem, const attn_tensors *tensors, const reference_pair *at) {
+  const int64_t kv_head = reference_kv_head(problem, at->h);
+  return (vector){reference_vector(tensors->key, problem->key, at->b, kv_head, at->j),
+                  problem->rope_features > 0 ? at->j : -1};
+}
+
 /* exp(score - lse). The score is off by what the forward pass allows; log-sum-exp and score are scaled by log2(e) in kernels in
  * base 2, and the log-sum-exp may itself be a rounded one. */
 static bounded weight_of(const attn_problem *problem, const attn_tensors *tensors, const reference_pair *at,
@@ -113,11 +135,11 @@ static pair_terms terms_of(const attn_problem *problem, const attn_tensors *tens
                            const reference_given *given, const reference_pair *at) {
   pair_terms terms = {.counts = reference_sees(problem, tensors, at->b, at->h, at->i, at->j)};
   if (!terms.counts) return terms;
-  const float *query = reference_vector(tensors->query, problem->query, at->b, at->h, at->i);
-  const float *key =
-      reference_vector(tensors->key, problem->key, at->b, reference_kv_head(problem, at->h), at->j);
-  double size;
-  const double scaled = problem->scale * dot(query, key, problem->head_dim, &size);
+  const vector query = query_of(problem, tensors, at), key = key_of(problem, tensors, at);
+  double products = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++)
+    products += feature_of(problem, query, d).value * feature_of(problem, key, d).value;
+  const double scaled = problem->scale * products;
   double score = problem->softcap > 0 ? problem->softcap * tanh(scaled / problem->softcap) : scaled;
   if (problem->bias.type)
     score += (double)reference_vector(tensors->bias, problem->bias, at->b, at->h, at->i)[at->j];
@@ -150,18 +172,20 @@ static double *bound_of(const reference_gradient *to, int form) {
   return form == WORST ? to->worst : to->probabilistic;
 }
 
-/* to += factor * x * vector, and what all roundings of the chain make of this term. */
-static void add_terms(reference_gradient *to, int64_t width, const chain *chain, bounded x,
-                      const float *vector) {
-  const double factor = fabs(chain->factor);
+/* to += factor * x * vector, and what all roundings of the chain make of this term. A vector that was rotated is off by two. */
+static void add_terms(const attn_problem *problem, reference_gradient *to, int64_t width, const chain *chain,
+                      bounded x, vector vector) {
+  const double factor = fabs(chain->factor), own = vector.position >= 0 ? 2 * UNIT : 0;
   for (int64_t d = 0; d < width; d++) {
-    const double size = fabs((double)vector[d]);
-    to->values[d] += chain->factor * x.value * vector[d];
+    const reference_feature feature = feature_of(problem, vector, d);
+    const double size = feature.size;
+    to->values[d] += chain->factor * x.value * feature.value;
     for (int form = WORST; form < BOUNDS; form++) {
       const double most = (fabs(x.value) + x.error[form]) * size;
       double *bound = bound_of(to, form);
-      bound[d] += factor * (x.error[form] * size + reference_chain_error(form, chain->terms + 4) * most) +
-                  4 * SUBNORMAL * (1 + factor) * (1 + size);
+      bound[d] +=
+          factor * (x.error[form] * size + (reference_chain_error(form, chain->terms + 4) + own) * most) +
+          4 * SUBNORMAL * (1 + factor) * (1 + size);
       if (form == PROBABLE) to->sizes[d] += factor * most;
       if (most * fmax(1, factor) * chain->terms > LARGEST) bound[d] = INFINITY;
     }
@@ -186,6 +210,32 @@ static void finish(reference_gradient *to, int64_t width, const chain *chain) {
   }
 }
 
+/* The gradient of what was rotated at a position becomes that of what is given: sizes are what the sums' terms come to, each of which
+ * may be turned before it is added. */
+static void turn_back(const attn_problem *problem, int64_t position, reference_gradient *to) {
+  for (int64_t d = 0; d < problem->rope_features; d++) {
+    int64_t pair;
+    bool is_first;
+    const int64_t partner = reference_partner(problem, d, &pair, &is_first);
+    if (!is_first) continue;
+    const double a = to->values[d], b = to->values[partner];
+    const double a_size = to->sizes[d], b_size = to->sizes[partner];
+    to->values[d] = reference_turned(problem, position, true, a, b, true, pair).value;
+    to->values[partner] = reference_turned(problem, position, true, b, a, false, pair).value;
+    to->sizes[d] = reference_turned(problem, position, true, a_size, b_size, true, pair).size;
+    to->sizes[partner] = reference_turned(problem, position, true, b_size, a_size, false, pair).size;
+    for (int form = WORST; form < BOUNDS; form++) {
+      double *bound = bound_of(to, form);
+      const double own = bound[d], other = bound[partner];
+      bound[d] = reference_turned(problem, position, true, own, other, true, pair).size +
+                 3 * UNIT * to->sizes[d] + 4 * SUBNORMAL;
+      bound[partner] = reference_turned(problem, position, true, other, own, false, pair).size +
+                       3 * UNIT * to->sizes[partner] + 4 * SUBNORMAL;
+      if (isnan(bound[d]) || isnan(bound[partner])) bound[d] = bound[partner] = INFINITY;
+    }
+  }
+}
+
 void reference_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
                               const reference_given *given, int64_t b, int64_t h, int64_t i,
                               reference_gradient *to) {
@@ -201,11 +251,12 @@ void reference_query_gradient(const attn_problem *problem, const attn_tensors *t
   for (at.j = 0; at.j < problem->key_length; at.j++) {
     const pair_terms terms = terms_of(problem, tensors, given, &at);
     if (!terms.counts) continue;
-    const float *key = reference_vector(tensors->key, problem->key, b, reference_kv_head(problem, h), at.j);
-    note_repeats(&chain, terms.dot.value * key[0]);
-    add_terms(to, problem->head_dim, &chain, terms.dot, key);
+    const vector key = key_of(problem, tensors, &at);
+    note_repeats(&chain, terms.dot.value * feature_of(problem, key, 0).value);
+    add_terms(problem, to, problem->head_dim, &chain, terms.dot, key);
   }
   finish(to, problem->head_dim, &chain);
+  turn_back(problem, reference_query_position(problem, b, i), to);
 }
 
 void reference_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
@@ -228,14 +279,15 @@ void reference_key_gradients(const attn_problem *problem, const attn_tensors *te
     for (at.i = 0; at.i < problem->query_length; at.i++) {
       const pair_terms terms = terms_of(problem, tensors, given, &at);
       if (!terms.counts) continue;
-      const float *query = reference_vector(tensors->query, problem->query, b, at.h, at.i);
+      const vector query = query_of(problem, tensors, &at);
       const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, b, at.h, at.i);
-      note_repeats(&of_key, terms.dot.value * query[0]);
+      note_repeats(&of_key, terms.dot.value * feature_of(problem, query, 0).value);
       if (problem->value_dim > 0) note_repeats(&of_value, terms.weight.value * grad[0]);
-      add_terms(key, problem->head_dim, &of_key, terms.dot, query);
-      add_terms(value, problem->value_dim, &of_value, terms.weight, grad);
+      add_terms(problem, key, problem->head_dim, &of_key, terms.dot, query);
+      add_terms(problem, value, problem->value_dim, &of_value, terms.weight, (vector){grad, -1});
     }
   finish(key, problem->head_dim, &of_key);
+  turn_back(problem, j, key);
   finish(value, problem->value_dim, &of_value);
 }
 
@@ -260,7 +312,7 @@ void reference_bias_gradient(const attn_problem *problem, const attn_tensors *te
           const pair_terms terms = terms_of(problem, tensors, given, &at);
           if (!terms.counts) continue;
           note_repeats(&chain, terms.score.value);
-          add_terms(&element, 1, &chain, terms.score, &one);
+          add_terms(problem, &element, 1, &chain, terms.score, (vector){&one, -1});
         }
     finish(&element, 1, &chain);
   }
@@ -288,7 +340,7 @@ void reference_sink_gradient(const attn_problem *problem, const attn_tensors *te
       }
       const bounded term = product_of(weight, delta);
       note_repeats(&chain, term.value);
-      add_terms(to, 1, &chain, term, &one);
+      add_terms(problem, to, 1, &chain, term, (vector){&one, -1});
     }
   finish(to, 1, &chain);
 }

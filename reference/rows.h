@@ -6,6 +6,7 @@
 
 #include "position.h"
 #include "reference.h"
+#include "rope.h"
 #include "sees.h"
 
 static inline const float *reference_vector(const void *tensor, attn_layout strides, int64_t b, int64_t h,

@@ -20,9 +20,18 @@ static double dot_of(const float *x, const float *y, int64_t count) {
   return sum;
 }
 
-static double score(const attn_problem *problem, const float *query, const float *key, const float *bias,
-                    double position) {
-  double score = problem->scale * dot_of(query, key, problem->head_dim);
+/* Of a query and a key at their positions. */
+static double rotated_dot(const attn_problem *problem, const float *x, int64_t at, const float *y,
+                          int64_t j) {
+  double sum = 0;
+  if (problem->rope_cos.type == ATTN_ABSENT) return dot_of(x, y, problem->head_dim);
+  for (int64_t d = 0; d < problem->head_dim; d++)
+    sum += reference_rotated(problem, at, x, d).value * reference_rotated(problem, j, y, d).value;
+  return sum;
+}
+
+static double score(const attn_problem *problem, double dot, const float *bias, double position) {
+  double score = problem->scale * dot;
   if (problem->softcap > 0) score = problem->softcap * tanh(score / problem->softcap);
   return (bias ? score + *bias : score) + position;
 }
@@ -41,7 +50,8 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     if (!row->visible[j]) continue;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
     row->scores[j] =
-        score(problem, query, key, bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
+        score(problem, rotated_dot(problem, query, reference_query_position(problem, b, i), key, j),
+              bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
     if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
     if (row->scores[j] > largest) largest = row->scores[j];
   }

@@ -56,6 +56,7 @@ enum {
   ATTN_ALIBI = 1 << 14,
   ATTN_RELATIVE = 1 << 15,
   ATTN_T5 = 1 << 16,
+  ATTN_ROPE = 1 << 17,
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
   ATTN_UNNORMALISED = 1 << 22,
   ATTN_DECAY = 1 << 23
@@ -183,8 +184,13 @@ typedef struct attn_problem {
   /* Of linear attention. */
   attn_feature_map feature_map;
   bool unnormalised;
-  attn_layout decay;       /* float32: logarithms of the gates, at most 0 */
-  const float *decay_data; /* [B, Hkv, Tk] */
+  attn_layout decay;              /* float32: logarithms of the gates, at most 0 */
+  const float *decay_data;        /* [B, Hkv, Tk] */
+  attn_layout rope_cos, rope_sin; /* float32, both or none: queries and keys are rotated (rope.h) */
+  int64_t rope_features,
+      rope_positions;    /* R, even, 2 to D; rows of the tables: every i + offset and every j is one */
+  bool rope_interleaved; /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
+  const float *rope_cos_data, *rope_sin_data; /* [rope_positions, R / 2] */
 } attn_problem;
 
 /* ---- a call ---- */
@@ -291,8 +297,9 @@ typedef struct attn_table {
 extern const attn_table attn_plugin __attribute__((visibility("default")));
 
 #include "visibility.h"
-/* It asks that one. */
+/* These ask that one. */
 #include "position.h"
+#include "rope.h"
 
 #ifdef __cplusplus
 }

@@ -150,7 +150,7 @@ const attn_variant attn_blocked = {
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
-                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
+                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

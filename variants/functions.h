@@ -14,6 +14,8 @@
  *     score_ij = score_ij + t5_h[bucket(j - (i + offset))]    where there are T5's buckets (Raffel et al. 2020; attn_t5_bucket)
  *     o_i      = sum_j exp(score_ij) v_j / sum_j exp(score_ij)    over the visible keys
  *     lse_i    = log(sum_j exp(score_ij))                 natural logarithm
+ * Where there is a rotary embedding (Su et al. 2021), q_i and k_j are rotated before all else, by row p = i + offset and row j of the
+ * tables: of R features, taken in pairs, (a, b) becomes (a cos_pn - b sin_pn, b cos_pn + a sin_pn) in the n-th; features from R on stay.
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
  *
  * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi the feature map:
@@ -33,6 +35,8 @@
  *     dv_j    = sum_i p_ij do_i
  *     dbias   = g, summed over the axes on which the bias has stride 0
  *     dsink_h = -sum_bi exp(sink_h - lse_i) delta_i     over the queries that exist
+ *
+ * With a rotary embedding q and k are the rotated ones, and dq_i and dk_j are turned back: (a, b) becomes (a cos + b sin, b cos - a sin).
  *
  * ATTN_LINEAR_BACKWARD: the same of linear attention, from q, k, v, do and the output o as it is given. There is no other tensor of the
  * forward pass: the normaliser is made again. phi' is the derivative of phi, with w_ij = phi(q_i).phi(k_j):

@@ -7,13 +7,16 @@
  *
  * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow from the problem
  * alone: each has query gradients of its own, which are added up in the order of the parts, so that bits do not depend on who
- * computes what. */
+ * computes what.
+ *
+ * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
+ * and turns their gradients back behind (widen.c). */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-#include "attention.h"
 #include "tile/tile.h"
+#include "widen.h"
 
 enum { QUERIES = TILE_KEYS, WANTED_TASKS = 16, LINE = 16 /* floats of a cache line */ };
 static const float log2e = 1.44269504f;
@@ -310,7 +313,7 @@ static void join_parts(const backward *of, int64_t n) {
   }
 }
 
-static void run(const attn_call *call) {
+static void run_rotated(const attn_call *call) {
   const attn_problem *p = call->problem;
   backward of = plan(call);
   place(&of, call->workspace);
@@ -332,13 +335,19 @@ static void run(const attn_call *call) {
   }
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t rotated_workspace(const attn_call *call) {
   const backward of = plan(call);
   scratch unused;
   const int64_t of_thread = place_scratch(of.problem, of.kernels, NULL, &unused);
   return (size_t)(2 * whole_lines(query_rows(of.problem)) + partial_floats(&of) + call->threads * of_thread) *
          sizeof(float);
 }
+
+static size_t workspace_size(const attn_call *call) {
+  return attn_widened_workspace(call, rotated_workspace);
+}
+
+static void run(const attn_call *call) { attn_widened_run(call, run_rotated); }
 
 static const char *unsupported(const attn_call *call) {
   const attn_problem *p = call->problem;
@@ -353,7 +362,7 @@ const attn_variant attn_fused_backward = {
     .function = ATTN_SOFTMAX_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
-                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
+                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_FINITE,
     .time_exponent = 2,

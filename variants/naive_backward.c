@@ -120,7 +120,7 @@ static void clear(void *data, const attn_layout *layout, int64_t batch, int64_t 
         memset((float *)data + at(layout, b, h, i), 0, (size_t)width * sizeof(float));
 }
 
-static void run(const attn_call *call) {
+static void run_rotated(const attn_call *call) {
   const attn_problem *p = call->problem;
   float *workspace = call->workspace;
   clear(p->key_grad_data, &p->key_grad, p->batch, p->kv_heads, p->key_length, p->head_dim);
@@ -141,9 +141,15 @@ static void run(const attn_call *call) {
     }
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t rotated_workspace(const attn_call *call) {
   return 2 * (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
 }
+
+static size_t workspace_size(const attn_call *call) {
+  return attn_widened_workspace(call, rotated_workspace);
+}
+
+static void run(const attn_call *call) { attn_widened_run(call, run_rotated); }
 
 const attn_variant attn_naive_backward = {
     .name = "naive_backward",
@@ -151,7 +157,7 @@ const attn_variant attn_naive_backward = {
     .function = ATTN_SOFTMAX_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
-                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
+                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
     .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 2,

@@ -5,15 +5,18 @@
 
 enum { LINE = 16 };
 
-/* A tensor of narrow elements, and where its copy lies. */
+/* A tensor that is converted, and where its copy lies. */
 typedef struct narrow_tensor {
   attn_layout from, to;
   int64_t batch, heads, length, width; /* that are stored: 1 for an axis of stride 0 */
 } narrow_tensor;
 
+/* every: what lies in memory once may become another row at each place. */
 static narrow_tensor describe(const attn_problem *problem, attn_layout layout, int64_t heads, int64_t length,
-                              int64_t width) {
-  narrow_tensor tensor = {.from = layout, .width = width};
+                              int64_t width, bool every) {
+  narrow_tensor tensor = {
+      layout, attn_packed(ATTN_FLOAT32, heads, length, width), problem->batch, heads, length, width};
+  if (every) return tensor;
   tensor.batch = layout.batch == 0 && problem->batch > 1 ? 1 : problem->batch;
   tensor.heads = layout.head == 0 && heads > 1 ? 1 : heads;
   tensor.length = layout.position == 0 && length > 1 ? 1 : length;
@@ -26,13 +29,13 @@ static narrow_tensor describe(const attn_problem *problem, attn_layout layout, i
 
 enum { QUERY, KEY, VALUE, BIAS, OUTPUT, WEIGHTS, NARROW };
 
-/* Whether any tensor has elements of 16 bits. */
-static bool is_narrow(const attn_problem *problem) {
+/* Whether any tensor has elements of 16 bits, or is rotated. */
+static bool is_converted(const attn_problem *problem) {
   const attn_type types[] = {problem->query.type, problem->key.type,    problem->value.type,
                              problem->bias.type,  problem->output.type, problem->weights.type};
   for (size_t n = 0; n < sizeof types / sizeof *types; n++)
     if (types[n] == ATTN_BFLOAT16 || types[n] == ATTN_FLOAT16) return true;
-  return false;
+  return attn_uses(problem, ATTN_ROPE);
 }
 
 /* The call in float32, but for the data of converted tensors. */
@@ -55,15 +58,18 @@ static void widen(widened *wide, const attn_call *call) {
   wide->call.problem = &wide->problem;
   attn_layout *layouts[NARROW] = {&wide->problem.query, &wide->problem.key,    &wide->problem.value,
                                   &wide->problem.bias,  &wide->problem.output, &wide->problem.weights};
+  wide->problem.features &= ~(uint64_t)ATTN_ROPE;
   for (int n = 0; n < NARROW; n++) {
     const bool of_keys = n == KEY || n == VALUE, of_pairs = n == BIAS || n == WEIGHTS;
-    wide->converted[n] = layouts[n]->type == ATTN_BFLOAT16 || layouts[n]->type == ATTN_FLOAT16;
+    const bool rotates = n <= KEY && attn_uses(p, ATTN_ROPE);
+    wide->converted[n] = rotates || layouts[n]->type == ATTN_BFLOAT16 || layouts[n]->type == ATTN_FLOAT16;
     if (!wide->converted[n]) continue;
     wide->tensors[n] = describe(p, *layouts[n], of_keys ? p->kv_heads : p->query_heads,
                                 of_keys ? p->key_length : p->query_length,
                                 of_pairs                    ? p->key_length
                                 : n == VALUE || n == OUTPUT ? p->value_dim
-                                                            : p->head_dim);
+                                                            : p->head_dim,
+                                rotates);
     *layouts[n] = wide->tensors[n].to;
   }
 }
@@ -87,12 +93,37 @@ static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back
   }
 }
 
+/* Queries, or keys, as they were converted: each by its position. */
+static void rotate(const attn_problem *problem, const narrow_tensor *t, bool of_keys, float *wide,
+                   int threads) {
+  const int64_t rows = t->batch * t->heads * t->length;
+#pragma omp parallel for num_threads(threads)
+  for (int64_t n = 0; n < rows; n++) {
+    const int64_t b = n / t->length / t->heads, i = n % t->length;
+    attn_rotate(problem, of_keys ? i : attn_rope_position(problem, b, i), false, wide + row_at(t, t->to, n));
+  }
+}
+
+/* The gradients of what was rotated, where they lie. */
+static void turn_back(const attn_problem *problem, bool of_keys, int threads) {
+  const attn_layout layout = of_keys ? problem->key_grad : problem->query_grad;
+  float *grads = of_keys ? problem->key_grad_data : problem->query_grad_data;
+  const int64_t heads = of_keys ? problem->kv_heads : problem->query_heads;
+  const int64_t length = of_keys ? problem->key_length : problem->query_length;
+#pragma omp parallel for num_threads(threads)
+  for (int64_t n = 0; n < problem->batch * heads * length; n++) {
+    const int64_t b = n / length / heads, h = n / length % heads, i = n % length;
+    attn_rotate(problem, of_keys ? i : attn_rope_position(problem, b, i), true,
+                grads + b * layout.batch + h * layout.head + i * layout.position);
+  }
+}
+
 const char *attn_portable_unsupported(const attn_call *call) {
   return call->isa ? "is the same code under every instruction set" : NULL;
 }
 
 size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *)) {
-  if (!is_narrow(call->problem)) return workspace_size(call);
+  if (!is_converted(call->problem)) return workspace_size(call);
   widened wide;
   widen(&wide, call);
   size_t floats = 0;
@@ -102,7 +133,7 @@ size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(co
 }
 
 void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
-  if (!is_narrow(call->problem)) {
+  if (!is_converted(call->problem)) {
     run(call);
     return;
   }
@@ -116,6 +147,8 @@ void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
     copies[n] = memory;
     memory += floats_of(&wide.tensors[n]);
     if (n < OUTPUT) convert(&wide.tensors[n], (void *)(uintptr_t)inputs[n], copies[n], false, call->threads);
+    if (n <= KEY && attn_uses(call->problem, ATTN_ROPE))
+      rotate(call->problem, &wide.tensors[n], n == KEY, copies[n], call->threads);
   }
   attn_tensors *tensors = &wide.call.tensors;
   if (copies[QUERY]) tensors->query = copies[QUERY];
@@ -128,4 +161,7 @@ void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
   run(&wide.call);
   for (int n = OUTPUT; n < NARROW; n++)
     if (copies[n]) convert(&wide.tensors[n], outputs[n - OUTPUT], copies[n], true, call->threads);
+  if (!attn_uses(call->problem, ATTN_ROPE) || call->problem->function != ATTN_SOFTMAX_BACKWARD) return;
+  turn_back(call->problem, false, call->threads);
+  turn_back(call->problem, true, call->threads);
 }

@@ -1,5 +1,6 @@
 /* How a variant that computes in float32 takes narrow types: its inputs are converted on the way in and its outputs on the
- * way out, in workspace of its own. */
+ * way out, in workspace of its own. So it takes a rotary embedding: queries and keys are rotated on the way in, and their
+ * gradients turned back on the way out. */
 #ifndef ATTN_WIDEN_H
 #define ATTN_WIDEN_H
 
@@ -14,7 +15,7 @@ const char *attn_portable_unsupported(const attn_call *call);
 /* The workspace of the same problem in float32, and room for the tensors that are converted. */
 size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *));
 
-/* Converts what is narrow, runs that problem, and converts back. */
+/* Converts what is narrow and rotates what is to be, runs that problem, and converts and turns back. */
 void attn_widened_run(const attn_call *call, void (*run)(const attn_call *));
 
 #endif

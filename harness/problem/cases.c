@@ -103,6 +103,7 @@ typedef struct case_words {
   char pass[LINE_BYTES]; /* "backward", or as "forward" */
   char phi[LINE_BYTES];  /* the feature map, or as "elu1" */
   bool normalise;
+  char rope[LINE_BYTES]; /* "half", or "interleaved"; "": none */
 } case_words;
 
 static bool read_case_text(attn_problem *problem, case_words *words, const char *folder, char *why,
@@ -137,6 +138,9 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "t5_both", .flag = &problem->t5_both, .optional = true},
       {.name = "phi", .text = words->phi, .optional = true},
       {.name = "normalise", .flag = &words->normalise, .optional = true},
+      {.name = "rope", .text = words->rope, .optional = true},
+      {.name = "rope_features", .integer = &problem->rope_features, .optional = true},
+      {.name = "rope_positions", .integer = &problem->rope_positions, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 
@@ -170,7 +174,7 @@ static bool finish_case_text(attn_problem *problem, const char *folder, char *wh
                            problem->query_length, problem->key_length,        problem->head_dim,
                            problem->value_dim,    problem->block_q,           problem->block_k,
                            problem->topk_count,   problem->relative_distance, problem->t5_buckets,
-                           problem->t5_distance};
+                           problem->t5_distance,  problem->rope_features,     problem->rope_positions};
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
     if (sizes[n] < 0 || sizes[n] > largest) {
       snprintf(why, why_size, "%s/case.txt: a size of %lld: sizes are 0 to %lld", folder, (long long)sizes[n],
@@ -201,6 +205,14 @@ static bool read_phi(attn_problem *problem, const case_words *words, const char 
   problem->unnormalised = !words->normalise;
   if (!*words->phi || linear_phi_named(words->phi, &problem->feature_map)) return true;
   snprintf(why, why_size, "%s/case.txt: 'phi %s' should be elu1, relu or identity", folder, words->phi);
+  return false;
+}
+
+static bool read_rope(attn_problem *problem, const case_words *words, const char *folder, char *why,
+                      size_t why_size) {
+  problem->rope_interleaved = strcmp(words->rope, "interleaved") == 0;
+  if (!*words->rope || problem->rope_interleaved || strcmp(words->rope, "half") == 0) return true;
+  snprintf(why, why_size, "%s/case.txt: 'rope %s' should be half or interleaved", folder, words->rope);
   return false;
 }
 
@@ -442,6 +454,7 @@ bool case_load(golden_case *loaded, const char *folder, char *why, size_t why_si
       !finish_case_text(problem, folder, why, why_size) ||
       !read_pass(problem, &words, folder, why, why_size) ||
       !read_phi(problem, &words, folder, why, why_size) ||
+      !read_rope(problem, &words, folder, why, why_size) ||
       !read_terms(problem, &words, folder, why, why_size))
     return false;
   if (read_arrays(loaded, &words, folder, why, why_size)) {

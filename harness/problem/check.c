@@ -14,7 +14,7 @@
 #include "types.h"
 
 static const int64_t largest_size = INT64_C(1) << 40;
-enum { MOST_RELATIVE = 1 << 30, MOST_BUCKETS = 1024, MOST_T5_DISTANCE = 1 << 20 };
+enum { MOST_RELATIVE = 1 << 30, MOST_BUCKETS = 1024, MOST_T5_DISTANCE = 1 << 20, MOST_ROPE = 1 << 30 };
 enum { MOST_RANDOM = 1024 }; /* blocks of a term, which are drawn again for each tile */
 static const int64_t largest_bytes = INT64_MAX / 2; /* of one tensor, gaps included */
 
@@ -213,6 +213,38 @@ static bool check_t5(const attn_problem *p, complaint to) {
   return true;
 }
 
+/* Tables have rows for positions from 0. */
+static bool check_rope_of_queries(const attn_problem *p, int64_t offset, complaint to) {
+  if (p->query_length == 0 || (offset >= 0 && offset <= p->rope_positions - p->query_length)) return true;
+  return wrong(to,
+               "query positions %lld to %lld go beyond a rotary embedding of %lld positions: each i + offset "
+               "must be 0 to %lld",
+               SHOW(offset), SHOW(offset + p->query_length - 1), SHOW(p->rope_positions),
+               SHOW(p->rope_positions - 1));
+}
+
+static bool check_rope(const attn_problem *p, complaint to) {
+  if ((p->rope_cos.type == ATTN_ABSENT) != (p->rope_sin.type == ATTN_ABSENT))
+    return wrong(to, "rope_cos and rope_sin go together: give both or none");
+  if (!p->rope_cos.type)
+    return (p->rope_features == 0 && p->rope_positions == 0 && !p->rope_interleaved) ||
+           wrong(to, "rope_features is %lld, rope_positions %lld without cosines and sines: give all or none",
+                 SHOW(p->rope_features), SHOW(p->rope_positions));
+  if (p->rope_features < 2 || p->rope_features > p->head_dim || p->rope_features % 2 != 0)
+    return wrong(to, "rope_features is %lld: it must be an even number, 2 to head_dim %lld",
+                 SHOW(p->rope_features), SHOW(p->head_dim));
+  if (p->rope_positions < 1 || p->rope_positions > MOST_ROPE)
+    return wrong(to, "rope_positions is %lld: it must be 1 to %d", SHOW(p->rope_positions), MOST_ROPE);
+  if (p->key_length > p->rope_positions)
+    return wrong(to, "keys stand at positions up to %lld: a rotary embedding of %lld has no such row",
+                 SHOW(p->key_length - 1), SHOW(p->rope_positions));
+  for (int64_t b = 0; b < p->batch; b++) {
+    if (!check_rope_of_queries(p, p->offsets ? p->offsets[b] : p->offset, to)) return false;
+    if (!p->offsets) break;
+  }
+  return true;
+}
+
 static bool check_position(const attn_problem *p, complaint to) {
   if (p->relative.type && (p->relative_distance < 1 || p->relative_distance > MOST_RELATIVE))
     return wrong(to, "relative_distance is %lld: a relative table tells distances apart up to one of 1 to %d",
@@ -220,7 +252,7 @@ static bool check_position(const attn_problem *p, complaint to) {
   if (!p->relative.type && p->relative_distance != 0)
     return wrong(to, "relative_distance is %lld without a relative table: give both or none",
                  SHOW(p->relative_distance));
-  return check_t5(p, to);
+  return check_t5(p, to) && check_rope(p, to);
 }
 
 /* A list of keys: each is one, or -1, and none comes twice. seen: [Tk] zeros, and is left so. */

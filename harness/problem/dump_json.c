@@ -66,6 +66,8 @@ static json_t *axes_of(const char *letters) {
                        : *letters == 't' ? "listed"
                        : *letters == 'r' ? "distances"
                        : *letters == 's' ? "buckets"
+                       : *letters == 'p' ? "positions"
+                       : *letters == 'n' ? "pairs"
                                          : NULL;
     if (name) json_array_append_new(list, json_string(name));
   }
@@ -110,6 +112,10 @@ static void describe_position(json_t *object, const attn_problem *p) {
     json_object_set_new(object, "t5",
                         json_pack("{s:I, s:I, s:b}", "buckets", (json_int_t)p->t5_buckets, "distance",
                                   (json_int_t)p->t5_distance, "both", (int)p->t5_both));
+  if (p->rope_cos.type)
+    json_object_set_new(object, "rope",
+                        json_pack("{s:I, s:b}", "features", (json_int_t)p->rope_features, "interleaved",
+                                  (int)p->rope_interleaved));
 }
 
 static void describe_visibility(json_t *object, const workload *w) {

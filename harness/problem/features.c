@@ -151,6 +151,12 @@ static void copy_t5(const workload *from, workload *to) {
   to->t5_one = from->t5_one;
 }
 
+static void leave_out_rope(workload *w) { w->rope = ROPE_NONE, w->rope_features = 0; }
+static void copy_rope(const workload *from, workload *to) {
+  to->rope = from->rope;
+  to->rope_features = from->rope_features;
+}
+
 /* ---- of linear attention ---- */
 
 static bool uses_feature_map(const attn_problem *p) { return p->feature_map != ATTN_ELU1; }
@@ -211,6 +217,9 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES, "t5", TENSOR_T5,
      .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
      .leave_out = leave_out_t5, .copy = copy_t5},
+    {ATTN_ROPE, "a rotary embedding", "takes no rotary embedding", SCORES, "rope", TENSOR_ROPE_COS,
+     .number = offsetof(workload, rope), .read = position_read_rope, .write = position_write_rope,
+     .leave_out = leave_out_rope, .copy = copy_rope},
     {ATTN_FEATURE_MAP, "a feature map", "has no feature map but elu + 1", ALL_LINEAR, "phi", NO_TENSOR,
      .is_used = uses_feature_map, .read = linear_read_phi, .write = linear_write_phi,
      .leave_out = leave_out_feature_map, .copy = copy_feature_map},
@@ -279,6 +288,7 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
+  if (tensor == TENSOR_ROPE_SIN) return w->rope != ROPE_NONE;        /* as the cosines */
   if (tensor_is_gradient(tensor) && !function_is_backward(w->function)) return false;
   if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
   if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */

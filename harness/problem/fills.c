@@ -1,4 +1,4 @@
-/* Only + - * / and conversions make the elements, which IEEE 754 rounds alike everywhere; products that are added to
+/* But for angles only + - * / and conversions make the elements, which IEEE 754 rounds alike everywhere; products that are added to
  * something are exact, so that contraction into a fused multiply-add changes nothing. */
 #include "fills.h"
 
@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY, ROPE };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -229,7 +229,7 @@ static double score_unit(const attn_problem *p) {
 static bool scores_round(const attn_problem *p) {
   int exponent;
   const bool is_power = frexp(fabs(p->scale), &exponent) == 0.5 && exponent % 2 != 0 && abs(exponent) <= 20;
-  return !is_power || p->softcap > 0 || p->bias.type || attn_has_position_bias(p);
+  return !is_power || p->softcap > 0 || p->bias.type || attn_has_position_bias(p) || p->rope_cos.type;
 }
 
 /* A tensor that is drawn. */
@@ -398,6 +398,28 @@ static void fill_decay(const drawn *to) {
   }
 }
 
+/* By the C library's functions, alone among the fills: these are right to a few last places of a double, of which a float32 has the
+ * same bits everywhere but by a rare chance. */
+void fill_angle(int64_t position, int64_t pair, int64_t features, float *cosine, float *sine) {
+  const double angle = (double)position * pow(10000, -2.0 * (double)pair / (double)features);
+  *cosine = (float)cos(angle);
+  *sine = (float)sin(angle);
+}
+
+static void fill_angles(const drawn *to, bool of_sines) {
+  const int64_t positions = rows_of(to), pairs = to->shape.width;
+#pragma omp parallel for schedule(static) if (positions * pairs > worth_threads / 16)
+  for (int64_t p = 0; p < positions; p++)
+    for (int64_t n = 0; n < pairs; n++) {
+      float cosine, sine;
+      fill_angle(p, n, 2 * pairs, &cosine, &sine);
+      ((float *)to->data)[place_of_row(to, p) + n] = of_sines ? sine : cosine;
+    }
+}
+
+static void fill_cosines(const drawn *to) { fill_angles(to, false); }
+static void fill_sines(const drawn *to) { fill_angles(to, true); }
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -414,6 +436,8 @@ static const struct {
     [TENSOR_RELATIVE] = {RELATIVE, fill_position_table},
     [TENSOR_T5] = {T5, fill_position_table},
     [TENSOR_DECAY] = {DECAY, fill_decay},
+    [TENSOR_ROPE_COS] = {ROPE, fill_cosines},
+    [TENSOR_ROPE_SIN] = {ROPE, fill_sines},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -47,6 +47,8 @@ const char workload_grammar[] =
     "  t5:N,MAX           a random bias for each query head and one of N buckets of j - p, the last from MAX "
     "on;\n"
     "                     t5:N,MAX,one: of keys behind alone\n"
+    "  rope:half          queries and keys are rotated by position, features n and n + D/2 as pairs;\n"
+    "                     rope:interleaved: 2n and 2n + 1; rope:half,R: the first R features alone\n"
     "  lse, weights       outputs that are asked for: log-sum-exp, attention weights\n"
     "  types              f32 (default), bf16, f16; out:f32: the output alone in float32\n"
     "  layout:NAME        bhtd (default), bthd, shifted (bhtd, aligned to an element), padded (odd "

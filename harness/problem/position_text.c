@@ -37,3 +37,28 @@ void position_write_t5(const workload *w, const char *key, workload_writing *to)
     words_add(to, "/%s:%" PRId64 ",%" PRId64 "%s", key, w->t5_buckets, w->t5_distance,
               w->t5_one ? ",one" : "");
 }
+
+static const char *const rope_pairs[] = {[ROPE_HALF] = "half", [ROPE_INTERLEAVED] = "interleaved"};
+
+bool position_read_rope(workload_reading *r, const char *key, const char *text) {
+  workload *w = &r->workload;
+  char copy[WORKLOAD_NAME_BYTES];
+  snprintf(copy, sizeof copy, "%s", text);
+  char *rest = copy;
+  const char *pairs = strsep(&rest, ",");
+  w->rope_features = 0;
+  for (w->rope = ROPE_HALF; w->rope <= ROPE_INTERLEAVED && strcmp(pairs, rope_pairs[w->rope]) != 0;)
+    w->rope++;
+  return (w->rope <= ROPE_INTERLEAVED &&
+          (!rest || (words_integer(r, key, rest, &w->rope_features) && w->rope_features > 0))) ||
+         wrong(r->to,
+               "'%s:%s': a rotary embedding is rope:half or rope:interleaved, by which features are pairs; "
+               "rope:half,R rotates the first R alone",
+               key, text);
+}
+
+void position_write_rope(const workload *w, const char *key, workload_writing *to) {
+  if (w->rope == ROPE_NONE) return;
+  words_add(to, "/%s:%s", key, rope_pairs[w->rope]);
+  if (w->rope_features > 0) words_add(to, ",%" PRId64, w->rope_features);
+}

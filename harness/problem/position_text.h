@@ -1,4 +1,4 @@
-/* What positions add to scores, in a problem line: relative:R, t5:BUCKETS,DISTANCE; features.c has them in its table. */
+/* What positions add to scores, in a problem line: relative:R, t5:BUCKETS,DISTANCE; and how they turn queries and keys, rope:half; features.c has them in its table. */
 #ifndef ATTN_HARNESS_POSITION_TEXT_H
 #define ATTN_HARNESS_POSITION_TEXT_H
 
@@ -9,5 +9,7 @@ bool position_read_relative(workload_reading *r, const char *key, const char *te
 void position_write_relative(const workload *w, const char *key, workload_writing *to);
 bool position_read_t5(workload_reading *r, const char *key, const char *text);
 void position_write_t5(const workload *w, const char *key, workload_writing *to);
+bool position_read_rope(workload_reading *r, const char *key, const char *text);
+void position_write_rope(const workload *w, const char *key, workload_writing *to);
 
 #endif

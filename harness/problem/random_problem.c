@@ -210,6 +210,23 @@ static void draw_linear(draws *from, workload *w) {
   w->decay = draw_one_in(from, 3) && w->right == 0;
 }
 
+/* One in eight is rotated, from another stream, and gradients too: where all positions are in the tables, and these not too long. */
+static void draw_rope(draws *from, workload *w) {
+  enum { FARTHEST = 8192 };
+  int64_t least = w->offset, most = w->offset;
+  for (int64_t b = 0; w->has_offsets && b < w->batch; b++) {
+    least = b == 0 || w->offsets[b] < least ? w->offsets[b] : least;
+    most = b == 0 || w->offsets[b] > most ? w->offsets[b] : most;
+  }
+  const int64_t kind = draw_between(from, ROPE_HALF, ROPE_INTERLEAVED);
+  const int64_t pairs = draw_between(from, 1, w->head_dim > 1 ? w->head_dim / 2 : 1);
+  const bool all = draw_one_in(from, 2);
+  if (w->function == ATTN_LINEAR || !draw_one_in(from, 8) || w->head_dim < 2) return;
+  if (least < 0 || most > FARTHEST || w->key_length > FARTHEST) return;
+  w->rope = kind;
+  w->rope_features = all ? 0 : 2 * pairs;
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -237,5 +254,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_t5(&t5, &w);
   draws linear = {from.stream ^ UINT64_C(0x11ea2), 0};
   draw_linear(&linear, &w);
+  draws rope = {from.stream ^ UINT64_C(0x409e), 0};
+  draw_rope(&rope, &w);
   return w;
 }

@@ -50,6 +50,8 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
     [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),
+    [TENSOR_ROPE_COS] = POSITION(rope_cos, "the cosines", "cos", "11pn"),
+    [TENSOR_ROPE_SIN] = POSITION(rope_sin, "the sines", "sin", "11pn"),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }
@@ -111,6 +113,8 @@ static int64_t axis_size(const attn_problem *p, char axis) {
     case 't': return p->topk_count;
     case 's': return p->t5_buckets;
     case 'r': return distances_of(p->relative_distance);
+    case 'p': return p->rope_positions;
+    case 'n': return p->rope_features / 2;
     default: return 1;
   }
 }

@@ -29,6 +29,8 @@ typedef enum tensor_id {
   TENSOR_RELATIVE,
   TENSOR_T5,
   TENSOR_DECAY,
+  TENSOR_ROPE_COS,
+  TENSOR_ROPE_SIN,
   TENSORS
 } tensor_id;
 
@@ -38,7 +40,7 @@ typedef struct tensor_row {
   const char *file;  /* in a case folder, without its ending; NULL: none */
   const char *
       axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
-                        * of listed keys t, of a relative table r, of T5's s */
+                        * of listed keys t, of a relative table r, of T5's s, of tables of angles p and n */
   size_t layout, data; /* where in attn_problem, and in attn_tensors or, if in_problem, there too */
   bool written;        /* an output of its pass: ask tensor_is_written */
   uint32_t types;      /* bits 1 << type: what its elements may be */

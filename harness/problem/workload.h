@@ -40,6 +40,9 @@ typedef enum workload_fill {
   FILL_NONFINITE /* a few NaN and infinities, placed alike */
 } workload_fill;
 
+/* Which features a rotary embedding takes for pairs. */
+typedef enum workload_rope { ROPE_NONE, ROPE_HALF, ROPE_INTERLEAVED } workload_rope;
+
 /* Which axes of [B, H, Tq] a mask or bias varies over; it always varies over Tk. */
 typedef struct workload_axes {
   bool present, batch, head, query;
@@ -70,6 +73,8 @@ typedef struct workload {
   bool t5_one;                     /* direction; else both */
   attn_feature_map feature_map;
   bool unnormalised, decay;
+  int64_t rope;          /* a workload_rope */
+  int64_t rope_features; /* that are rotated; 0: all that have a partner */
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

@@ -102,6 +102,15 @@ void workload_terms(const workload *w, attn_problem *problem) {
   for (int n = 0; n < ATTN_MOST_TERMS && n < w->term_count; n++) problem->terms[n] = term_of(w, n);
 }
 
+/* As many rows of cosines and sines as are read. */
+static int64_t rope_positions(const workload *w) {
+  int64_t farthest = w->has_offsets && w->batch > 0 ? w->offsets[0] : w->offset;
+  for (int64_t b = 1; w->has_offsets && b < w->batch && b < WORKLOAD_MAX_LISTED_BATCH; b++)
+    if (w->offsets[b] > farthest) farthest = w->offsets[b];
+  const int64_t queries = plus(w->query_length, farthest);
+  return queries > w->key_length ? queries : w->key_length > 0 ? w->key_length : 1;
+}
+
 attn_problem workload_problem(const workload *w) {
   attn_problem p = {
       .function = w->function,
@@ -130,7 +139,12 @@ attn_problem workload_problem(const workload *w) {
       .t5_both = w->t5_buckets > 0 && !w->t5_one,
       .feature_map = w->feature_map,
       .unnormalised = w->unnormalised,
+      .rope_interleaved = w->rope == ROPE_INTERLEAVED,
   };
+  if (w->rope != ROPE_NONE) {
+    p.rope_features = w->rope_features > 0 ? w->rope_features : w->head_dim / 2 * 2;
+    p.rope_positions = rope_positions(w);
+  }
   workload_terms(w, &p);
   for (tensor_id id = 0; id < TENSORS; id++) {
     workload_axes axes;

@@ -70,6 +70,12 @@ static const char *const single[] = {
     "backward/full/B:1/H:2/D:16/T:260/blocks:64,64,0.4",
     "backward/full/B:1/H:2/D:16/T:140/blocks:17,33,0.3,h",
     "backward/full/B:2/H:4/Hkv:2/D:16/T:100/topk:9",
+    /* rotary embeddings */
+    "backward/causal/B:1/H:4/Hkv:2/D:64/T:150/rope:half",
+    "backward/full/B:2/H:2/D:24/Dv:40/Tq:90/Tk:70/offsets:0,300/rope:interleaved/softcap:5",
+    "backward/causal_bottom_right/B:1/H:3/D:33/Tq:50/Tk:130/rope:interleaved,10/alibi/sink",
+    "backward/window:20/B:2/H:2/D:16/T:140/rope:half,6/see:strided:5+local:3,0/bias:bhq",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/rope:half/layout:mixed",
     /* layouts */
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/layout:bthd",
     "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",

@@ -36,6 +36,7 @@ static const hint of_property[PROPERTIES] = {
     [PROPERTY_PATTERN] = {"pattern",
                           "the same keys, said in another way, give another answer: how the pattern is read"},
     [PROPERTY_POSITION] = {"bias", "what positions add differs from a bias of the same numbers"},
+    [PROPERTY_ROPE] = {"rope", "the rotary embedding turns queries and keys by other than their positions"},
 };
 
 static bool find_by_answer(const altered *on, uint32_t traits, hint *found) {

@@ -74,7 +74,13 @@ bool hint_sees(const asked *a, int64_t j) {
 static double dot(const asked *a, int64_t j) {
   const float *query = hint_row(a, TENSOR_QUERY, a->query), *key = key_row(a, TENSOR_KEY, a->key, j);
   double sum = 0;
-  for (int64_t d = 0; d < a->features; d++) sum += (double)query[d] * key[d];
+  const int64_t position = reference_query_position(a->problem, a->query.b, a->query.i);
+  if (!a->problem->rope_cos.type)
+    for (int64_t d = 0; d < a->features; d++) sum += (double)query[d] * key[d];
+  else
+    for (int64_t d = 0; d < a->features; d++)
+      sum += reference_rotated(a->problem, position, query, d).value *
+             reference_rotated(a->problem, j, key, d).value;
   return sum;
 }
 

@@ -126,7 +126,9 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
       decayed += reference_decay(p, b, reference_kv_head(p, h), t);
     return sum * exp(decayed) / normaliser;
   }
-  for (int64_t d = 0; d < p->head_dim; d++) sum += (double)query[d] * key[d];
+  const int64_t position = reference_query_position(p, b, i);
+  for (int64_t d = 0; d < p->head_dim; d++)
+    sum += reference_rotated(p, position, query, d).value * reference_rotated(p, j, key, d).value;
   sum *= p->scale;
   if (p->softcap > 0) sum = p->softcap * tanh(sum / p->softcap);
   if (p->bias.type) sum += (double)reference_vector(in->tensors.bias, p->bias, b, h, i)[j];

@@ -85,7 +85,7 @@ static bool pack(packed *to) {
                             p->value_dim);
     float *out = to->keys + j / PANEL * PANEL * D + j % PANEL, square = 0;
     for (int64_t d = 0; d < D; d++) {
-      out[d * PANEL] = is_key ? key[d] : 0;
+      out[d * PANEL] = is_key ? (float)reference_rotated(p, j, key, d).value : 0;
       square += out[d * PANEL] * out[d * PANEL];
     }
     float *sums = to->values + j / BLOCK * BLOCK * SUMS + j % BLOCK;
@@ -120,8 +120,11 @@ static void load_queries(query_rows *rows) {
     rows->largest[r] = -INFINITY;
     rows->added[r] = 0;
     memset(rows->sums[r], 0, sizeof rows->sums[r]);
-    for (int64_t d = 0; d < p->head_dim; d++)
-      rows->queries[d * ROWS + r] = (lanes){query[d], query[d], query[d], query[d]};
+    const int64_t position = reference_query_position(p, rows->with->b, i);
+    for (int64_t d = 0; d < p->head_dim; d++) {
+      const float feature = (float)reference_rotated(p, position, query, d).value;
+      rows->queries[d * ROWS + r] = (lanes){feature, feature, feature, feature};
+    }
   }
 }
 

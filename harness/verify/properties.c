@@ -371,6 +371,26 @@ static void hold_position(property_check *t) {
   }
 }
 
+/* Scores follow from the distance of positions. Cosines and sines are rounded to float32, by less than a rotation may round them: so
+ * that the two truths are no farther apart than a right kernel may be from each. */
+static void hold_rope(property_check *t) {
+  const inputs *given = t->all->original;
+  const altered *farther = check_altered(t, FARTHER);
+  if (!farther || !check_run_original(t, t->setup.threads, RUN_POISONED) || !check_run_altered(t, farther))
+    return;
+  for (int64_t r = 0; r < t->all->row_count; r++) {
+    const reference_row *one = t->all->solved[r], *other = &farther->expected.solved[r];
+    const row_place at = check_row(t, r);
+    for (int64_t e = 0; e < given->problem.value_dim; e++)
+      if (check_is_finite(one, e) && check_is_finite(other, e))
+        check_near(
+            t, r, "output", e, check_number(&farther->inputs, TENSOR_OUTPUT, at, e),
+            check_number(given, TENSOR_OUTPUT, at, e),
+            2 * (fabs(one->output_bound_probabilistic[e]) + fabs(other->output_bound_probabilistic[e])),
+            "with all positions shifted");
+  }
+}
+
 static const struct {
   const char *name;
   void (*hold)(property_check *t);
@@ -396,6 +416,7 @@ static const struct {
     [PROPERTY_STATE] = {"no memory of other runs", hold_state},
     [PROPERTY_PATTERN] = {"pattern said otherwise", hold_pattern},
     [PROPERTY_POSITION] = {"positions as a bias", hold_position},
+    [PROPERTY_ROPE] = {"shifted positions", hold_rope},
 };
 
 const char *property_name(property property) { return table[property].name; }

@@ -26,6 +26,7 @@ typedef enum property {
   PROPERTY_STATE,    /* bits: whatever ran before; other inputs at the same addresses, the same at others */
   PROPERTY_PATTERN,  /* bits: its terms in any order, a local term as a band; within bounds: a mask for it */
   PROPERTY_POSITION, /* bound: a bias for what positions add */
+  PROPERTY_ROPE,     /* bound: with a rotary embedding, all positions shifted */
   PROPERTIES
 } property;
 

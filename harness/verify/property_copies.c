@@ -27,6 +27,7 @@ static int64_t original_index(const properties *all, const source *from, char ax
     case 'q': return from->query + n;
     case 'k': return key_of(from, n);
     case 'u': return from->query / all->original->problem.block_q + n;
+    case 'p': return from->key + n; /* keys and queries stand so much nearer to the beginning */
     default: return n;
   }
 }
@@ -86,6 +87,8 @@ void property_leave_out_pattern(workload *w) {
 void property_leave_out_position(workload *w) {
   leave_out(w, ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_DECAY);
 }
+
+void property_leave_out_rope(workload *w) { leave_out(w, ATTN_ROPE); }
 
 bool property_pattern_to_mask(const properties *all, workload *w, source *from) {
   from->with_pattern = attn_has_pattern(&all->original->problem);

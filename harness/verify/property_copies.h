@@ -34,6 +34,7 @@ typedef enum altered_kind {
   AS_BAND,  /* a pattern of one local term as a band */
   AS_MASK,  /* a pattern as a mask */
   AS_BIAS,  /* what positions add as a bias */
+  FARTHER,  /* a rotary embedding whose tables begin at a later position */
   ALTERED
 } altered_kind;
 
@@ -83,6 +84,9 @@ bool property_begin(properties *all, altered_kind kind, const workload *w, const
 bool property_finish(properties *all, altered_kind kind, bool with_bounds, char *why, size_t why_size);
 bool property_make(properties *all, altered_kind kind, const workload *w, const source *from,
                    bool with_bounds, char *why, size_t why_size);
+
+/* Leaves a rotary embedding out. */
+void property_leave_out_rope(workload *w);
 
 /* Leaves the pattern out. */
 void property_leave_out_pattern(workload *w);

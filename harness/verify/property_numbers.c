@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "problem/fills.h"
 #include "property_copies.h"
 #include "reference/rows.h"
 
@@ -142,6 +143,7 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
   if (!reference_function_of(w->function)->has_scores || w->sink || (w->softcap > 0 && !w->bias.present))
     return true;
+  if (w->rope != ROPE_NONE && !w->bias.present) return true; /* a feature of the keys is turned */
   if (!property_begin(all, LEVEL, w, &property_whole, why, why_size) ||
       !property_begin(all, SHIFTED, w, &property_whole, why, why_size))
     return false;
@@ -164,6 +166,7 @@ static bool make_sink_key(properties *all, char *why, size_t why_size) {
   w.offset = 0;
   property_leave_out_pattern(&w);
   property_leave_out_position(&w);
+  property_leave_out_rope(&w);
   w.bias.present = w.bias.head = true;
   if (!property_begin(all, SINK_KEY, &w, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[SINK_KEY].inputs, *plain = &all->of[PLAIN].inputs;
@@ -201,6 +204,25 @@ static bool make_as_bias(properties *all, char *why, size_t why_size) {
               (p->bias.type ? row_number(bias, j) : 0) + reference_position(p, at.b, at.h, at.i, j).sum);
   }
   return property_finish(all, AS_BIAS, true, why, why_size);
+}
+
+/* ---- Positions that are all shifted ---- */
+
+/* By a few, or by thousands. */
+static bool make_farther(properties *all, char *why, size_t why_size) {
+  const attn_problem *p = &all->original->problem;
+  if (!p->rope_cos.type) return true;
+  if (!property_begin(all, FARTHER, &all->original->workload, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[FARTHER].inputs;
+  const int64_t by = 1 + (int64_t)(property_draw(all, 13, 0) % (property_draw(all, 13, 1) % 2 ? 8 : 4096));
+  for (int64_t n = 0; n < p->rope_positions; n++)
+    for (int64_t pair = 0; pair < p->rope_features / 2; pair++) {
+      float cosine, sine;
+      fill_angle(n + by, pair, p->rope_features, &cosine, &sine);
+      row_set(row_at(in, TENSOR_ROPE_COS, (row_place){.i = n}), pair, cosine);
+      row_set(row_at(in, TENSOR_ROPE_SIN, (row_place){.i = n}), pair, sine);
+    }
+  return property_finish(all, FARTHER, true, why, why_size);
 }
 
 /* ---- A bias of -inf ---- */
@@ -254,5 +276,5 @@ bool property_make_numbers(properties *all, char *why, size_t why_size) {
     if (!make_hidden(all, set, why, why_size)) return false;
   return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
          make_sink_key(all, why, why_size) && make_as_bias(all, why, why_size) &&
-         make_biased(all, why, why_size);
+         make_farther(all, why, why_size) && make_biased(all, why, why_size);
 }

@@ -37,6 +37,9 @@ static const char *const chosen[] = {
     "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/offsets:290,-7/alibi/relative:5/lse",
     "full/B:2/H:4/Hkv:1/D:24/T:150/t5:32,128/sink/lse",
     "causal_bottom_right/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/t5:16,64,one/relative:5/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/rope:half/sink/lse",
+    "full/B:2/H:6/Hkv:2/D:17/Tq:3/Tk:300/offsets:290,7/rope:interleaved,10/alibi/lse",
+    "causal_bottom_right/B:2/H:4/Hkv:1/D:16/Tq:70/Tk:900/rope:half/bias:h/see:local:60,0+first:9/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
     "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:relu",
@@ -46,6 +49,7 @@ static const char *const chosen[] = {
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
     "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150",
     "linear_backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/layout:padded",
+    "backward/full/B:2/H:4/Hkv:2/D:20/Tq:70/Tk:150/offsets:80,3/rope:half,12",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
 };
 
@@ -64,6 +68,7 @@ static const char *const chosen_narrow[] = {
     "causal/B:1/H:4/Hkv:1/D:24/T:90/see:strided:7+first:3/sink/lse",
     "full/B:2/H:2/Hkv:1/D:16/Tq:70/Tk:140/blocks:32,64,0.4,bh/qlengths:70,33/lse",
     "causal/B:2/H:2/D:16/T:80/docs:20/topk:5/lse",
+    "causal_bottom_right/B:2/H:4/Hkv:2/D:24/Tq:20/Tk:90/rope:half/lse",
 };
 
 /* Of the output too, where it is not said. */

@@ -63,6 +63,7 @@ static bool make_order(properties *all, char *why, size_t why_size) {
   w.has_offsets = w.has_lengths = false;
   property_leave_out_pattern(&w);
   property_leave_out_position(&w);
+  property_leave_out_rope(&w);
   int64_t *order = malloc(((size_t)w.key_length + 1) * sizeof *order);
   bool had_memory = order && make_unlimited(all, PLAIN, &w, &property_whole, why, why_size);
   for (int64_t j = 0; had_memory && j < w.key_length; j++) { /* Fisher and Yates */
@@ -91,7 +92,8 @@ static workload cut(const workload *of, int64_t first, int64_t keys) {
   w.wants_lse = true;
   w.wants_weights = false;
   const attn_problem p = workload_problem(of);
-  if (w.left != ATTN_UNLIMITED || w.right != ATTN_UNLIMITED || attn_has_position_bias(&p)) w.offset -= first;
+  const bool has_place = attn_has_position_bias(&p) || p.rope_cos.type;
+  if (w.left != ATTN_UNLIMITED || w.right != ATTN_UNLIMITED || has_place) w.offset -= first;
   for (int64_t b = 0; b < w.batch; b++) {
     if (w.has_offsets) w.offsets[b] -= first;
     if (!w.has_lengths) continue;
@@ -140,19 +142,34 @@ static bool make_decoded(properties *all, char *why, size_t why_size) {
   return property_make(all, DECODED, &w, &from, false, why, why_size);
 }
 
+/* No query is left at a position that has no place, or no angle. */
+static bool stands_in_tables(const workload *w) {
+  const int64_t least = w->rope == ROPE_NONE ? -ATTN_FARTHEST : 0;
+  bool stands = w->has_offsets || w->offset >= least;
+  for (int64_t b = 0; w->has_offsets && b < w->batch; b++) stands = stands && w->offsets[b] >= least;
+  return stands;
+}
+
+/* Of keys behind the first query there is no half with a rotary embedding, for which it would stand before 0. */
+static int64_t keys_before(const properties *all, const workload *w) {
+  int64_t most = w->key_length - 1, least = w->offset;
+  for (int64_t b = 0; w->has_offsets && b < w->batch; b++)
+    if (b == 0 || w->offsets[b] < least) least = w->offsets[b];
+  if (w->rope != ROPE_NONE && least > 0 && least < most) most = least;
+  return 1 + (int64_t)(property_draw(all, 7, 0) % (uint64_t)most);
+}
+
 static bool make_halves(properties *all, char *why, size_t why_size) {
   workload whole = all->original->workload, *w = &whole;
   if (!reference_function_of(w->function)->has_scores || w->key_length < 2) return true;
-  const int64_t first = 1 + (int64_t)(property_draw(all, 7, 0) % (uint64_t)(w->key_length - 1));
+  const int64_t first = keys_before(all, w);
   source start = property_whole, rest = {.key = first, .group = 1};
   property_pattern_to_mask(all, w, &start);
   rest.with_pattern = start.with_pattern;
   const workload before = cut(w, 0, first);
   workload behind = cut(w, first, w->key_length - first);
   behind.sink = false; /* it counts once */
-  if (behind.offset < -ATTN_FARTHEST) return true;
-  for (int64_t b = 0; b < w->batch; b++)
-    if (w->has_offsets && behind.offsets[b] < -ATTN_FARTHEST) return true;
+  if (!stands_in_tables(&behind)) return true;
   return property_make(all, FIRST_HALF, &before, &start, true, why, why_size) &&
          property_make(all, SECOND_HALF, &behind, &rest, true, why, why_size);
 }
@@ -227,7 +244,7 @@ static bool make_reordered_gradients(properties *all, char *why, size_t why_size
   const attn_problem *p = &all->original->problem;
   source from = property_whole;
   if (p->left != ATTN_UNLIMITED || p->right != ATTN_UNLIMITED || p->key_lengths || attn_has_pattern(p) ||
-      attn_has_position_bias(p))
+      attn_has_position_bias(p) || p->rope_cos.type)
     return true;
   int64_t *order = malloc(((size_t)p->key_length + 1) * sizeof *order);
   for (int64_t j = 0; order && j < p->key_length; j++) order[j] = p->key_length - 1 - j;

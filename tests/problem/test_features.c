@@ -37,6 +37,7 @@ static const struct {
     {"ALiBi slopes", "alibi", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a relative table", "relative:3", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"T5 buckets", "t5:8,20,one", "full/B:1/H:4/Hkv:4/D:64/T:9"},
+    {"a rotary embedding", "rope:interleaved,6", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a feature map", "phi:relu", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a decay", "decay", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"sums without a normaliser", "unnormalised", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
@@ -81,7 +82,7 @@ static void each_bit_belongs_to_one_row(void **state) {
   assert_true(all == (ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
                       ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_PATTERN |
                       ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 |
-                      ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY));
+                      ATTN_ROPE | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY));
 }
 
 static void each_feature_goes_through_a_line(void **state) {

@@ -70,7 +70,8 @@ static bool same(const workload *a, const workload *b) {
          a->fill == b->fill && a->seed == b->seed && a->relative == b->relative &&
          a->t5_buckets == b->t5_buckets && a->t5_distance == b->t5_distance && a->t5_one == b->t5_one &&
          a->type == b->type && a->output_type == b->output_type && a->feature_map == b->feature_map &&
-         a->unnormalised == b->unnormalised && a->decay == b->decay;
+         a->unnormalised == b->unnormalised && a->decay == b->decay && a->rope == b->rope &&
+         a->rope_features == b->rope_features;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -88,12 +89,12 @@ static void every_name_parses_back_into_its_workload(void **state) {
 static void the_longest_name_fits(void **state) {
   (void)state;
   workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
-                     "t5:1,1,one/phi:identity/unnormalised/decay/layout:padded");
+                     "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
   w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
-  w.relative = w.t5_buckets = INT64_MAX;
+  w.relative = w.t5_buckets = w.rope_features = INT64_MAX;
   w.t5_distance = INT64_MIN;
   w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
   w.seed = UINT64_MAX;
@@ -181,6 +182,21 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"t5:32,16,one/T:10", "t5_distance is 16: it must be above 16"},
       {"t5:32,-9/T:10", "t5_distance is -9: it must be above 8"},
       {"t5:32,1048577/T:10", "and at most 1048576"},
+      {"rope:all/T:10", "'rope:all': a rotary embedding is rope:half or rope:interleaved"},
+      {"rope:/T:10", "a rotary embedding is rope:half or rope:interleaved"},
+      {"rope:half,/T:10", "rope:half,R rotates the first R alone"},
+      {"rope:half,0/T:10", "rope:half,R rotates the first R alone"},
+      {"rope:half,4,4/T:10", "rope:half,R rotates the first R alone"},
+      {"rope:half,7/T:10", "rope_features is 7: it must be an even number, 2 to head_dim 64"},
+      {"rope:half,66/T:10", "rope_features is 66: it must be an even number, 2 to head_dim 64"},
+      {"rope:interleaved/D:1/T:10", "rope_features is 0: it must be an even number, 2 to head_dim 1"},
+      {"causal_bottom_right/rope:half/Tq:20/Tk:10", "query positions -10 to 9 go beyond a rotary embedding "
+                                                    "of 10 positions: each i + offset must be 0 to 9"},
+      {"rope:half/B:2/offsets:4,-1/T:10",
+       "query positions -1 to 8 go beyond a rotary embedding of 14 positions"},
+      {"band:inf,inf,1152921504606846976/rope:half/T:10",
+       "rope_positions is 1152921504606846986: it must be 1 to"},
+      {"linear/rope:half/T:10", "linear attention has no use for a rotary embedding"},
       {"linear/t5:8,20/T:10", "linear attention has no use for T5 buckets"},
       {"linear/phi:gelu/T:10", "'phi:gelu': a feature map is elu1, relu or identity"},
       {"phi:relu/T:10", "softmax attention has no use for a feature map"},

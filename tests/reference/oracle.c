@@ -37,6 +37,18 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
   return too_old || too_new || absent || masked;
 }
 
+/* A feature of a query or a key, turned by row `at` of the tables: of a pair the first is a cos - b sin, the second b cos + a sin. */
+static quad feature(const attn_problem *p, const float *x, int64_t at, int64_t d) {
+  const int64_t R = p->rope_cos.type ? p->rope_features : 0;
+  if (d >= R) return number(x + d);
+  const int64_t n = p->rope_interleaved ? d / 2 : d % (R / 2);
+  const int64_t first = p->rope_interleaved ? 2 * n : n, second = p->rope_interleaved ? 2 * n + 1 : n + R / 2;
+  const quad cosine = p->rope_cos_data[at * p->rope_cos.position + n],
+             sine = p->rope_sin_data[at * p->rope_sin.position + n];
+  return d == first ? number(x + first) * cosine - number(x + second) * sine
+                    : number(x + second) * cosine + number(x + first) * sine;
+}
+
 static quad phi(const attn_problem *p, quad x) {
   if (p->feature_map == ATTN_ELU1) return x > 0 ? x + 1 : expq(x);
   return p->feature_map == ATTN_IDENTITY || x > 0 ? x : 0;
@@ -58,10 +70,11 @@ static int64_t t5_bucket(const attn_problem *p, int64_t ahead) {
 static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t h, int64_t i, int64_t j) {
   const int64_t kv_head = h * p->kv_heads / p->query_heads;
   const float *q = at(x->query, p->query, b, h, i), *k = at(x->key, p->key, b, kv_head, j);
+  const int64_t position = i + (p->offsets ? p->offsets[b] : p->offset);
   quad dot = 0;
   for (int64_t d = 0; d < p->head_dim; d++)
     dot += p->function == ATTN_LINEAR ? phi(p, number(q + d)) * phi(p, number(k + d))
-                                      : number(q + d) * number(k + d);
+                                      : feature(p, q, position, d) * feature(p, k, j, d);
   const int64_t own = i + (p->offsets ? p->offsets[b] : p->offset);
   const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
   quad decayed = 0;
@@ -71,7 +84,6 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
   if (p->bias.type) score += number(at(x->bias, p->bias, b, h, i) + j);
-  const int64_t position = i + (p->offsets ? p->offsets[b] : p->offset);
   const quad apart = position > j ? position - j : j - position;
   if (p->alibi.type) score -= p->alibi_data[h * p->alibi.head] * apart;
   if (p->relative.type) {

@@ -61,6 +61,7 @@ typedef enum fault {
   TERM_BY_ONE,
   SLOPES_TURNED,
   DISTANCE_WITHOUT_OFFSET,
+  ROPE_OF_QUERIES_ALONE,
 } fault;
 
 static fault planted;
@@ -93,9 +94,20 @@ static vector row(const void *data, attn_layout s, int64_t b, int64_t h, int64_t
 static float get(vector of, int64_t n) { return attn_load(of.tensor, of.type, of.first + n); }
 static void set(vector of, int64_t n, float number) { attn_store(of.tensor, of.type, of.first + n, number); }
 
-static float score(const attn_problem *p, vector q, vector k) {
+static float turned(const attn_problem *p, vector x, int64_t at, int64_t d) {
+  const int64_t half = p->rope_features / 2, apart = p->rope_interleaved ? 1 : half;
+  if (!attn_uses(p, ATTN_ROPE) || d >= 2 * half) return get(x, d);
+  const int64_t n = p->rope_interleaved ? d / 2 : d % half;
+  const float cosine = p->rope_cos_data[at * p->rope_cos.position + n],
+              sine = p->rope_sin_data[at * p->rope_sin.position + n];
+  if (d == attn_rope_first(p, n)) return get(x, d) * cosine - get(x, d + apart) * sine;
+  return get(x, d) * cosine + get(x, d - apart) * sine;
+}
+
+static float score(const attn_problem *p, vector q, int64_t position, vector k, int64_t j) {
   float dot = 0;
-  for (int64_t d = 0; d < p->head_dim; d++) dot += get(q, d) * get(k, d);
+  for (int64_t d = 0; d < p->head_dim; d++)
+    dot += turned(p, q, position, d) * (planted == ROPE_OF_QUERIES_ALONE ? get(k, d) : turned(p, k, j, d));
   return dot * (float)p->scale;
 }
 
@@ -128,7 +140,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   const float sink = p->sink.type ? t->sink[h * p->sink.head] : -INFINITY;
   float max = sink, sum = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
-    w[j] = score(p, q, row(t->key, p->key, b, kv, j));
+    w[j] = score(p, q, attn_rope_position(p, b, i), row(t->key, p->key, b, kv, j), j);
     if (p->bias.type && planted == BIAS_CLAMPED)
       w[j] += fmaxf(get(bias, j), -1e4f);
     else if (p->bias.type)
@@ -255,7 +267,7 @@ static const attn_variant kernel = {.name = "kernel",
                                     .function = ATTN_SOFTMAX,
                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
                                                 ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
-                                                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
+                                                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
                                     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
                                     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
                                     .time_exponent = 2,
@@ -357,6 +369,10 @@ static const struct {
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/relative:4",
      "with a bias for its positions, output[", "bias"},
+    {ROPE_OF_QUERIES_ALONE, PROPERTY_ROPE, "full/B:1/H:2/D:8/T:20/rope:half",
+     "with all positions shifted, output[", "rope"},
+    {ROPE_OF_QUERIES_ALONE, PROPERTY_ROPE, "causal_bottom_right/B:1/H:2/D:9/Tq:5/Tk:20/rope:interleaved,6",
+     "with all positions shifted, output[", "rope"},
     {SLOPES_TURNED, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/t5:8,20",
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/t5:8,20,one",
@@ -571,7 +587,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "21 properties held on 1 problem: "))
+      !strstr(text, "22 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

@@ -41,6 +41,49 @@ UNUSED static void NAME(copy_floats)(int64_t rows, int64_t width, tile_rows x, f
     NAME(read_floats)(width, (const element *)x.x + r * x.stride, copy + r * stride);
 }
 
+/* Features n and n + pairs of a row. */
+INLINE void NAME(rotate_halves)(int64_t pairs, const element *row, const float *restrict cosines,
+                                const float *restrict sines, float *restrict to) {
+  int64_t n = 0;
+  for (; n + LANES <= pairs; n += LANES) {
+    const vec a = LOAD(row + n), b = LOAD(row + pairs + n), cosine = load(cosines + n),
+              sine = load(sines + n);
+    store(to + n, subtract(multiply(a, cosine), multiply(b, sine)));
+    store(to + pairs + n, fused_multiply_add(b, cosine, multiply(a, sine)));
+  }
+  for (; n < pairs; n++) {
+    const float a = FROM_ELEMENT(row[n]), b = FROM_ELEMENT(row[pairs + n]);
+    to[n] = a * cosines[n] - b * sines[n];
+    to[pairs + n] = b * cosines[n] + a * sines[n];
+  }
+}
+
+/* Features 2n and 2n + 1, which compilers take apart and put together again. */
+INLINE void NAME(rotate_interleaved)(int64_t pairs, const element *row, const float *restrict cosines,
+                                     const float *restrict sines, float *restrict to) {
+  NAME(read_floats)(2 * pairs, row, to);
+  for (int64_t n = 0; n < pairs; n++) {
+    const float a = to[2 * n], b = to[2 * n + 1];
+    to[2 * n] = a * cosines[n] - b * sines[n];
+    to[2 * n + 1] = b * cosines[n] + a * sines[n];
+  }
+}
+
+static void NAME(rotate)(const attn_problem *problem, int64_t rows, tile_rows x, int64_t position, float *to,
+                         int64_t stride) {
+  const int64_t rotated = problem->rope_features, left = problem->head_dim - rotated;
+  for (int64_t r = 0; r < rows; r++, position++, to += stride) {
+    const element *row = (const element *)x.x + r * x.stride;
+    const float *cosines = problem->rope_cos_data + position * problem->rope_cos.position;
+    const float *sines = problem->rope_sin_data + position * problem->rope_sin.position;
+    if (problem->rope_interleaved)
+      NAME(rotate_interleaved)(rotated / 2, row, cosines, sines, to);
+    else
+      NAME(rotate_halves)(rotated / 2, row, cosines, sines, to);
+    NAME(read_floats)(left, row + rotated, to + rotated);
+  }
+}
+
 /* e^x for x <= 0 as 2^(x log2 e), with the error of that product added to the fraction. Where x > 0 that is
  * e^0 = 1, to which x is added. */
 INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {

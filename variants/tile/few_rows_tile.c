@@ -9,31 +9,34 @@ static const float log2e = 1.44269504f;
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
-  return (query_tile_layout){.rows = count,
-                             .keys = TILE_FEW_KEYS,
-                             .depth = query_tile_pitch(kernels, problem->head_dim),
-                             .width = width,
-                             .score_key = 1,
-                             .score_row = TILE_FEW_KEYS,
-                             .output_feature = 1,
-                             .output_row = width,
-                             .spread_key = 0,
-                             .spread_value = 0};
+  return (query_tile_layout){
+      .rows = count,
+      .keys = TILE_FEW_KEYS,
+      .depth = query_tile_pitch(kernels, problem->head_dim),
+      .width = width,
+      .score_key = 1,
+      .score_row = TILE_FEW_KEYS,
+      .output_feature = 1,
+      .output_row = width,
+      .spread_key = attn_uses(problem, ATTN_ROPE) ? query_tile_pitch(kernels, problem->head_dim) : 0,
+      .spread_value = 0};
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {
   const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
   for (int64_t r = 0; r < tile->count; r++) {
     float *query = tile->queries + r * pitch;
-    tile->kernels->read(depth, row[r], query);
+    tile->score_kernels->read(depth, row[r], query);
     for (int64_t d = 0; d < pitch; d++) query[d] = d < depth ? query[d] * factor : 0;
   }
 }
 
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const tile_size size = {tile->count, keys, tile->problem->head_dim};
-  tile->kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
-                            (tile_target){tile->scores, TILE_FEW_KEYS});
+  const tile_kernels *kernels = tile->score_kernels;
+  ahead.stride = ahead.stride * tile->kernels->element_bytes / kernels->element_bytes;
+  kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
+                      (tile_target){tile->scores, TILE_FEW_KEYS});
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {

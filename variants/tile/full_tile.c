@@ -20,32 +20,44 @@ static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t key
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
-  const int64_t values = kernels->keys / kernels->step; /* operands of a key tile */
+  const bool rotated = attn_uses(problem, ATTN_ROPE); /* keys that are floats take twice the room of pairs */
+  const int64_t keys = rotated ? TILE_KEYS : kernels->keys,
+                values = keys / kernels->step; /* operands of a key tile */
   const bool transposed = kernels->transposes_values;
   const int64_t spread_value = spread(transposed ? values : problem->value_dim);
   return (query_tile_layout){.rows = rows,
-                             .keys = kernels->keys,
-                             .depth = (problem->head_dim + kernels->step - 1) / kernels->step,
+                             .keys = keys,
+                             .depth = rotated ? problem->head_dim
+                                              : (problem->head_dim + kernels->step - 1) / kernels->step,
                              .width = problem->value_dim,
                              .score_key = rows,
                              .score_row = 1,
                              .output_feature = rows,
                              .output_row = 1,
-                             .spread_key = kernels->copy_keys ? spread(problem->head_dim) : 0,
+                             .spread_key = rotated || kernels->copy_keys ? spread(problem->head_dim) : 0,
                              .spread_value = spread_value,
-                             .run = run_floats(problem, rows, kernels->keys),
+                             .run = run_floats(problem, rows, keys),
                              .copied_rows = transposed ? problem->value_dim : values,
                              .copied_key = transposed ? 1 : spread_value};
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {
-  tile->factor = tile->kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row, factor,
-                                     tile->queries);
+  tile->factor = tile->score_kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row,
+                                           factor, tile->queries);
 }
 
-static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t width) {
-  const int64_t bytes = tile->kernels->element_bytes;
-  return (tile_ahead){.of = {{rows.x, rows.stride * bytes, width * bytes}}};
+/* angles: those of the keys that come next are wanted when these are rotated; a half of them is fetched with either product. */
+static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t width, const float *angles,
+                              const attn_layout *layout) {
+  const attn_problem *problem = tile->problem;
+  const int64_t bytes = tile->kernels->element_bytes, unit = sizeof *angles;
+  tile_ahead ahead = {.of = {{rows.x, rows.stride * bytes, width * bytes}}};
+  if (attn_uses(problem, ATTN_ROPE) && tile->after < problem->key_length) {
+    ahead.of[1].x = angles + tile->after * layout->position;
+    ahead.of[1].stride = layout->position * unit;
+    ahead.of[1].width = problem->rope_features / 2 * unit;
+  }
+  return ahead;
 }
 
 /* The softmax multiplies scores by the factor at no cost, where nothing happens to them before and none is hidden by
@@ -56,12 +68,16 @@ static bool softmax_scales(const query_tile *tile) {
 }
 
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
-  const int64_t rows = tile->layout.rows;
-  const tile_size size = {rows, keys, tile->problem->head_dim};
-  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->value_dim);
-  tile->kernels->scores(size, (tile_matrix){tile->queries, rows}, key,
-                        softmax_scales(tile) ? 1 : tile->factor, tile->leads ? &next : NULL,
-                        (tile_target){tile->scores, rows});
+  const int64_t rows = tile->layout.rows, most = tile->score_kernels->max_rows;
+  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->value_dim, tile->problem->rope_cos_data,
+                                      &tile->problem->rope_cos);
+  /* Vectors of floats may be narrower than those of pairs, where these are emulated. */
+  for (int64_t r = 0; r < rows; r += most) {
+    const tile_size size = {rows - r < most ? rows - r : most, keys, tile->problem->head_dim};
+    tile->score_kernels->scores(size, (tile_matrix){tile->queries + r, rows}, key,
+                                softmax_scales(tile) ? 1 : tile->factor, tile->leads && r == 0 ? &next : NULL,
+                                (tile_target){tile->scores + r, rows});
+  }
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
@@ -102,7 +118,8 @@ static void weights(query_tile *tile, int64_t keys) {
 static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
   const tile_size size = {rows, keys, tile->problem->value_dim};
-  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->head_dim);
+  const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->head_dim, tile->problem->rope_sin_data,
+                                      &tile->problem->rope_sin);
   tile->kernels->accumulate(size, (tile_matrix){tile->scores, rows}, value, tile->state.rescale,
                             tile->leads ? &next : NULL, (tile_target){tile->output, rows});
 }

@@ -77,11 +77,24 @@ void query_tile_place(query_tile *tile) {
                            : (attn_range){0, 0};
 }
 
+/* Into the room for keys, of which there are none yet. */
+static void rotate_queries(query_tile *tile, const void **row) {
+  const int64_t stride = tile->layout.spread_key;
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *rotated = tile->copied_keys + r * stride;
+    tile->kernels->rotate(tile->problem, 1, (tile_rows){row[r], 0},
+                          attn_rope_position(tile->problem, tile->batch, tile->row[r].position), rotated,
+                          stride);
+    row[r] = rotated;
+  }
+}
+
 void query_tile_pack(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, &problem->query, r));
+  if (attn_uses(problem, ATTN_ROPE)) rotate_queries(tile, row);
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   tile->steps->pack(tile, row, (float)(problem->scale * unit));
 }
@@ -135,7 +148,10 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   if (of->keys.first == keys.first && of->keys.end == keys.end) return;
   *of = (key_tile){keys, tile_rows_from(kernels, tiles->key, keys.first),
                    tile_rows_from(kernels, tiles->value, keys.first)};
-  if (layout->spread_key > 0) {
+  if (attn_uses(tiles->problem, ATTN_ROPE)) {
+    kernels->rotate(tiles->problem, length, of->key, keys.first, tiles->copied_keys, layout->spread_key);
+    of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
+  } else if (layout->spread_key > 0) {
     kernels->copy_keys(length, tiles->problem->head_dim, of->key, tiles->copied_keys, layout->spread_key);
     of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
   }
@@ -166,6 +182,7 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   const attn_problem *problem = tile->problem;
   const tile_rows key =
       rows_of(tile, of->key, tile->copied_keys, tile->layout.spread_key, first - of->keys.first);
+  tile->after = end;
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
   for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);

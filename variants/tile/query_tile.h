@@ -49,6 +49,8 @@ typedef struct query_tile_row {
 struct query_tile {
   const tile_kernels *kernels;
   const tile_kernels *output_kernels; /* of the output's type, which may be another */
+  const tile_kernels
+      *score_kernels; /* what multiplies queries and keys: floats where they are rotated, else kernels */
   const query_tile_steps *steps;
   const attn_problem *problem;
   const attn_tensors *tensors;
@@ -60,6 +62,7 @@ struct query_tile {
   query_tile_row row[TILE_MAX_ROWS];
   attn_range keys; /* from the first key that some row sees to the last */
   int64_t next;    /* query_tile_next, as it was asked last; -1: it was not */
+  int64_t after;   /* the key behind those of the key tile, which comes next */
 
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
@@ -115,7 +118,8 @@ typedef struct key_tile {
   tile_rows key, value;
 } key_tile;
 
-/* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Values are copied where they become
+/* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding turns become floats,
+ * once for all of these tiles. Values are copied where they become
  * other operands, or where their rows crowd a few sets of the L1 cache: products read 64 rows side by side, which as rows
  * of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of);

@@ -28,7 +28,7 @@ typedef struct schedule_call {
   const attn_tensors *tensors;
   float *workspace;
   int threads;
-  const tile_kernels *kernels, *output_kernels;
+  const tile_kernels *kernels, *output_kernels, *score_kernels;
 } schedule_call;
 
 /* How a problem is cut. */
@@ -115,9 +115,12 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   place_tiles(problem, rows, &plan);
   cut_keys(problem, &plan);
 
+  /* Keys are rotated once for the tiles of a block, which are better many. */
+  const int64_t enough =
+      attn_uses(problem, ATTN_ROPE) ? smaller(ENOUGH_BLOCKS, 8 * call->threads) : ENOUGH_BLOCKS;
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
   plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
-                                : tiles_of_block(&plan, larger(1, smaller(MAX_BLOCK, tiles / ENOUGH_BLOCKS)));
+                                : tiles_of_block(&plan, larger(1, smaller(MAX_BLOCK, tiles / enough)));
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
   plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < FEW_BLOCKS
@@ -179,6 +182,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
     query_tile *tile = &of->tiles[t];
     tile->kernels = call->kernels;
     tile->output_kernels = call->output_kernels;
+    tile->score_kernels = call->score_kernels;
     tile->steps = plan->steps;
     tile->problem = problem;
     tile->tensors = call->tensors;
@@ -244,13 +248,18 @@ static void solve_share(passage *of, int64_t share) {
   if (shares == 1) finish(of);
 }
 
+/* Queries and keys that are rotated are floats, and stay such: rounded to 16 bits again they would cost the scores their
+ * accuracy. */
 static schedule_call begin(const attn_call *call) {
+  const tile_kernels *kernels = tile_select(call->isa, call->problem->query.type);
+  const bool rotated = attn_uses(call->problem, ATTN_ROPE);
   return (schedule_call){.problem = call->problem,
                          .tensors = &call->tensors,
                          .workspace = call->workspace,
                          .threads = call->threads,
-                         .kernels = tile_select(call->isa, call->problem->query.type),
-                         .output_kernels = tile_select(call->isa, call->problem->output.type)};
+                         .kernels = kernels,
+                         .output_kernels = tile_select(call->isa, call->problem->output.type),
+                         .score_kernels = rotated ? tile_select_floats(call->isa, ATTN_FLOAT32) : kernels};
 }
 
 const char *schedule_unsupported(const attn_call *call) {

@@ -16,7 +16,8 @@ typedef schedule_shape (*schedule_choice)(const attn_problem *problem, const til
 /* The optional parts of a problem that this loop knows. */
 enum {
   SCHEDULE_FEATURES = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
-                      ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5,
+                      ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 |
+                      ATTN_ROPE,
   SCHEDULE_PATTERNS = ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK
 };
 

@@ -115,6 +115,10 @@ typedef struct tile_kernels {
   /* Elements x[n], n < count, as floats. */
   void (*read)(int64_t count, const void *x, float *floats);
 
+  /* Rows of queries or keys as floats, `stride` apart, that a rotary embedding has turned: row r by row position + r of its tables. */
+  void (*rotate)(const attn_problem *problem, int64_t rows, tile_rows x, int64_t position, float *to,
+                 int64_t stride);
+
   /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
    * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
   void (*softmax_row)(int64_t count, float *x, float *max, float *sum);
