@@ -80,24 +80,6 @@ typedef struct attn_layout {
   int64_t batch, head, position;
 } attn_layout;
 
-/* One term of a pattern; p = i + offset is the position of query i, divisions round down. It lets these keys j through: */
-typedef enum attn_term_kind {
-  ATTN_LOCAL,   /* p - a <= j <= p + b; either may be ATTN_UNLIMITED */
-  ATTN_FIRST,   /* j < a */
-  ATTN_GLOBAL,  /* j < a, or all where p < a */
-  ATTN_DILATED, /* p - j is a multiple of b, and at most a b either way */
-  ATTN_STRIDED, /* p - j is a multiple of a */
-  ATTN_FIXED,   /* j / a = p / a, or j mod a >= a - b */
-  ATTN_RANDOM /* j / b is one of the a draws of attn_random_block (visibility.h) for row p / b by the seed */
-} attn_term_kind;
-
-typedef struct attn_term {
-  attn_term_kind kind;
-  int64_t a, b, seed; /* those that the kind does not name are 0 */
-} attn_term;
-
-enum { ATTN_MOST_TERMS = 4 };
-
 /* What is asked, never how. A later version adds fields at the end, each with a feature.
  *
  * A variant may rely on: sizes not negative, D at least 1, H a multiple of Hkv, the address of every element

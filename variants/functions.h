@@ -59,4 +59,22 @@ typedef enum attn_function {
 /* phi(x) of linear attention: elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; max(x, 0); x. A NaN stays one. */
 typedef enum attn_feature_map { ATTN_ELU1 = 0, ATTN_RELU = 1, ATTN_IDENTITY = 2 } attn_feature_map;
 
+/* One term of a pattern; p = i + offset is the position of query i, divisions round down. It lets these keys j through: */
+typedef enum attn_term_kind {
+  ATTN_LOCAL,   /* p - a <= j <= p + b; either may be ATTN_UNLIMITED */
+  ATTN_FIRST,   /* j < a */
+  ATTN_GLOBAL,  /* j < a, or all where p < a */
+  ATTN_DILATED, /* p - j is a multiple of b, and at most a b either way */
+  ATTN_STRIDED, /* p - j is a multiple of a */
+  ATTN_FIXED,   /* j / a = p / a, or j mod a >= a - b */
+  ATTN_RANDOM /* j / b is one of the a draws of attn_random_block (visibility.h) for row p / b by the seed */
+} attn_term_kind;
+
+typedef struct attn_term {
+  attn_term_kind kind;
+  int64_t a, b, seed; /* those that the kind does not name are 0 */
+} attn_term;
+
+enum { ATTN_MOST_TERMS = 4 };
+
 #endif

@@ -68,8 +68,9 @@ static bool check_function(const attn_problem *p, complaint to) {
              : p->function == ATTN_SOFTMAX_BACKWARD
                  ? wrong(to, "the backward pass has no use for %s", feature->what)
                  : wrong(to, "%s has no use for %s: it takes a band and key lengths",
-                         p->function == ATTN_LINEAR ? "linear attention"
-                                                    : "the backward pass of linear attention",
+                         p->function == ATTN_SOFTMAX  ? "softmax attention"
+                         : p->function == ATTN_LINEAR ? "linear attention"
+                                                      : "the backward pass of linear attention",
                          feature->what);
     if (feature->bit && used != (bool)(p->features & feature->bit))
       return wrong(to, "features %s %s, which the problem %s: features_of tells the set",
