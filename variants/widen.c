@@ -95,9 +95,9 @@ static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back
 
 /* Queries, or keys, as they were converted: each by its position. */
 static void rotate(const attn_problem *problem, const narrow_tensor *t, bool of_keys, float *wide,
-                   int threads) {
+                   int at_most) {
   const int64_t rows = t->batch * t->heads * t->length;
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(at_most)
   for (int64_t n = 0; n < rows; n++) {
     const int64_t b = n / t->length / t->heads, i = n % t->length;
     attn_rotate(problem, of_keys ? i : attn_rope_position(problem, b, i), false, wide + row_at(t, t->to, n));
@@ -105,12 +105,12 @@ static void rotate(const attn_problem *problem, const narrow_tensor *t, bool of_
 }
 
 /* The gradients of what was rotated, where they lie. */
-static void turn_back(const attn_problem *problem, bool of_keys, int threads) {
+static void turn_back(const attn_problem *problem, bool of_keys, int at_most) {
   const attn_layout layout = of_keys ? problem->key_grad : problem->query_grad;
   float *grads = of_keys ? problem->key_grad_data : problem->query_grad_data;
   const int64_t heads = of_keys ? problem->kv_heads : problem->query_heads;
   const int64_t length = of_keys ? problem->key_length : problem->query_length;
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(at_most)
   for (int64_t n = 0; n < problem->batch * heads * length; n++) {
     const int64_t b = n / length / heads, h = n / length % heads, i = n % length;
     attn_rotate(problem, of_keys ? i : attn_rope_position(problem, b, i), true,
