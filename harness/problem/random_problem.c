@@ -221,7 +221,8 @@ static void draw_rope(draws *from, workload *w) {
   const int64_t kind = draw_between(from, ROPE_HALF, ROPE_INTERLEAVED);
   const int64_t pairs = draw_between(from, 1, w->head_dim > 1 ? w->head_dim / 2 : 1);
   const bool all = draw_one_in(from, 2);
-  if (w->function == ATTN_LINEAR || !draw_one_in(from, 8) || w->head_dim < 2) return;
+  const bool has_scores = w->function == ATTN_SOFTMAX || w->function == ATTN_SOFTMAX_BACKWARD;
+  if (!has_scores || !draw_one_in(from, 8) || w->head_dim < 2) return;
   if (least < 0 || most > FARTHEST || w->key_length > FARTHEST) return;
   w->rope = kind;
   w->rope_features = all ? 0 : 2 * pairs;
