@@ -161,31 +161,38 @@ static void map_features(const backward *of, int64_t rows, tile_rows x, float *t
                           (tile_target){to, of->depth});
 }
 
+/* Rows of two tensors that are wanted soon: into the L2 cache while a product computes. */
+static tile_ahead soon(tile_rows x, int64_t width, tile_rows y, int64_t other) {
+  const int64_t bytes = (int64_t)sizeof(float);
+  return (tile_ahead){.of = {{x.x, x.stride * bytes, width * bytes}, {y.x, y.stride * bytes, other * bytes}}};
+}
+
 /* ---- products ---- */
 
 static int64_t strip(const backward *of, int64_t d) { return smaller(of->kernels->max_rows, of->depth - d); }
 
 /* state[e, d] += sum_n value[n, e] features[n, d];  sums[d] += sum_n factor[n * step] features[n, d] */
 static void join_state(const backward *of, scratch *mine, int64_t count, const float *features,
-                       tile_rows value, tile_rows factor) {
+                       tile_rows value, tile_rows factor, const tile_ahead *next) {
   const int64_t Dv = of->problem->value_dim;
   for (int64_t d = 0; count > 0 && d < of->depth; d += of->kernels->max_rows) {
     const int64_t wide = strip(of, d);
     of->kernels->accumulate((tile_size){wide, count, Dv}, (tile_matrix){features + d, of->depth}, value,
-                            mine->ones, NULL, (tile_target){mine->state + Dv * d, wide});
+                            mine->ones, d == 0 ? next : NULL, (tile_target){mine->state + Dv * d, wide});
     of->kernels->accumulate((tile_size){wide, count, 1}, (tile_matrix){features + d, of->depth}, factor,
                             mine->ones, NULL, (tile_target){mine->sums + d, 0});
   }
 }
 
 /* grads[n, d] = sum_e rows[n, e] state[e, d] */
-static void apply_state(const backward *of, scratch *mine, int64_t count, tile_rows rows) {
+static void apply_state(const backward *of, scratch *mine, int64_t count, tile_rows rows,
+                        const tile_ahead *next) {
   const int64_t Dv = of->problem->value_dim;
   if (Dv == 0) memset(mine->grads, 0, (size_t)(count * of->depth) * sizeof(float));
   for (int64_t d = 0; Dv > 0 && d < of->depth; d += of->kernels->max_rows) {
     const int64_t wide = strip(of, d);
     of->kernels->scores((tile_size){wide, count, Dv}, (tile_matrix){mine->state + Dv * d, wide}, rows, 1,
-                        NULL, (tile_target){mine->grads + d, of->depth});
+                        d == 0 ? next : NULL, (tile_target){mine->grads + d, of->depth});
   }
 }
 
@@ -299,7 +306,11 @@ static void solve_queries(const backward *of, scratch *mine, const queries *tile
   const attn_problem *p = of->problem;
   float *row[ROWS];
   map_features(of, tile->count, query_of(of, tile->at, tile->first), mine->queries);
-  apply_state(of, mine, tile->count, output_grad_of(of, tile->at, tile->first));
+  const int64_t after = tile->first + tile->count;
+  const tile_ahead next =
+      soon(query_of(of, tile->at, after), p->head_dim, output_grad_of(of, tile->at, after), p->value_dim);
+  apply_state(of, mine, tile->count, output_grad_of(of, tile->at, tile->first),
+              after < p->query_length ? &next : NULL);
   normalise(of, mine, tile);
   if (tile->ready < tile->end) meet_keys(of, mine, tile);
   for (int64_t r = 0; r < tile->count; r++)
@@ -316,7 +327,10 @@ static void advance(const backward *of, scratch *mine, place at_head, int64_t fi
   for (int64_t next; first < end; first = next) {
     next = smaller(end, first + ROWS);
     map_features(of, next - first, key_of(of, at_head, first), mine->keys);
-    join_state(of, mine, next - first, mine->keys, value_of(of, at_head, first), (tile_rows){&one, 0});
+    const tile_ahead later = soon(key_of(of, at_head, next), of->problem->head_dim,
+                                  value_of(of, at_head, next), of->problem->value_dim);
+    join_state(of, mine, next - first, mine->keys, value_of(of, at_head, first), (tile_rows){&one, 0},
+               next < of->problem->key_length ? &later : NULL);
   }
 }
 
@@ -336,7 +350,7 @@ static void walk_forward(const backward *of, scratch *mine, place at_head) {
     for (tile.at.h = at_head.h; tile.at.h < at_head.h + of->group; tile.at.h++)
       solve_queries(of, mine, &tile);
     join_state(of, mine, tile.end - tile.ready, mine->keys, value_of(of, at_head, tile.ready),
-               (tile_rows){&one, 0});
+               (tile_rows){&one, 0}, NULL);
     joined = tile.end;
   }
 }
@@ -364,9 +378,12 @@ static void join_queries(const backward *of, scratch *mine, place at_head, int64
     next = end - ROWS > first ? end - ROWS : first;
     place of_query = at_head;
     for (of_query.h = at_head.h; of_query.h < at_head.h + of->group; of_query.h++) {
+      const int64_t below = next - ROWS > 0 ? next - ROWS : 0;
+      const tile_ahead later = soon(query_of(of, of_query, below), of->problem->head_dim,
+                                    output_grad_of(of, of_query, below), of->problem->value_dim);
       load_queries(of, mine, of_query, next, end - next);
       join_state(of, mine, end - next, mine->queries, (tile_rows){mine->output_grads, of->width},
-                 (tile_rows){of->minus + row_number(of, of_query, next), 1});
+                 (tile_rows){of->minus + row_number(of, of_query, next), 1}, next >= ROWS ? &later : NULL);
     }
   }
 }
@@ -429,15 +446,22 @@ static void solve_keys(const backward *of, scratch *mine, keys tile) {
   const tile_rows value = value_of(of, tile.at, tile.first);
   map_features(of, tile.count, key_of(of, tile.at, tile.first), mine->keys);
   pack(of, tile.rows, tile.count, D, (tile_rows){mine->keys, of->depth}, mine->key_columns);
-  apply_state(of, mine, tile.count, value);
+  const int64_t before = tile.first - tile.rows;
+  const tile_ahead next =
+      before >= 0 ? soon(key_of(of, tile.at, before), D, value_of(of, tile.at, before), Dv) : (tile_ahead){0};
+  apply_state(of, mine, tile.count, value, before >= 0 ? &next : NULL);
   apply_state_to_keys(of, mine, tile.rows);
   memcpy(mine->prefix, mine->sums, (size_t)of->depth * sizeof(float));
   if (count > 0) pack(of, tile.rows, tile.count, Dv, value, mine->columns);
   for (; count > 0 && tile.at.h < first_head + of->group; tile.at.h++) {
+    const int64_t below = tile.some - ROWS > 0 ? tile.some - ROWS : 0;
+    const tile_ahead queries_before =
+        soon(query_of(of, tile.at, below), D, output_grad_of(of, tile.at, below), Dv);
     load_queries(of, mine, tile.at, tile.some, count);
     meet_queries(of, mine, &tile);
     join_state(of, mine, count, mine->queries, (tile_rows){mine->output_grads, of->width},
-               (tile_rows){of->minus + row_number(of, tile.at, tile.some), 1});
+               (tile_rows){of->minus + row_number(of, tile.at, tile.some), 1},
+               tile.some >= ROWS ? &queries_before : NULL);
   }
   write_keys(of, mine, &tile);
 }

@@ -139,8 +139,8 @@ shares 1 best \
   "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:64/T:4096 \
   "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:128/T:4096
 shares 1 best \
-  0.40 linear_backward/linear_backward/full/B:1/H:4/Hkv:4/D:64/T:16384 \
-  0.30 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384
+  0.50 linear_backward/linear_backward/full/B:1/H:4/Hkv:4/D:64/T:16384 \
+  0.33 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384
 grouped=$(
   for variant in grouped_query multi_query; do
     heads=$([ $variant = multi_query ] && echo 1 || echo 8)
