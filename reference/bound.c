@@ -170,7 +170,8 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     if (score + margin > running_lower) records++;
     running_lower = fmax(running_lower, score - margin);
     const float *value = reference_vector(tensors->value, problem->value, view->b, view->kv_head, j);
-    const double largest = bound_largest(value, problem->value_dim);
+    const double largest = bound_largest(value, problem->value_dim) *
+                           fmax(1, reference_kept(problem, view->b, view->h, view->i, j));
     found.values += largest;
     found.largest_value = fmax(found.largest_value, largest);
   }
@@ -227,14 +228,22 @@ static void bound_lse(reference_row *row, const softmax_row *found, const chain_
   row->lse_bound_probabilistic = bounds[PROBABLE];
 }
 
-/* t: the largest exponent error of a weight that does not underflow. */
+/* What dropout adds to a weight, relative: 1 / (1 - p) may be made from a p that is rounded, and rounds; and so does its product with
+ * a weight, or with an output. */
+static double dropout_error(const attn_problem *problem) {
+  if (problem->keep.type == ATTN_ABSENT || problem->dropout_p == 0) return 0;
+  return UNIT * (3 + problem->dropout_p / (1 - problem->dropout_p));
+}
+
+/* t: the largest exponent error of a weight that does not underflow; dropped: dropout_error. */
 static void bound_weights(reference_row *row, const chain_errors *chains, const weight_sums *sums,
-                          const double t[FORMS]) {
+                          const double t[FORMS], double dropped) {
   double bounds[FORMS];
   for (int form = WORST; form < FORMS; form++) {
     const double smallest = sums->kept[form] * (1 - chains->denominator[form]);
-    bounds[form] =
-        smallest > 0 ? (expm1(t[form]) + 1 - smallest) / smallest * (1 + 4 * UNIT) + 4 * UNIT : INFINITY;
+    bounds[form] = smallest > 0
+                       ? (expm1(t[form]) + 1 - smallest) / smallest * (1 + 4 * UNIT) + 4 * UNIT + dropped
+                       : INFINITY;
   }
   row->weights_bound = bounds[WORST];
   row->weights_bound_probabilistic = bounds[PROBABLE];
@@ -273,15 +282,17 @@ static bool is_undefined(const attn_problem *problem, const float *bias, int64_t
   return sees_a_key;
 }
 
-/* A key whose score is -inf may be left out, or count with a weight of zero, which a NaN among its values survives. */
+/* A key whose score is -inf, or that is dropped, may be left out, or count with a weight of zero, which a NaN among its values
+ * survives; and so does one that the row's weights are. */
 static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                 int64_t h, reference_row *row) {
+                                 int64_t h, int64_t i, reference_row *row) {
   for (int64_t j = 0; j < problem->key_length; j++) {
-    if (!row->visible[j] || row->scores[j] != -INFINITY) continue;
+    const bool dropped = row->visible[j] && reference_kept(problem, b, h, i, j) == 0;
+    if (!row->visible[j] || (row->scores[j] != -INFINITY && !dropped)) continue;
     const float *value =
         reference_vector(tensors->value, problem->value, b, reference_kv_head(problem, h), j);
     for (int64_t e = 0; e < problem->value_dim; e++)
-      if (!isfinite(value[e])) {
+      if (!isfinite(value[e]) || (dropped && isnan(row->lse))) {
         row->output_bound[e] = -fabs(row->output_bound[e]);
         row->output_bound_probabilistic[e] = -fabs(row->output_bound_probabilistic[e]);
       }
@@ -315,7 +326,7 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
 
   const chain_errors chains =
       bound_chains(found.seen + 2 * found.rescales + 1, found.repeated, bound_count_equal(problem, row));
-  const double absolute = (found.rescales + 4) * FLUSHED;
+  const double absolute = (found.rescales + 4) * FLUSHED, dropped = dropout_error(problem);
   weight_sums sums = {.sizes = 1};
   double largest_t[FORMS] = {0}, previous_weight = NAN;
   const float *previous = NULL;
@@ -332,7 +343,9 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
       if (log_weight + t > LOG_SMALLEST) largest_t[form] = fmax(largest_t[form], t);
     }
     const float *value = reference_vector(tensors->value, problem->value, b, view.kv_head, j);
-    bound_add_key(problem, row, value, weight, error, &chains, absolute);
+    const double kept = reference_kept(problem, b, h, i, j);
+    bound_add_key(problem, row, value, kept, weight, error, &chains, absolute);
+    if (previous && kept == 0) continue; /* nothing is added there */
     if (previous && bound_repeats(weight, previous_weight, found.seen))
       bound_add_repeated(problem, row, value, previous, found.seen, found.largest_value);
     previous = value;
@@ -340,14 +353,31 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   }
   add_sink(problem, row, &found, view.sink, &sums);
   if (previous) /* else the row sees no key, and is zero */
-    bound_finish(problem, row, &chains, &sums, found.seen * absolute,
+    bound_finish(problem, row, &chains, &sums, found.seen * absolute + dropped,
                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
-  bound_weights(row, &chains, &sums, largest_t);
+  bound_weights(row, &chains, &sums, largest_t, dropped);
+}
+
+/* The sum is that of all weights, whether they are dropped or not: what follows from it needs them. */
+static void undo_dropout(const attn_problem *problem, reference_row *row) {
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j] && isfinite(row->lse)) row->weights[j] = exp(row->scores[j] - row->lse);
+}
+
+static void redo_dropout(const attn_problem *problem, int64_t b, int64_t h, int64_t i, reference_row *row) {
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j] || !isfinite(row->lse)) continue;
+    row->weights[j] *= reference_kept(problem, b, h, i, j);
+    /* As where scores overflow: 0 times what is no number. */
+    if (row->weights[j] == 0 && isinf(row->weights_bound)) row->weights[j] = DBL_TRUE_MIN;
+  }
 }
 
 void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                              int64_t i, reference_row *row) {
+  if (problem->keep.type) undo_dropout(problem, row);
   bound_softmax(problem, tensors, b, h, i, row);
-  admit_zero_times_nan(problem, tensors, b, h, row);
+  if (problem->keep.type) redo_dropout(problem, b, h, i, row);
+  admit_zero_times_nan(problem, tensors, b, h, i, row);
 }

@@ -113,13 +113,13 @@ static void add_values(const attn_problem *p, reference_row *row, const float *v
 }
 
 static void add_all_values(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
-                           double divisor, reference_row *row) {
+                           int64_t i, double divisor, reference_row *row) {
   for (int64_t e = 0; e < p->value_dim; e++)
     row->output_bound[e] = row->output_bound_probabilistic[e] = row->output_deviation[e] = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j] || row->weights[j] == 0) continue;
     add_values(p, row, reference_vector(tensors->value, p->value, b, reference_kv_head(p, h), j),
-               row->weights[j] / divisor);
+               row->weights[j] * reference_kept(p, b, h, i, j) / divisor);
   }
 }
 
@@ -146,12 +146,15 @@ static void set_outputs(const attn_problem *p, reference_row *row, double own, d
 bool reference_exact_softmax(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
                              int64_t i, reference_row *row) {
   levels found;
+  int exponent;
+  /* What dropout multiplies by is a power of two, or products round. */
+  if (p->keep.type && frexp(1 - p->dropout_p, &exponent) != 0.5) return false;
   if (!find_levels(p, tensors, b, h, i, row, &found)) return false;
   const sum_error off = sum_weights(&found);
   if (ldexp(off.sum, found.deepest) > BINADES) return false;
   const double logarithm = log(off.sum), lse = fabs(row->lse);
   const double joined = UNIT * (4 * logarithm + 2 * lse); /* parts, by their log-sum-exps */
-  add_all_values(p, tensors, b, h, 1, row);
+  add_all_values(p, tensors, b, h, i, 1, row);
   set_outputs(p, row, off.terms + joined, off.all + joined, ldexp(off.sum, LEVELS));
   row->lse_bound = off.all * SECOND_ORDER + UNIT * (8 * logarithm + 4 * fabs(found.largest) + 4 * lse + 4);
   row->weights_bound = (off.terms + off.all + joined + 4 * UNIT) * SECOND_ORDER;
@@ -178,7 +181,7 @@ bool reference_exact_linear(const attn_problem *p, const attn_tensors *tensors, 
     sum += row->weights[j];
   }
   if (!(sum > 0 && sum <= WHOLE)) return false;
-  add_all_values(p, tensors, b, h, p->unnormalised ? 1 : sum + p->epsilon, row);
+  add_all_values(p, tensors, b, h, i, p->unnormalised ? 1 : sum + p->epsilon, row);
   set_outputs(p, row, (double)p->head_dim * UNIT, 4 * UNIT, sum);
   return true;
 }

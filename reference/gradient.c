@@ -17,6 +17,7 @@ typedef struct bounded {
 typedef struct pair_terms {
   bool counts;    /* the key is seen, with a score above -inf */
   bounded weight; /* p */
+  bounded met;    /* and what dropout leaves of it */
   bounded score;  /* the gradient of the score, g */
   bounded dot;    /* and of what the softcap was made of, x */
 } pair_terms;
@@ -114,7 +115,16 @@ static bounded product_of(bounded x, bounded y) {
   return product;
 }
 
-/* do_i . v_j - delta_i: both are chains of products; one may begin with the other. */
+/* times what dropout multiplies by: this number, off by its own error (bound.c, dropout_error), and the product rounds. */
+static bounded kept_of(const attn_problem *problem, const reference_pair *at) {
+  bounded kept = {.value = reference_kept(problem, at->b, at->h, at->i, at->j)};
+  const double p = problem->dropout_p;
+  for (int form = WORST; form < BOUNDS; form++)
+    kept.error[form] = p > 0 ? UNIT * (1 + p / (1 - p)) * kept.value : 0;
+  return kept;
+}
+
+/* kept do_i . v_j - delta_i: both are chains of products; one may begin with the other. */
 static bounded gap_of(const attn_problem *problem, const attn_tensors *tensors, const reference_given *given,
                       const reference_pair *at) {
   const int64_t n = row_number(problem, at->b, at->h, at->i), kv_head = reference_kv_head(problem, at->h);
@@ -122,10 +132,13 @@ static bounded gap_of(const attn_problem *problem, const attn_tensors *tensors, 
   const float *value = reference_vector(tensors->value, problem->value, at->b, kv_head, at->j);
   const double Dv = (double)problem->value_dim;
   double size;
-  bounded gap = {.value = dot(grad, value, problem->value_dim, &size) - given->delta[n]};
-  size += given->delta_size[n];
+  const bounded kept = kept_of(problem, at);
+  bounded gap = {.value = kept.value * dot(grad, value, problem->value_dim, &size) - given->delta[n]};
+  const double dropped = problem->keep.type ? (kept.error[WORST] + UNIT * kept.value) * size : 0;
+  size = size * kept.value + given->delta_size[n];
   for (int form = WORST; form < BOUNDS; form++) {
-    gap.error[form] = reference_chain_error(form, Dv + 3) * size + 2 * (Dv + 1) * SUBNORMAL;
+    gap.error[form] =
+        reference_chain_error(form, Dv + 3) * size + dropped + 2 * (Dv + 1) * SUBNORMAL * fmax(1, kept.value);
     if (!(size <= LARGEST)) gap.error[form] = INFINITY;
   }
   return gap;
@@ -148,6 +161,7 @@ static pair_terms terms_of(const attn_problem *problem, const attn_tensors *tens
   if (!terms.counts) return terms;
   const double lse = given->lse[row_number(problem, at->b, at->h, at->i)];
   terms.weight = weight_of(problem, tensors, at, score, lse);
+  terms.met = problem->keep.type ? product_of(terms.weight, kept_of(problem, at)) : terms.weight;
   terms.score = product_of(terms.weight, gap_of(problem, tensors, given, at));
   terms.dot = product_of(terms.score, slope_of(problem, tensors, at, scaled, score));
   return terms;
@@ -282,9 +296,9 @@ void reference_key_gradients(const attn_problem *problem, const attn_tensors *te
       const vector query = query_of(problem, tensors, &at);
       const float *grad = reference_vector(problem->output_grad_data, problem->output_grad, b, at.h, at.i);
       note_repeats(&of_key, terms.dot.value * feature_of(problem, query, 0).value);
-      if (problem->value_dim > 0) note_repeats(&of_value, terms.weight.value * grad[0]);
+      if (problem->value_dim > 0) note_repeats(&of_value, terms.met.value * grad[0]);
       add_terms(problem, key, problem->head_dim, &of_key, terms.dot, query);
-      add_terms(problem, value, problem->value_dim, &of_value, terms.weight, (vector){grad, -1});
+      add_terms(problem, value, problem->value_dim, &of_value, terms.met, (vector){grad, -1});
     }
   finish(key, problem->head_dim, &of_key);
   turn_back(problem, j, key);

@@ -121,10 +121,10 @@ static void add_key(const attn_problem *problem, reference_row *row, const float
                     const double error[FORMS], const chain_errors *chains, double absolute) {
   const double none[FORMS] = {0};
   if (!problem->unnormalised) {
-    bound_add_key(problem, row, value, size, error, chains, absolute);
+    bound_add_key(problem, row, value, 1, size, error, chains, absolute);
     return;
   }
-  bound_add_key(problem, row, value, 0, none, chains, absolute);
+  bound_add_key(problem, row, value, 1, 0, none, chains, absolute);
   for (int form = WORST; form < FORMS; form++) {
     const double own = error[form] + chains->numerator[form] * (size + error[form]);
     for (int64_t e = 0; e < problem->value_dim; e++)

@@ -16,7 +16,8 @@ typedef struct reference_bounds {
 
 /* One query row: entry b, query head h, position i. The caller provides the arrays. */
 typedef struct reference_row {
-  double *weights; /* [Tk] softmax weights, or phi(q).phi(k) for ATTN_LINEAR; 0 for hidden keys */
+  double *
+      weights; /* [Tk] softmax weights as they meet the values, or phi(q).phi(k) for ATTN_LINEAR; 0 for hidden keys */
   double *
       scores; /* [Tk] after softcap and bias, what hides a key leaves -inf; of linear attention logarithms of decays */
   bool *visible;  /* [Tk] */

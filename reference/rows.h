@@ -18,6 +18,15 @@ static inline int64_t reference_kv_head(const attn_problem *problem, int64_t h) 
   return h / (problem->query_heads / problem->kv_heads);
 }
 
+/* What dropout makes of a weight: it is multiplied by this. 1 where there is none. */
+static inline double reference_kept(const attn_problem *problem, int64_t b, int64_t h, int64_t i, int64_t j) {
+  const attn_layout *keep = &problem->keep;
+  if (keep->type == ATTN_ABSENT) return 1;
+  return problem->keep_data[b * keep->batch + h * keep->head + i * keep->position + j] != 0
+             ? 1 / (1 - problem->dropout_p)
+             : 0;
+}
+
 /* -inf, which adds nothing, where the problem has none or no such query. */
 static inline double reference_sink(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
                                     int64_t h, int64_t i) {

@@ -70,8 +70,9 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
 
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
-    row->weights[j] /= sum;
-    if (row->scores[j] == -INFINITY) continue; /* the bound says what may come of its value */
+    const double kept = reference_kept(problem, b, h, i, j);
+    row->weights[j] = row->weights[j] / sum * kept;
+    if (row->scores[j] == -INFINITY || kept == 0) continue; /* the bound says what may come of its value */
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
   }

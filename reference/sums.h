@@ -33,8 +33,8 @@ chain_errors bound_chains(double roundings, double repeated, double equal);
 double bound_count_equal(const attn_problem *problem, const reference_row *row);
 
 /* Adds a key's part of the output bound. */
-void bound_add_key(const attn_problem *problem, reference_row *row, const float *value, double weight,
-                   const double error[FORMS], const chain_errors *chains, double absolute);
+void bound_add_key(const attn_problem *problem, reference_row *row, const float *value, double kept,
+                   double weight, const double error[FORMS], const chain_errors *chains, double absolute);
 
 /* Whether a term of so many rounds as the one before it does. */
 bool bound_repeats(double term, double previous, double count);

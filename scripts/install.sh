@@ -39,7 +39,7 @@ for device in emulated cuda; do
   [ ! -f "$build/$device/device.o" ] || put 644 "$root/lib/attnbench/$device" "$build/$device/device.o"
 done
 headers=$root/include/attnbench
-put 644 "$headers" variants/attention.h variants/functions.h variants/visibility.h variants/position.h variants/elements.h variants/device.h
+put 644 "$headers" variants/attention.h variants/functions.h variants/visibility.h variants/position.h variants/dropout.h variants/elements.h variants/device.h
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp

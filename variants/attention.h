@@ -57,6 +57,7 @@ enum {
   ATTN_RELATIVE = 1 << 15,
   ATTN_T5 = 1 << 16,
   ATTN_ROPE = 1 << 17,
+  ATTN_DROPOUT = 1 << 18,     /* keep */
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
   ATTN_UNNORMALISED = 1 << 22,
   ATTN_DECAY = 1 << 23
@@ -173,6 +174,9 @@ typedef struct attn_problem {
       rope_positions;    /* R, even, 2 to D; rows of the tables: every i + offset and every j is one */
   bool rope_interleaved; /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
   const float *rope_cos_data, *rope_sin_data; /* [rope_positions, R / 2] */
+  attn_layout keep;         /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
+  double dropout_p;         /* 0 up to, but not, 1; 0 without keep */
+  const uint8_t *keep_data; /* [B, H, Tq, Tk] */
 } attn_problem;
 
 /* ---- a call ---- */
@@ -187,7 +191,7 @@ typedef struct attn_tensors {
   const void *bias;    /* [B, H, Tq, Tk] */
   void *output;        /* [B, H, Tq, Dv] */
   float *lse;          /* [B, H, Tq] */
-  void *weights;       /* [B, H, Tq, Tk], zero for hidden keys */
+  void *weights;       /* [B, H, Tq, Tk], zero for hidden keys; after dropout, as they meet the values */
   const float *sink;   /* [H] */
 } attn_tensors;
 
@@ -282,6 +286,7 @@ extern const attn_table attn_plugin __attribute__((visibility("default")));
 /* These ask that one. */
 #include "position.h"
 #include "rope.h"
+#include "dropout.h"
 
 #ifdef __cplusplus
 }

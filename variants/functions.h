@@ -1,6 +1,9 @@
-/* What is computed: the functions that a problem may ask for, with the formulas that define them. A part of attention.h. */
+/* What is computed: the functions that a problem may ask for, with the formulas that define them, and the terms of a pattern. A part
+ * of attention.h. */
 #ifndef ATTN_FUNCTIONS_H
 #define ATTN_FUNCTIONS_H
+
+#include <stdint.h>
 
 /* The mathematical function; it decides which reference a variant is held to.
  *
@@ -17,6 +20,10 @@
  * Where there is a rotary embedding (Su et al. 2021), q_i and k_j are rotated before all else, by row p = i + offset and row j of the
  * tables: of R features, taken in pairs, (a, b) becomes (a cos_pn - b sin_pn, b cos_pn + a sin_pn) in the n-th; features from R on stay.
  * Where there are sinks (gpt-oss), one for each query head, exp(sink_h) joins the sum of both and has no value.
+ * Where there is dropout (Srivastava et al. 2014), by a mask that is given and a p from 0 up to, but not, 1, values meet the weights
+ * that it leaves; the sum and the log-sum-exp do not change:
+ *     kept_ij = 1 / (1 - p) where keep_ij is not 0, else 0
+ *     o_i     = sum_j kept_ij exp(score_ij) v_j / sum_j exp(score_ij)
  *
  * ATTN_LINEAR (Katharopoulos et al. 2020, section 3.2), phi the feature map:
  *     w_ij = phi(q_i).phi(k_j)                            with decay (gated linear attention, RetNet, scalar Mamba-2) times
@@ -28,11 +35,11 @@
  * and from the output o and the log-sum-exp as they are given. With s_ij = scale * sum_d q_id k_jd:
  *     p_ij    = exp(score_ij - lse_i)                   of the visible keys; 0 where the score is -inf
  *     delta_i = sum_e do_ie o_ie
- *     g_ij    = p_ij (sum_e do_ie v_je - delta_i)       the gradient of score_ij
+ *     g_ij    = p_ij (kept_ij sum_e do_ie v_je - delta_i)    the gradient of score_ij; kept_ij is 1 without dropout
  *     x_ij    = g_ij (1 - tanh(s_ij / softcap)^2)       of s_ij; g_ij itself without a softcap
  *     dq_i    = scale sum_j x_ij k_j
  *     dk_j    = scale sum_i x_ij q_i                    over all query heads that read the key, as is
- *     dv_j    = sum_i p_ij do_i
+ *     dv_j    = sum_i p_ij kept_ij do_i
  *     dbias   = g, summed over the axes on which the bias has stride 0
  *     dsink_h = -sum_bi exp(sink_h - lse_i) delta_i     over the queries that exist
  *
@@ -48,7 +55,8 @@
  *     dv_j    = sum_i w_ij do_i / n_i
  *
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
- * reach the output rows that see them and no other; a key whose score is -inf may be left out, or count with weight 0. */
+ * reach the output rows that see them and no other; a key whose score is -inf, or that is dropped, may be left
+ * out, or count with weight 0. */
 typedef enum attn_function {
   ATTN_SOFTMAX = 0,
   ATTN_LINEAR = 1,

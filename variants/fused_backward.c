@@ -200,6 +200,17 @@ static void hide(const backward *of, const pair_tile *tile, float *scores) {
   }
 }
 
+/* What meets the values, or comes of them, of keys that are kept and that are dropped. */
+static void drop(const backward *of, const pair_tile *tile, float *numbers) {
+  const int64_t rows = of->kernels->max_rows;
+  const float factor = attn_kept_factor(of->problem);
+  for (int64_t n = 0; n < tile->count; n++) {
+    const uint8_t *keep = attn_keep_row(of->problem, tile->b, tile->h, tile->i0 + n) + tile->j0;
+    float *restrict row = numbers + n * rows;
+    for (int64_t r = 0; r < tile->keys; r++) row[r] = keep[r] ? row[r] * factor : 0;
+  }
+}
+
 /* Scores and products of output_grad with values become weights and gradients of scores. */
 static void weigh(const backward *of, const pair_tile *tile, const scratch *mine) {
   const attn_problem *p = of->problem;
@@ -252,7 +263,9 @@ static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, 
     memset(mine->grads, 0, (size_t)(tile->count * rows) * sizeof(float));
   if (!is_plain(p)) finish_scores(of, tile, mine);
   if (seen != ATTN_FULL || tile->keys < rows) hide(of, tile, mine->weights);
+  if (p->keep.type) drop(of, tile, mine->grads);
   weigh(of, tile, mine);
+  if (p->keep.type) drop(of, tile, mine->weights);
   kernels->accumulate(of_values, weights, output_grad, mine->ones, NULL,
                       (tile_target){mine->value_grads, rows});
   kernels->accumulate(of_keys, grads, query, mine->ones, NULL, (tile_target){mine->key_grads, rows});
@@ -362,7 +375,7 @@ const attn_variant attn_fused_backward = {
     .function = ATTN_SOFTMAX_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
-                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
+                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_FINITE,
     .time_exponent = 2,

@@ -57,6 +57,12 @@ static float softmax(float *row, int64_t length, float sink) {
   return max + logf(sum);
 }
 
+static void drop(const query_row *of, float *row) {
+  const uint8_t *keep = attn_keep_row(of->problem, of->b, of->h, of->i);
+  const float factor = attn_kept_factor(of->problem);
+  for (int64_t j = 0; keep && j < of->problem->key_length; j++) row[j] *= keep[j] ? factor : 0;
+}
+
 /* row: [Tk], this query's row of the scores, which become the weights. */
 static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                       int64_t i, float *row) {
@@ -74,6 +80,7 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
   const bool has_sink = problem->sink.type && i < attn_query_count(problem, b);
   const float sink = has_sink ? tensors->sink[h * problem->sink.head] : -INFINITY;
   const float lse = softmax(row, problem->key_length, sink);
+  drop(&of, row);
   if (problem->lse.type) tensors->lse[at(&problem->lse, b, h, i)] = lse;
   if (problem->weights.type) {
     float *weights = (float *)tensors->weights + at(&problem->weights, b, h, i);
@@ -120,7 +127,7 @@ const attn_variant attn_naive = {
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
-                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
+                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

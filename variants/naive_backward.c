@@ -21,7 +21,7 @@ typedef struct head {
   const attn_tensors *tensors;
   int64_t b, h, kv_head;
   float *weights,
-      *grads; /* [Tq, Tk]: p, and the gradient of the product of a query and a key, its scale left out */
+      *grads; /* [Tq, Tk]: p as it meets the values, and the gradient of the product of a query and a key, its scale left out */
 } head;
 
 static const float *query_of(const head *of, int64_t i) {
@@ -54,6 +54,7 @@ static void solve_query(const head *of, int64_t i) {
   const float *query = query_of(of, i), *output_grad = output_grad_of(of, i);
   const float lse = lse_of(of, i), delta = delta_of(of, i), cap = (float)problem->softcap;
   float *weights = of->weights + i * problem->key_length, *grads = of->grads + i * problem->key_length;
+  const uint8_t *keep = attn_keep_row(problem, of->b, of->h, i);
   float *query_grad = (float *)problem->query_grad_data + at(&problem->query_grad, of->b, of->h, i);
   memset(query_grad, 0, (size_t)problem->head_dim * sizeof *query_grad);
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -66,8 +67,10 @@ static void solve_query(const head *of, int64_t i) {
     if (attn_has_position_bias(problem))
       score += attn_position_bias(problem, of->h, attn_distance(problem, of->b, i, j));
     if (score == -INFINITY) continue;
+    const float kept = !keep || keep[j] ? attn_kept_factor(problem) : 0;
     weights[j] = expf(score - lse);
-    grads[j] = weights[j] * (dot(output_grad, value_of(of, j), problem->value_dim) - delta);
+    grads[j] = weights[j] * (kept * dot(output_grad, value_of(of, j), problem->value_dim) - delta);
+    weights[j] *= kept;
     if (problem->bias.type)
       ((float *)problem->bias_grad_data)[at(&problem->bias_grad, of->b, of->h, i) + j] += grads[j];
     grads[j] *= 1 - tangent * tangent;
@@ -157,7 +160,7 @@ const attn_variant attn_naive_backward = {
     .function = ATTN_SOFTMAX_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
-                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
+                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
     .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 2,

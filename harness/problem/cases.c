@@ -141,6 +141,7 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "rope", .text = words->rope, .optional = true},
       {.name = "rope_features", .integer = &problem->rope_features, .optional = true},
       {.name = "rope_positions", .integer = &problem->rope_positions, .optional = true},
+      {.name = "dropout_p", .number = &problem->dropout_p, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
 

@@ -256,6 +256,13 @@ static bool check_position(const attn_problem *p, complaint to) {
   return check_t5(p, to) && check_rope(p, to);
 }
 
+static bool check_dropout(const attn_problem *p, complaint to) {
+  if (!p->keep.type && p->dropout_p != 0)
+    return wrong(to, "dropout_p is %g without a keep mask: give both or none", p->dropout_p);
+  return (p->dropout_p >= 0 && p->dropout_p < 1) ||
+         wrong(to, "dropout_p is %g: it must be 0 up to, but not, 1", p->dropout_p);
+}
+
 /* A list of keys: each is one, or -1, and none comes twice. seen: [Tk] zeros, and is left so. */
 static bool check_list(const attn_problem *p, const int32_t *keys, const int64_t at[3], bool *seen,
                        complaint to) {
@@ -377,5 +384,6 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
   complaint to = {reason, reason_size};
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
-         check_pattern(problem, to) && check_position(problem, to) && check_tensors(problem, to);
+         check_pattern(problem, to) && check_position(problem, to) && check_dropout(problem, to) &&
+         check_tensors(problem, to);
 }

@@ -118,6 +118,10 @@ static void describe_position(json_t *object, const attn_problem *p) {
                                   (int)p->rope_interleaved));
 }
 
+static void describe_dropout(json_t *object, const attn_problem *p) {
+  if (p->keep.type) json_object_set_new(object, "dropout_p", json_real(p->dropout_p));
+}
+
 static void describe_visibility(json_t *object, const workload *w) {
   json_object_set_new(object, "left", limit(w->left));
   json_object_set_new(object, "right", limit(w->right));
@@ -172,6 +176,7 @@ json_t *dump_describe(const workload *w) {
   }
   describe_visibility(object, w);
   describe_position(object, &p);
+  describe_dropout(object, &p);
   for (tensor_id id = 0; id < TENSORS; id++)
     if (tensor_layout(&p, id)->type)
       json_object_set_new(tensor_is_written(&p, id) ? outputs : inputs, tensor_table[id].name,

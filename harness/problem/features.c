@@ -7,6 +7,7 @@
 #include "linear_text.h"
 #include "pattern_text.h"
 #include "position_text.h"
+#include "weights_text.h"
 
 #define SOFTMAX (1u << ATTN_SOFTMAX)
 #define LINEAR (1u << ATTN_LINEAR)
@@ -165,6 +166,11 @@ static void copy_feature_map(const workload *from, workload *to) { to->feature_m
 
 static bool uses_unnormalised(const attn_problem *p) { return p->unnormalised; }
 
+/* ---- what becomes of the weights ---- */
+
+static void leave_out_dropout(workload *w) { w->dropout_p = 0; }
+static void copy_dropout(const workload *from, workload *to) { to->dropout_p = from->dropout_p; }
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
@@ -227,6 +233,9 @@ const feature_row feature_table[FEATURES] = {
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
     {ATTN_DECAY, "a decay", "takes no decay", LINEAR, "decay", TENSOR_DECAY,
      .flag = offsetof(workload, decay)},
+    {ATTN_DROPOUT, "dropout", "takes no dropout", SCORES, "dropout", TENSOR_KEEP,
+     .axes = offsetof(workload, keep), .read = weights_read_dropout, .write = weights_write_dropout,
+     .leave_out = leave_out_dropout, .copy = copy_dropout},
 };
 
 /* ---- rows ---- */

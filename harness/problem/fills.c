@@ -15,7 +15,7 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY, ROPE };
+enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY, ROPE, KEEP };
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -420,6 +420,21 @@ static void fill_angles(const drawn *to, bool of_sines) {
 static void fill_cosines(const drawn *to) { fill_angles(to, false); }
 static void fill_sines(const drawn *to) { fill_angles(to, true); }
 
+/* The share p is dropped; where the mask varies over queries, all of one row in 16. Nothing where p is 0. */
+static void fill_keep(const drawn *to) {
+  const uint64_t rows_stream = to->stream + PLACE;
+  const tensor_shape s = to->shape;
+  const int64_t rows = rows_of(to);
+  const double p = to->problem->dropout_p;
+#pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
+  for (int64_t row = 0; row < rows; row++) {
+    uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
+    const bool none = p > 0 && s.length > 1 && random_bits(rows_stream, (uint64_t)row) % 16 == 0;
+    for (int64_t j = 0; j < s.width; j++)
+      out[j] = !none && (double)(random_bits(to->stream, (uint64_t)(row * s.width + j)) >> 11) * 0x1p-53 >= p;
+  }
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -438,6 +453,7 @@ static const struct {
     [TENSOR_DECAY] = {DECAY, fill_decay},
     [TENSOR_ROPE_COS] = {ROPE, fill_cosines},
     [TENSOR_ROPE_SIN] = {ROPE, fill_sines},
+    [TENSOR_KEEP] = {KEEP, fill_keep},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -228,6 +228,14 @@ static void draw_rope(draws *from, workload *w) {
   w->rope_features = all ? 0 : 2 * pairs;
 }
 
+/* One in ten has dropout, from yet another. */
+static void draw_dropout(draws *from, workload *w) {
+  static const double shares[] = {0, 0.1, 0.25, 0.5, 0.9};
+  if (w->function == ATTN_LINEAR || !draw_one_in(from, 10)) return;
+  w->keep = (workload_axes){true, draw_one_in(from, 2), draw_one_in(from, 2), !draw_one_in(from, 4)};
+  w->dropout_p = shares[draw_between(from, 0, COUNT(shares) - 1)];
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -257,5 +265,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_linear(&linear, &w);
   draws rope = {from.stream ^ UINT64_C(0x409e), 0};
   draw_rope(&rope, &w);
+  draws dropout = {from.stream ^ UINT64_C(0xd809), 0};
+  draw_dropout(&dropout, &w);
   return w;
 }

@@ -52,6 +52,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),
     [TENSOR_ROPE_COS] = POSITION(rope_cos, "the cosines", "cos", "11pn"),
     [TENSOR_ROPE_SIN] = POSITION(rope_sin, "the sines", "sin", "11pn"),
+    [TENSOR_KEEP] = IN_PROBLEM(keep, "the keep mask", "keep", "BHqk", 1u << ATTN_UINT8, false),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }

@@ -31,6 +31,7 @@ typedef enum tensor_id {
   TENSOR_DECAY,
   TENSOR_ROPE_COS,
   TENSOR_ROPE_SIN,
+  TENSOR_KEEP,
   TENSORS
 } tensor_id;
 

@@ -75,6 +75,8 @@ typedef struct workload {
   bool unnormalised, decay;
   int64_t rope;          /* a workload_rope */
   int64_t rope_features; /* that are rotated; 0: all that have a partner */
+  workload_axes keep;    /* of dropout */
+  double dropout_p;
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;

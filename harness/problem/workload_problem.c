@@ -140,6 +140,7 @@ attn_problem workload_problem(const workload *w) {
       .feature_map = w->feature_map,
       .unnormalised = w->unnormalised,
       .rope_interleaved = w->rope == ROPE_INTERLEAVED,
+      .dropout_p = w->dropout_p,
   };
   if (w->rope != ROPE_NONE) {
     p.rope_features = w->rope_features > 0 ? w->rope_features : w->head_dim / 2 * 2;

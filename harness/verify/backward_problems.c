@@ -76,6 +76,12 @@ static const char *const single[] = {
     "backward/causal_bottom_right/B:1/H:3/D:33/Tq:50/Tk:130/rope:interleaved,10/alibi/sink",
     "backward/window:20/B:2/H:2/D:16/T:140/rope:half,6/see:strided:5+local:3,0/bias:bhq",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/rope:half/layout:mixed",
+    /* dropout */
+    "backward/full/B:2/H:3/D:24/T:70/dropout:0.1",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:130/dropout:0.5,bq/sink",
+    "backward/full/B:2/H:4/Hkv:2/D:17/Dv:9/Tq:70/Tk:131/dropout:0.3,h/bias:bhq/softcap:5/layout:padded",
+    "backward/window:30/B:1/H:2/D:16/T:150/dropout:0.9/alibi/fill:equal",
+    "backward/full/B:1/H:2/D:16/T:50/dropout:0,1/qlengths:33/sink",
     /* layouts */
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/layout:bthd",
     "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",

@@ -97,7 +97,7 @@ static bool place_rows(expected *known) {
 typedef struct question {
   int64_t b, kv_head, row; /* where no other row sees the same for all that is known; else -1 */
   attn_range visible;
-  const unsigned char *query, *mask, *bias, *sink;
+  const unsigned char *query, *mask, *bias, *sink, *keep;
 } question;
 
 /* NULL: the problem has no such tensor. */
@@ -117,13 +117,14 @@ static question question_of(const inputs *in, row_place at) {
                     .query = beginning_of(in, TENSOR_QUERY, at),
                     .mask = beginning_of(in, TENSOR_MASK, at),
                     .bias = beginning_of(in, TENSOR_BIAS, at),
+                    .keep = beginning_of(in, TENSOR_KEEP, at),
                     .sink = beginning_of(in, TENSOR_SINK, (row_place){.h = at.h})};
 }
 
 static bool is_same(const question *a, const question *b, size_t query_bytes) {
   return a->b == b->b && a->kv_head == b->kv_head && a->row == b->row &&
          a->visible.first == b->visible.first && a->visible.end == b->visible.end && a->mask == b->mask &&
-         a->bias == b->bias &&
+         a->bias == b->bias && a->keep == b->keep &&
          (a->sink == b->sink || (a->sink && b->sink && memcmp(a->sink, b->sink, sizeof(float)) == 0)) &&
          (query_bytes == 0 || (a->query && b->query && memcmp(a->query, b->query, query_bytes) == 0));
 }

@@ -86,6 +86,15 @@ static bool sink_scaled(asked *a, int64_t n) {
   return (void)n, has_sink(a) && set(&a->sink_factor, a->scale);
 }
 
+static bool has_keep(const asked *a) { return a->problem->keep.type != ATTN_ABSENT; }
+static bool keep_is(asked *a, int64_t n) { return a->keep_use = (keep_use)n, has_keep(a); }
+static bool keep_of_head(asked *a, int64_t n) {
+  return has_keep(a) && a->problem->keep.head != 0 && move(&a->keep.h, n);
+}
+static bool keep_of_row(asked *a, int64_t n) {
+  return (void)n, has_keep(a) && a->problem->keep.position != 0 && move(&a->keep.i, 0);
+}
+
 static const mistake table[] = {
     {"bias", "the bias is ignored", SOFTMAX, ONCE, no_bias},
     {"bias", "the bias of head %lld is taken for every head", SOFTMAX, WITH(0), bias_of_head},
@@ -112,6 +121,12 @@ static const mistake table[] = {
     {"sink", "where the sink is larger than every score, the output is not rescaled to it", SOFTMAX, ONCE,
      sink_leaves_output},
     {"sink", "the sink is multiplied by the scale", SOFTMAX, ONCE, sink_scaled},
+    {"dropout", "the keep mask is ignored", SOFTMAX, WITH(KEEP_IGNORED), keep_is},
+    {"dropout", "weights that are kept are not divided by 1 - p", SOFTMAX, WITH(KEEP_UNSCALED), keep_is},
+    {"dropout", "the keep mask is applied before the softmax: the sum lacks the keys that are dropped",
+     SOFTMAX, WITH(KEEP_BEFORE_SUM), keep_is},
+    {"dropout", "the keep mask of head %lld is taken for every head", SOFTMAX, WITH(0), keep_of_head},
+    {"dropout", "the keep mask of the first row is taken for every row", SOFTMAX, ONCE, keep_of_row},
     {"mask", "the mask is ignored", SOFTMAX, ONCE, no_mask},
     {"mask", "the mask is inverted: 1 means may be seen", SOFTMAX, ONCE, mask_inverted},
     {"mask", "the mask is applied after the softmax: hidden keys join the sum", SOFTMAX, ONCE, mask_after},

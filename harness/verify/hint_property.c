@@ -37,6 +37,7 @@ static const hint of_property[PROPERTIES] = {
                           "the same keys, said in another way, give another answer: how the pattern is read"},
     [PROPERTY_POSITION] = {"bias", "what positions add differs from a bias of the same numbers"},
     [PROPERTY_ROPE] = {"rope", "the rotary embedding turns queries and keys by other than their positions"},
+    [PROPERTY_DROPOUT] = {"dropout", "a keep mask of ones with a p of 0 changes the answer"},
 };
 
 static bool find_by_answer(const altered *on, uint32_t traits, hint *found) {

@@ -24,6 +24,7 @@ asked hint_ask(const attn_problem *p, const attn_tensors *widened, row_place at)
                  .value = kv,
                  .bias = at,
                  .mask = at,
+                 .keep = at,
                  .pattern = at,
                  .sink_head = at.h,
                  .features = p->head_dim,
@@ -108,6 +109,13 @@ static double phi(phi_use use, double x) {
     case PHI_X_BELOW_0: return x < 0 ? x + 1 : exp(x);
     default: return x > 0 ? x + 1 : exp(x);
   }
+}
+
+/* What dropout multiplies a weight by. */
+static double kept_of(const asked *a, int64_t j) {
+  const double kept =
+      a->keep_use == KEEP_IGNORED ? 1 : reference_kept(a->problem, a->keep.b, a->keep.h, a->keep.i, j);
+  return a->keep_use == KEEP_UNSCALED && kept != 0 ? 1 : kept;
 }
 
 static double times_counted(const asked *a, int64_t j, double factor) {
@@ -202,10 +210,12 @@ static void answer_softmax(const asked *a, const answer *to) {
     double weight = exp(to->scores[j] - largest);
     if (a->lowest_maximum != -INFINITY && weight < 0x1p-150) weight = 0;
     const bool is_shown = a->mask_use != MASK_AFTER_SOFTMAX || mask_shows(a, j);
-    sum += weight * times_counted(a, j, a->counted_in_sum);
+    const double kept = kept_of(a, j);
+    sum += weight * times_counted(a, j, a->counted_in_sum) *
+           (a->keep_use == KEEP_BEFORE_SUM && kept == 0 ? 0 : 1);
     if (!is_shown) continue;
-    to->weights[j] = weight;
-    add_value(a, to, j, weight * times_counted(a, j, a->counted_in_values));
+    to->weights[j] = weight * kept;
+    if (kept != 0) add_value(a, to, j, weight * kept * times_counted(a, j, a->counted_in_values));
   }
   sum += a->more_zero_keys * exp(-largest) + a->more_in_sum;
   for (int64_t e = 0; e < p->value_dim && a->sink_leaves_output && joins; e++)

@@ -6,6 +6,7 @@
 #include "problem/rows.h"
 
 typedef enum mask_use { MASK_KEPT, MASK_IGNORED, MASK_INVERTED, MASK_AFTER_SOFTMAX } mask_use;
+typedef enum keep_use { KEEP_KEPT, KEEP_IGNORED, KEEP_UNSCALED, KEEP_BEFORE_SUM } keep_use;
 typedef enum empty_use {
   EMPTY_ZEROS,
   EMPTY_NAN,
@@ -27,6 +28,8 @@ typedef struct asked {
   int64_t sink_head, features;
   attn_range keys; /* by band and lengths, without the pattern */
   mask_use mask_use;
+  row_place keep;
+  keep_use keep_use;
   bool pattern_ignored;
 
   double scale, softcap, softcap_inside, bias_factor, sink_factor, score_factor, epsilon;

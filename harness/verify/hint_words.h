@@ -4,7 +4,7 @@
 
 /* All kinds that there are. */
 #define HINT_KINDS                                                                                           \
-  "alignment, band, bias, columns, empty, features, function, heads, hidden, keys, lengths, lse,\n"          \
+  "alignment, band, bias, columns, dropout, empty, features, function, heads, hidden, keys, lengths, lse,\n" \
   "mask, maximum, pattern, precision, rows, scale, sink, softcap, sum"
 
 enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };

@@ -149,9 +149,11 @@ static projected_row changed_row(projected_row row, const inputs *in, const chan
   const double now = weight_of(in, b, h, i, j, changed->now, row.normaliser);
   const double total = p->unnormalised ? 1 : 1 - before + now;
   if (!(before <= 0.5 || p->unnormalised)) row.scores = NAN; /* too little is left */
+  const double kept = reference_kept(p, b, h, i, j);
   for (int n = 0; n < PROJECTION_DIRECTIONS; n++)
-    row.along[n] =
-        (row.along[n] - before * changed->value_before.along[n] + now * changed->value_now.along[n]) / total;
+    row.along[n] = (row.along[n] +
+                    kept * (now * changed->value_now.along[n] - before * changed->value_before.along[n])) /
+                   total;
   row.normaliser = p->function == ATTN_LINEAR ? row.normaliser * total : row.normaliser + log(total);
   return row;
 }

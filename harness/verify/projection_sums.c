@@ -205,16 +205,30 @@ static float largest_of(const lanes *x) {
   return largest;
 }
 
+/* What dropout multiplies the weights of a block by; false where there is none. */
+static bool find_kept(const query_rows *rows, int r, int64_t first_key, float kept[BLOCK]) {
+  const attn_problem *p = &rows->with->in->problem;
+  for (int64_t n = 0; n < BLOCK && p->keep.type; n++)
+    kept[n] = first_key + n < p->key_length
+                  ? (float)reference_kept(p, rows->with->b, rows->h, rows->i + r, first_key + n)
+                  : 0;
+  return p->keep.type != ATTN_ABSENT;
+}
+
 /* The online softmax: what was summed before counts less when the maximum rises. */
 static void add_block(query_rows *rows, int r, int64_t block, lanes *scores) {
   const lanes *values = (const lanes *)(const void *)(rows->with->values + block * SUMS * BLOCK);
   const float before = rows->largest[r], highest = largest_of(scores);
   const float largest = highest > before ? highest : before;
   lanes sums[SUMS] = {{0}};
+  float kept[BLOCK] __attribute__((aligned(16)));
   if (largest == -INFINITY) return;
+  const bool drops = find_kept(rows, r, block * BLOCK, kept);
   for (int n = 0; n < BLOCK / LANES; n++) {
     const lanes weight = exponential(scores[n] - largest);
-    for (int s = 0; s < SUMS; s++) sums[s] += weight * values[s * (BLOCK / LANES) + n];
+    sums[SUM] += weight * values[n];
+    const lanes met = drops ? weight * ((const lanes *)(const void *)kept)[n] : weight;
+    for (int s = SIZE; s < SUMS; s++) sums[s] += met * values[s * (BLOCK / LANES) + n];
   }
   const double rescale = largest > before ? exp((double)before - (double)largest) : 1;
   for (int s = 0; s < SUMS; s++) {

@@ -70,7 +70,7 @@ static double left_by_sink(const property_check *t, int64_t r, double *rounding)
 static void hold_weights(property_check *t, int64_t r) {
   const inputs *in = t->all->original;
   const reference_row *row = t->all->solved[r];
-  if (!in->problem.weights.type || !check_has_finite_lse(row)) return;
+  if (!in->problem.weights.type || in->problem.keep.type || !check_has_finite_lse(row)) return;
   double sum = 0, seen = 0;
   for (int64_t j = 0; j < in->problem.key_length; j++) {
     seen += row->weights[j] > 0;
@@ -115,6 +115,7 @@ static double beyond(const property_check *t, const reference_row *row, int64_t 
 static void hold_between(property_check *t) {
   const inputs *in = t->all->original;
   const int64_t width = in->problem.value_dim;
+  if (in->problem.keep.type) return; /* some weights are larger, and their sum is any */
   for (int64_t r = 0; r < t->all->row_count; r++)
     for (int64_t e = 0; e < width; e++) {
       const reference_row *row = t->all->solved[r];
@@ -237,7 +238,8 @@ static void hold_merged_row(property_check *t, int64_t r, const altered *first, 
     double bound = row->output_bound_probabilistic[e] + 1e-12 * fabs(x);
     bound += a > 0 ? a * one->output_bound_probabilistic[e] : 0;
     bound += b > 0 ? b * two->output_bound_probabilistic[e] : 0;
-    bound += a > 0 && b > 0 ? a * b * expm1(off) * (fabs(x) + fabs(y)) : 0;
+    /* Of two that are zero, as dropout leaves them, no share of either makes more, and an infinite bound times 0 is none. */
+    bound += a > 0 && b > 0 && (x != 0 || y != 0) ? a * b * expm1(off) * (fabs(x) + fabs(y)) : 0;
     if (!check_near(t, r, "output", e, check_number(whole, TENSOR_OUTPUT, at, e), a * x + b * y, bound,
                     "against its two halves"))
       return;
@@ -391,6 +393,14 @@ static void hold_rope(property_check *t) {
   }
 }
 
+static void hold_dropout(property_check *t) {
+  static const char when[] = "with a keep mask of ones and a p of 0";
+  if (has_free_bits(t))
+    hold_near_pair(t, UNDROPPED, ALL_KEPT, NULL, when);
+  else
+    hold_pair(t, UNDROPPED, ALL_KEPT, when);
+}
+
 static const struct {
   const char *name;
   void (*hold)(property_check *t);
@@ -417,6 +427,7 @@ static const struct {
     [PROPERTY_PATTERN] = {"pattern said otherwise", hold_pattern},
     [PROPERTY_POSITION] = {"positions as a bias", hold_position},
     [PROPERTY_ROPE] = {"shifted positions", hold_rope},
+    [PROPERTY_DROPOUT] = {"nothing dropped", hold_dropout},
 };
 
 const char *property_name(property property) { return table[property].name; }

@@ -23,18 +23,20 @@ typedef enum altered_kind {
   BY_POSITIONS,                             /* [B, T, H, D] */
   FIRST_HALF,
   SECOND_HALF,
-  ISOLATED, /* one key/value head of one entry, with its query heads */
-  DECODED,  /* one query position */
-  SINK_KEY, /* as PLAIN, with a key for the sink */
-  OTHER,    /* other contents but for the first row of each tensor, elsewhere */
-  RESCALED, /* another scale, of linear attention another epsilon */
-  BIASED,   /* a bias of -inf hides some keys, of some rows all */
-  UNSEEN,   /* the same with other numbers in those keys and their values */
-  TURNED,   /* the terms of the pattern the other way round */
-  AS_BAND,  /* a pattern of one local term as a band */
-  AS_MASK,  /* a pattern as a mask */
-  AS_BIAS,  /* what positions add as a bias */
-  FARTHER,  /* a rotary embedding whose tables begin at a later position */
+  ISOLATED,  /* one key/value head of one entry, with its query heads */
+  DECODED,   /* one query position */
+  SINK_KEY,  /* as PLAIN, with a key for the sink */
+  OTHER,     /* other contents but for the first row of each tensor, elsewhere */
+  RESCALED,  /* another scale, of linear attention another epsilon */
+  BIASED,    /* a bias of -inf hides some keys, of some rows all */
+  UNSEEN,    /* the same with other numbers in those keys and their values */
+  TURNED,    /* the terms of the pattern the other way round */
+  AS_BAND,   /* a pattern of one local term as a band */
+  AS_MASK,   /* a pattern as a mask */
+  AS_BIAS,   /* what positions add as a bias */
+  FARTHER,   /* a rotary embedding whose tables begin at a later position */
+  UNDROPPED, /* no dropout */
+  ALL_KEPT,  /* the same with a keep mask of ones and a p of 0 */
   ALTERED
 } altered_kind;
 
@@ -93,6 +95,7 @@ void property_leave_out_pattern(workload *w);
 
 /* The same of what positions add to the scores. */
 void property_leave_out_position(workload *w);
+void property_leave_out_dropout(workload *w);
 
 /* Puts a mask in its place, which varies over all axes, where the original has one; returns that. */
 bool property_pattern_to_mask(const properties *all, workload *w, source *from);

@@ -2,6 +2,7 @@
  * constant in the scores, a key for the sink, a bias of -inf. Each is a number of the tensor's own type. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "problem/fills.h"
 #include "property_copies.h"
@@ -18,6 +19,7 @@ static bool make_ones(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
   if (!property_averages(&all->original->problem)) return true;
   w.epsilon = 0;
+  property_leave_out_dropout(&w); /* what it leaves does not sum to one */
   if (!property_begin(all, ONES, &w, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[ONES].inputs;
   for (int64_t n = 0; n < key_rows(&in->problem); n++)
@@ -225,6 +227,21 @@ static bool make_farther(properties *all, char *why, size_t why_size) {
   return property_finish(all, FARTHER, true, why, why_size);
 }
 
+/* ---- Nothing dropped ---- */
+
+static bool make_kept(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  if (!all->original->problem.keep.type) return true;
+  w.dropout_p = 0;
+  if (!property_begin(all, ALL_KEPT, &w, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[ALL_KEPT].inputs;
+  for (int64_t n = 0; n < query_rows(&in->problem); n++)
+    memset(row_at(in, TENSOR_KEEP, row_place_of(&in->problem, n)).first, 1, (size_t)w.key_length);
+  if (!property_finish(all, ALL_KEPT, true, why, why_size)) return false;
+  property_leave_out_dropout(&w);
+  return property_make(all, UNDROPPED, &w, &property_whole, true, why, why_size);
+}
+
 /* ---- A bias of -inf ---- */
 
 /* Every third key of a head. */
@@ -276,5 +293,5 @@ bool property_make_numbers(properties *all, char *why, size_t why_size) {
     if (!make_hidden(all, set, why, why_size)) return false;
   return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
          make_sink_key(all, why, why_size) && make_as_bias(all, why, why_size) &&
-         make_farther(all, why, why_size) && make_biased(all, why, why_size);
+         make_farther(all, why, why_size) && make_kept(all, why, why_size) && make_biased(all, why, why_size);
 }

@@ -68,6 +68,7 @@ static bool same(const workload *a, const workload *b) {
          memcmp(&a->mask, &b->mask, sizeof a->mask) == 0 && memcmp(&a->bias, &b->bias, sizeof a->bias) == 0 &&
          a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
          a->fill == b->fill && a->seed == b->seed && a->relative == b->relative &&
+         memcmp(&a->keep, &b->keep, sizeof a->keep) == 0 && a->dropout_p == b->dropout_p &&
          a->t5_buckets == b->t5_buckets && a->t5_distance == b->t5_distance && a->t5_one == b->t5_one &&
          a->type == b->type && a->output_type == b->output_type && a->feature_map == b->feature_map &&
          a->unnormalised == b->unnormalised && a->decay == b->decay && a->rope == b->rope &&
@@ -88,15 +89,16 @@ static void every_name_parses_back_into_its_workload(void **state) {
 
 static void the_longest_name_fits(void **state) {
   (void)state;
-  workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
-                     "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/layout:padded");
+  workload w =
+      parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
+            "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/dropout:0,bh/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
   w.key_length = w.left = w.right = w.offset = INT64_MIN + 1;
   w.relative = w.t5_buckets = w.rope_features = INT64_MAX;
   w.t5_distance = INT64_MIN;
-  w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
+  w.dropout_p = w.scale = w.softcap = w.epsilon = -1.2345678901234567e-300;
   w.seed = UINT64_MAX;
   w.type = ATTN_BFLOAT16;
   w.output_type = ATTN_FLOAT32;
@@ -197,6 +199,14 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"band:inf,inf,1152921504606846976/rope:half/T:10",
        "rope_positions is 1152921504606846986: it must be 1 to"},
       {"linear/rope:half/T:10", "linear attention has no use for a rotary embedding"},
+      {"dropout:1/T:10",
+       "'dropout:1': dropout is dropout:P or dropout:P,AXES, with P the share of the weights"},
+      {"dropout:-0.1/T:10", "from 0 up to, but not, 1"},
+      {"dropout:x/T:10", "'dropout:x': 'x' is not a number"},
+      {"dropout:nan/T:10", "'nan' is not a number"},
+      {"dropout:0.1,k/T:10", "axes are each of b, h, q at most once, or '1'"},
+      {"dropout:0.1,/T:10", "axes are each of b, h, q at most once, or '1'"},
+      {"linear/dropout:0.1/T:10", "linear attention has no use for dropout"},
       {"linear/t5:8,20/T:10", "linear attention has no use for T5 buckets"},
       {"linear/phi:gelu/T:10", "'phi:gelu': a feature map is elu1, relu or identity"},
       {"phi:relu/T:10", "softmax attention has no use for a feature map"},

@@ -49,6 +49,14 @@ static quad feature(const attn_problem *p, const float *x, int64_t at, int64_t d
                     : number(x + second) * cosine + number(x + first) * sine;
 }
 
+/* What a weight is multiplied by. */
+static quad kept(const attn_problem *p, int64_t b, int64_t h, int64_t i, int64_t j) {
+  if (!p->keep.type) return 1;
+  return p->keep_data[b * p->keep.batch + h * p->keep.head + i * p->keep.position + j]
+             ? 1 / (1 - (quad)p->dropout_p)
+             : 0;
+}
+
 static quad phi(const attn_problem *p, quad x) {
   if (p->feature_map == ATTN_ELU1) return x > 0 ? x + 1 : expq(x);
   return p->feature_map == ATTN_IDENTITY || x > 0 ? x : 0;
@@ -118,7 +126,8 @@ static void solve_row(const attn_problem *p, const attn_tensors *x, int64_t b, i
   for (int64_t e = 0; e < p->value_dim; e++) {
     quad total = 0;
     for (int64_t j = 0; j < p->key_length; j++)
-      if (!hidden(p, x, b, h, i, j)) total += weights[j] * number(at(x->value, p->value, b, kv_head, j) + e);
+      if (!hidden(p, x, b, h, i, j))
+        total += kept(p, b, h, i, j) * weights[j] * number(at(x->value, p->value, b, kv_head, j) + e);
     output[e] = p->unnormalised ? total : seen ? total / sum : 0;
   }
 }

@@ -147,6 +147,12 @@ static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
        "query positions 8 to 9 go beyond a rotary embedding of 9 positions: each i + offset must be 0 to 8"},
       {"rope_half_part_decode", "sed -i 's/^offset.*/offset -1/' case.txt",
        "query positions -1 to 0 go beyond"},
+      {"dropout", "sed -i 's/^dropout_p.*/dropout_p 1/' case.txt",
+       "dropout_p is 1: it must be 0 up to, but not, 1"},
+      {"dropout", "sed -i 's/^dropout_p.*/dropout_p -0.5/' case.txt",
+       "dropout_p is -0.5: it must be 0 up to"},
+      {"dropout", "rm keep.u8", "dropout_p is 0.25 without a keep mask: give both or none"},
+      {"dropout", "truncate -s 391 keep.u8", "keep.u8 is too short: 391 bytes, its shape needs 392"},
       {"relative", "rm rel.f32", "relative_distance is 3 without a relative table: give both or none"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {

@@ -59,6 +59,7 @@ typedef enum fault {
   HIDDEN_PARTNER_TIMES_ZERO,
   LAST_TERM_FORGOTTEN,
   TERM_BY_ONE,
+  DROPS_BY_P,
   SLOPES_TURNED,
   DISTANCE_WITHOUT_OFFSET,
   ROPE_OF_QUERIES_ALONE,
@@ -130,6 +131,13 @@ static float position(const attn_problem *p, int64_t b, int64_t h, int64_t i, in
   return planted == SLOPES_TURNED ? -bias : bias;
 }
 
+/* DROPS_BY_P: what is left is a quarter more. */
+static float left_of(const attn_problem *p, int64_t b, int64_t h, int64_t i, int64_t j) {
+  const uint8_t *keep = attn_keep_row(p, b, h, i);
+  if (!keep) return 1;
+  return keep[j] ? attn_kept_factor(p) * (planted == DROPS_BY_P ? 1.25f : 1) : 0;
+}
+
 static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t i,
                       float *w) {
   const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
@@ -158,7 +166,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   for (int64_t j = 0; j < p->key_length; j++) {
     const bool seen = j >= keys.first && j < keys.end;
     const bool partner = (j ^ 1) >= keys.first && (j ^ 1) < keys.end;
-    const float weight = seen && sum != 0 ? w[j] / sum : 0;
+    const float weight = (seen && sum != 0 ? w[j] / sum : 0) * left_of(p, b, h, i, j);
     if (p->weights.type) set(weights, j, planted == WEIGHTS_ALL_OF_ONE && seen ? 1 : weight);
     if ((!seen && planted != HIDDEN_VALUE_TIMES_ZERO && !(partner && planted == HIDDEN_PARTNER_TIMES_ZERO)) ||
         (planted == LAST_VALUE_LEFT_OUT && j == keys.end - 1))
@@ -262,19 +270,19 @@ static const char *unsupported(const attn_call *call) {
   return NULL;
 }
 
-static const attn_variant kernel = {.name = "kernel",
-                                    .summary = "three loops",
-                                    .function = ATTN_SOFTMAX,
-                                    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
-                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
-                                                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE,
-                                    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
-                                    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
-                                    .time_exponent = 2,
-                                    .workspace_exponent = 1,
-                                    .unsupported = unsupported,
-                                    .workspace_size = workspace_size,
-                                    .run = run};
+static const attn_variant kernel = {
+    .name = "kernel",
+    .summary = "three loops",
+    .function = ATTN_SOFTMAX,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS | ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK |
+                ATTN_PATTERN | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
+    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
+    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
+    .time_exponent = 2,
+    .workspace_exponent = 1,
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run};
 
 static property_verdict verdict_on(const attn_variant *variant, const char *text, fault fault,
                                    unsigned wanted) {
@@ -377,6 +385,8 @@ static const struct {
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/t5:8,20,one",
      "with a bias for its positions, output[", "bias"},
+    {DROPS_BY_P, PROPERTY_DROPOUT, "full/B:1/H:2/D:8/T:20/dropout:0.3",
+     "with a keep mask of ones and a p of 0", "sum"},
 };
 
 static void expect_fault(size_t n, const char *type) {
@@ -587,7 +597,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "22 properties held on 1 problem: "))
+      !strstr(text, "23 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

@@ -33,6 +33,8 @@ OP vec absolute(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 OP vec copy_sign(vec a, vec sign) {
   return _mm256_or_ps(absolute(a), _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
 }
+/* a where bits are 1, else 0. */
+OP vec bits_of(vec a, vec bits) { return _mm256_and_ps(a, bits); }
 OP vec select_less(vec a, vec b, vec yes, vec no) {
   return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
 }

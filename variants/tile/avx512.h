@@ -29,6 +29,8 @@ OP vec absolute(vec a) { return _mm512_abs_ps(a); }
 OP vec copy_sign(vec a, vec sign) {
   return _mm512_or_ps(_mm512_abs_ps(a), _mm512_and_ps(sign, _mm512_set1_ps(-0.0f)));
 }
+/* a where bits are 1, else 0. */
+OP vec bits_of(vec a, vec bits) { return _mm512_and_ps(a, bits); }
 OP vec select_less(vec a, vec b, vec yes, vec no) {
   return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), no, yes);
 }

@@ -73,6 +73,13 @@ static void weights(query_tile *tile, int64_t keys) {
   }
 }
 
+static void drop(query_tile *tile, int64_t keys, const uint8_t *const *keep) {
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *restrict weight = tile->scores + r * TILE_FEW_KEYS;
+    for (int64_t j = 0; j < keys; j++) weight[j] = keep[r][j] ? weight[j] : 0;
+  }
+}
+
 static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
   const tile_size size = {tile->count, keys, tile->problem->value_dim};
   tile->kernels->few_accumulate(size, (tile_matrix){tile->scores, TILE_FEW_KEYS}, value, tile->state.rescale,
@@ -100,6 +107,7 @@ const query_tile_steps few_rows_tile = {
     .position = position,
     .hide = hide,
     .weights = weights,
+    .drop = drop,
     .accumulate = accumulate,
     .merge = merge,
     .unpack = unpack,

@@ -115,6 +115,10 @@ static void weights(query_tile *tile, int64_t keys) {
                          tile->state);
 }
 
+static void drop(query_tile *tile, int64_t keys, const uint8_t *const *keep) {
+  tile->kernels->drop(tile->layout.rows, tile->count, keys, keep, tile->scores);
+}
+
 static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
   const int64_t rows = tile->layout.rows;
   const tile_size size = {rows, keys, tile->problem->value_dim};
@@ -142,6 +146,7 @@ const query_tile_steps full_tile = {
     .position = position,
     .hide = hide,
     .weights = weights,
+    .drop = drop,
     .accumulate = accumulate,
     .merge = merge,
     .unpack = unpack,

@@ -55,12 +55,13 @@
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
     .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
     .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, .grade = grade,                    \
-    .accumulate = accumulate_##products, .softmax = softmax_##operands, .hide = hide,                        \
-    .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
-    .rotate = rotate_##kind, .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all,               \
-    .elu1 = elu1_##kind, .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind,              \
-    .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows, .dot_pairs = dot_pairs,             \
-    .scale_slopes = scale_slopes, .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind   \
+    .accumulate = accumulate_##products, .softmax = softmax_##operands, .drop = drop_##operands,             \
+    .hide = hide, .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind,                        \
+    .read = read_floats_##kind, .rotate = rotate_##kind, .softmax_row = softmax_row, .softcap = softcap,     \
+    .exp2 = exp2_all, .elu1 = elu1_##kind, .at_least = at_least_##kind, .pack = (packs),                     \
+    .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
+    .dot_pairs = dot_pairs, .scale_slopes = scale_slopes, .few_scores = few_scores_##kind,                   \
+    .few_accumulate = few_accumulate_##kind                                                                  \
   }
 
 /* In the order of attn_type. */

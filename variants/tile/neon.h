@@ -33,6 +33,10 @@ OP vec maximum(vec a, vec b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OP vec minimum(vec a, vec b) { return vbslq_f32(vcltq_f32(a, b), a, b); } /* the same */
 OP vec absolute(vec a) { return vabsq_f32(a); }
 OP vec copy_sign(vec a, vec sign) { return vbslq_f32(vdupq_n_u32(0x80000000), sign, a); }
+/* a where bits are 1, else 0. */
+OP vec bits_of(vec a, vec bits) {
+  return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(bits)));
+}
 OP vec select_less(vec a, vec b, vec yes, vec no) { return vbslq_f32(vcltq_f32(a, b), yes, no); }
 
 /* x[i][j] and x[j][i] change places: pairs of elements, then pairs of pairs. */

@@ -13,6 +13,7 @@ static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_
   query_tile_scores(tile, of, first, end);
   if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
   query_tile_weights(tile, first, end);
+  if (tile->problem->keep.type) query_tile_drop(tile, first, end);
   query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);
 }
 

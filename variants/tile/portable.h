@@ -48,6 +48,8 @@ OP vec maximum(vec a, vec b) { return blend(a > b, a, b); } /* b where either is
 OP vec minimum(vec a, vec b) { return blend(a < b, a, b); } /* the same */
 OP vec absolute(vec a) { return (vec)((ivec)a & INT32_MAX); }
 OP vec copy_sign(vec a, vec sign) { return (vec)((ivec)absolute(a) | ((ivec)sign & INT32_MIN)); }
+/* a where bits are 1, else 0. */
+OP vec bits_of(vec a, vec bits) { return (vec)((ivec)a & (ivec)bits); }
 OP vec select_less(vec a, vec b, vec yes, vec no) { return blend(a < b, yes, no); }
 
 /* x[i][j] and x[j][i] change places. */

@@ -268,6 +268,41 @@ static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor
   }
 }
 
+/* Bits for LANES operands of a row: all where a key is kept, of pairs half of them each. */
+INLINE vec NAME(kept_bits)(const uint8_t *keep) {
+#if STEP == 2
+  uint16_t bits[LANES * STEP];
+  for (int l = 0; l < LANES * STEP; l++) bits[l] = keep[l] ? UINT16_MAX : 0;
+#else
+  uint32_t bits[LANES];
+  for (int l = 0; l < LANES; l++) bits[l] = keep[l] ? UINT32_MAX : 0;
+#endif
+  vec all;
+  memcpy(&all, bits, sizeof all);
+  return all;
+}
+
+/* Rows of bytes lie across what has the rows in its lanes: squares of them are turned in registers. */
+static void NAME(drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *keep,
+                       float *restrict weights) {
+  enum { KEYS = LANES * STEP };
+  for (int64_t r = 0; r < count; r += LANES)
+    for (int64_t j = 0; j < keys; j += KEYS) {
+      const int64_t left = keys - j < KEYS ? keys - j : KEYS;
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++) {
+        uint8_t some[KEYS] = {0};
+        if (r + x < count && left < KEYS) memcpy(some, keep[r + x] + j, (size_t)left);
+        square[x] = NAME(kept_bits)(r + x < count && left == KEYS ? keep[r + x] + j : some);
+      }
+      transpose(square);
+      for (int64_t n = 0; n * STEP < left; n++) {
+        float *weight = weights + (j / STEP + n) * rows + r;
+        store(weight, bits_of(load(weight), square[n]));
+      }
+    }
+}
+
 #if STEP == 2
 /* Rows of bfloat16 elements as the products of pairs take them. */
 

@@ -238,6 +238,13 @@ void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
   tile->steps->weights(tile, end - first);
 }
 
+void query_tile_drop(query_tile *tile, int64_t first, int64_t end) {
+  const uint8_t *keep[TILE_MAX_ROWS];
+  for (int64_t r = 0; r < tile->count; r++)
+    keep[r] = attn_keep_row(tile->problem, tile->batch, tile->row[r].head, tile->row[r].position) + first;
+  tile->steps->drop(tile, end - first, keep);
+}
+
 /* Adds the values of key j that are not finite to row r. */
 static void add_nonfinite(query_tile *tile, int64_t r, int64_t j, float weight) {
   enum { AT_ONCE = 64 };
@@ -335,6 +342,7 @@ void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const float *max = tile->state.max, *sum = tile->state.sum;
   const int64_t count = tile->count;
+  const float kept = attn_kept_factor(problem);
   float factor[TILE_MAX_ROWS] = {0};
   bool blind[TILE_MAX_ROWS];
   void *row[TILE_MAX_ROWS] = {NULL};
@@ -342,6 +350,7 @@ void query_tile_finish(query_tile *tile) {
     blind[r] = sum[r] == 0;
     const float left = join_sink(tile, r);
     factor[r] = left / sum[r];
+    factor[r] *= kept;
     row[r] = (char *)tile->tensors->output +
              query_tile_offset(tile, &problem->output, r) * tile->output_kernels->element_bytes;
     if (problem->lse.type)

@@ -31,6 +31,8 @@ typedef struct query_tile_steps {
   void (*position)(query_tile *tile, int64_t first, int64_t keys); /* adds what positions do, in base 2 */
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
   void (*weights)(query_tile *tile, int64_t keys);
+  void (*drop)(query_tile *tile, int64_t keys,
+               const uint8_t *const *keep); /* of each row, from the first key */
   void (*accumulate)(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead);
   void (*merge)(query_tile *tile, const float *output, const float *ours, const float *theirs);
   void (*unpack)(query_tile *tile, const float *factor, void *const *row); /* the output, times the factors */
@@ -139,6 +141,9 @@ void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
 
 /* Scores become weights under the running maximum. */
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
+
+/* Weights that the problem's dropout drops become 0; what is left has its factor in the end. */
+void query_tile_drop(query_tile *tile, int64_t first, int64_t end);
 
 /* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden);

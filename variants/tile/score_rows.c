@@ -103,12 +103,13 @@ static void write_weights(const score_rows *rows, int64_t r, const float *weight
   memset(out, 0, (size_t)problem->key_length * sizeof *out);
   if (rows->sum[r] == 0) return;
   const attn_range range = visible(rows, r);
+  const float factor = attn_kept_factor(problem);
   uint8_t seen[AT_ONCE];
   for (int64_t first = range.first; first < range.end; first += AT_ONCE) {
     const int64_t end = first + AT_ONCE < range.end ? first + AT_ONCE : range.end;
     visible_keys(rows, r, first, end, seen);
     for (int64_t j = first; j < end; j++)
-      if (seen[j - first]) out[j] = weight[j - rows->keys.first] / rows->sum[r];
+      if (seen[j - first]) out[j] = weight[j - rows->keys.first] / rows->sum[r] * factor;
   }
 }
 
@@ -140,6 +141,14 @@ static void add_position(const score_rows *rows, int64_t r, float *score) {
   }
 }
 
+/* The factor of what is left follows in the end. */
+static void drop(const score_rows *rows, int64_t r, float *weight) {
+  const int64_t keys = rows->keys.end - rows->keys.first;
+  const uint8_t *keep =
+      attn_keep_row(rows->problem, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;
+  for (int64_t j = 0; j < keys; j++) weight[j] = keep[j] ? weight[j] : 0;
+}
+
 void score_rows_softmax(score_rows *rows, int64_t r) {
   const attn_problem *problem = rows->problem;
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
@@ -159,6 +168,7 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
     if (problem->lse.type)
       rows->tensors->lse[at(&problem->lse, rows->batch, rows->head, rows->first_row + r)] = (float)lse;
   }
+  if (problem->keep.type) drop(rows, r, score);
   if (problem->weights.type) write_weights(rows, r, score);
 }
 
@@ -178,7 +188,7 @@ static void add_nonfinite(const score_rows *rows, int64_t r, float *out) {
 
 void score_rows_finish(const score_rows *rows, int64_t r) {
   float *out = score_rows_out(rows, r);
-  const float factor = 1 / rows->sum[r];
+  const float factor = attn_kept_factor(rows->problem) / rows->sum[r];
   if (rows->value == rows->finite) add_nonfinite(rows, r, out);
   for (int64_t e = 0; e < rows->problem->value_dim; e++) out[e] = rows->sum[r] == 0 ? 0 : out[e] * factor;
 }

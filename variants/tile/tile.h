@@ -103,6 +103,9 @@ typedef struct tile_kernels {
    * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is above 0, and 1 with step 1. */
   void (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
+  /* What softmax has left: weights[j, r] = 0 where keep[r][j] is 0, for r < count. */
+  void (*drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *keep, float *weights);
+
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
 

@@ -33,7 +33,7 @@ UNLIMITED = (1 << 63) - 1
 # As the files of `attnbench dump` are called.
 SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "keep")
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
@@ -80,6 +80,7 @@ class Problem:
     t5_both: bool = False  # directions
     phi: str = "elu1"  # of linear attention, or relu or identity
     normalised: bool = True
+    dropout_p: float = 0  # with the mask `keep`
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -130,7 +131,7 @@ class Problem:
     def stored_shape(self, tensor: str) -> tuple[int, ...]:
         """The same with 1 for each axis that the tensor does not vary over."""
         shape = self.shape(tensor)
-        if tensor not in self.strides or tensor not in ("mask", "bias", "bias_grad", *PATTERN) or 0 in shape:
+        if tensor not in self.strides or tensor not in ("mask", "bias", "bias_grad", "keep", *PATTERN) or 0 in shape:
             return shape
         return tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, self.steps(tensor)))
 
@@ -212,6 +213,7 @@ def _problem(said: dict) -> Problem:
         t5_both=said["t5_both"],
         phi=said["phi"],
         normalised=said["normalised"],
+        dropout_p=said["dropout_p"],
     )
 
 
@@ -234,7 +236,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5 and decay; of a backward pass output, lse (not of linear attention) and output_grad."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay and keep; of a backward pass output, lse (not of linear attention) and output_grad."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework

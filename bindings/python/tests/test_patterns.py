@@ -127,6 +127,15 @@ def test_t5_buckets_are_given(part, both):
     assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
 
 
+def test_keep_masks_are_given():
+    x = attnbench.inputs(f"{SIZES}/dropout:0.25,hq")
+    output, _, weights = attention(Seen(x, None))
+    assert x.keep.shape == (1, 4, 30, 30) and x.dropout_p == 0.25
+    met = weights * np.where(x.keep != 0, 1 / 0.75, 0)
+    attnbench.judge(x, output=met @ np.repeat(x.v, 2, axis=1)).assert_close()
+    assert not attnbench.judge(x, output=output)
+
+
 def test_a_mask_and_a_band_hide_beside_a_pattern():
     x = attnbench.inputs("causal/B:2/H:2/D:8/T:20/docs:6/mask:q/lengths:20,9")
     future = np.tri(20, dtype=bool) & (np.arange(20) < np.array(x.key_lengths)[:, None, None, None])
@@ -161,7 +170,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
