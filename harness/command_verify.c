@@ -84,8 +84,9 @@ int run_verify(const options *options, const variant_list *list) {
       .plugin_count = options->plugins.count,
   };
   if (options->cases) return golden_verify(list, &how, stdout);
-  if (options->command == COMMAND_VERIFY) return verify_all(list, &how, stdout);
-  if (options->problems.count) return fuzz_shrink(&how, options->seconds, stdout);
-  const int status = fuzz_all(list, &how, options->seconds, stdout);
-  return status == STATUS_GOOD && interrupt_wanted() ? STATUS_INTERRUPTED : status;
+  if (options->command == COMMAND_FUZZ && options->problems.count)
+    return fuzz_shrink(&how, options->seconds, stdout);
+  const int status = options->command == COMMAND_VERIFY ? verify_all(list, &how, stdout)
+                                                        : fuzz_all(list, &how, options->seconds, stdout);
+  return status != STATUS_WRONG && interrupt_wanted() ? STATUS_INTERRUPTED : status;
 }

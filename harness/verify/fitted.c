@@ -114,8 +114,6 @@ static bool pose_fitted(posing *at, int64_t n, posed_problem posed, unsigned wan
   return pose(at->fitted->all, at->variant, &posed, wanted, at->why, at->why_size);
 }
 
-static bool is_decided(const verification *all) { return all->stops && verification_failed(all) > 0; }
-
 static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0}; /* two in three run once more */
 
 static bool pose_pairs(posing *at) {
@@ -124,13 +122,14 @@ static bool pose_pairs(posing *at) {
   bool ran = true;
   if (!pairs) return true;
   const int64_t step = at->fitted->plan.step, count = fitted_pairs_count(pairs);
-  for (int64_t n = 0; ran && n < count && !is_decided(all); n += step) {
+  for (int64_t n = 0; ran && n < count && !verification_is_decided(all); n += step) {
     const posed_problem posed = fitted_pairs_problem(pairs, n);
     (void)add_name(&at->names, &posed.workload);
     ran = pose(all, at->variant, &posed, repeats[n % 3], at->why, at->why_size);
   }
   posed *noted = &all->of[at->variant].posed;
-  if (ran && step == 1 && !is_decided(all)) fitted_pairs_pairs(pairs, &noted->pairs, &noted->possible);
+  if (ran && step == 1 && !verification_is_decided(all))
+    fitted_pairs_pairs(pairs, &noted->pairs, &noted->possible);
   fitted_pairs_destroy(pairs);
   return ran;
 }
@@ -140,9 +139,10 @@ static bool pose_plan(posing *at) {
   verification *all = at->fitted->all;
   const problem_plan *plan = &at->fitted->plan;
   int64_t held = 0;
-  for (int64_t n = 0; n < plan->count && !is_decided(all); n += plan->step) {
+  for (int64_t n = 0; n < plan->count && !verification_is_decided(all); n += plan->step) {
     if (!pose_fitted(at, n, plan->problem(all->options, n), repeats[n % 3])) return false;
-    for (; held < plan->to_hold && held * plan->count <= n * plan->to_hold && !is_decided(all); held++) {
+    for (; held < plan->to_hold && held * plan->count <= n * plan->to_hold && !verification_is_decided(all);
+         held++) {
       const posed_problem posed = {properties_problem(all->options->seed, held), .turn = -1};
       if (!pose_fitted(at, held, posed, HOLD_PROPERTIES_IN_TURN)) return false;
     }
@@ -165,7 +165,7 @@ static bool pose_all(posing *at) {
 bool fitted_run(fitted *of, char *why, size_t why_size) {
   verification *all = of->all;
   const int64_t most = of->plan.count + of->plan.to_hold + COVERING_ROWS;
-  for (size_t v = 0; v < all->count && !is_decided(all); v++) {
+  for (size_t v = 0; v < all->count && !verification_is_decided(all); v++) {
     const int64_t asked = all->asked;
     posing at = {.fitted = of, .variant = v, .fitting = of->of[v], .why = why, .why_size = why_size};
     if (at.fitting && at.fitting->count > 0 && verification_has_turn(all, v) && !pose_all(&at)) return false;
@@ -177,7 +177,7 @@ bool fitted_run(fitted *of, char *why, size_t why_size) {
 bool fitted_run_one(fitted *of, const workload *wanted, int64_t n, int threads, unsigned wanted_checks,
                     char *why, size_t why_size) {
   verification *all = of->all;
-  for (size_t v = 0; v < all->count && !is_decided(all); v++) {
+  for (size_t v = 0; v < all->count && !verification_is_decided(all); v++) {
     posed_problem posed = {*wanted, threads, -1};
     const fitting *fitting = of->of[v];
     if (fitting && verification_has_turn(all, v) && wanted->function == fitting->variant->function &&

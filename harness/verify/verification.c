@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "problem/check.h"
@@ -187,7 +188,7 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
   }
   posed_note(&to->posed, &at->inputs->workload, all->only > 0);
   const size_t set_count = sets_for(to, &at->inputs->problem, sets);
-  for (size_t n = 0; ran && n < set_count && !(all->stops && to->failed); n++) {
+  for (size_t n = 0; ran && n < set_count && !(all->stops && to->failed) && !interrupt_wanted(); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
     held = true;
     if (!is_its_turn(all, turn, n, set_count)) continue;
@@ -211,7 +212,7 @@ bool verification_has_turn(const verification *all, size_t n) {
 static bool run_variants(verification *all, case_run *at, char *why, size_t why_size) {
   size_t *n = &all->progress->variant;
   bool ran = true;
-  for (; ran && *n < all->count && !(all->stops && verification_failed(all)); ++*n)
+  for (; ran && *n < all->count && !verification_is_decided(all); ++*n)
     if (verification_has_turn(all, *n)) ran = run_variant(all, &all->of[*n], at, why, why_size);
   return ran;
 }
@@ -415,6 +416,10 @@ int64_t verification_failed(const verification *all) {
   return failed;
 }
 
+bool verification_is_decided(const verification *all) {
+  return (all->stops && verification_failed(all) > 0) || interrupt_wanted();
+}
+
 bool verification_ran(const verification *all, bool each) {
   for (size_t n = 0; n < all->count; n++) {
     const variant_verdicts *of = &all->of[n];
@@ -484,7 +489,7 @@ bool verification_create(verification *all, const variant_list *list, const veri
 bool verification_next_plugin(verification *all) {
   verification_progress *progress = all->progress;
   const size_t last = all->count > 0 ? all->of[all->count - 1].group : 0;
-  if (progress->group == last || (all->stops && verification_failed(all) > 0)) return false;
+  if (progress->group == last || verification_is_decided(all)) return false;
   progress->group++;
   all->asked = progress->begun = progress->held[0] = progress->held[1] = progress->held_last = 0;
   supervisor_renew();

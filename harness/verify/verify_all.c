@@ -3,17 +3,15 @@
 #include <stdio.h>
 
 #include "verification.h"
+#include "base/interrupt.h"
 #include "base/timer.h"
 #include "fitted.h"
 #include "grid.h"
 #include "problem/random_problem.h"
 
-/* Nothing that is still to run matters. */
-static bool is_decided(const verification *all) { return all->stops && verification_failed(all) > 0; }
-
 static bool run_named(verification *all, char *why, size_t why_size) {
   const verify_options *options = all->options;
-  for (size_t n = 0; n < options->problem_count && !is_decided(all); n++) {
+  for (size_t n = 0; n < options->problem_count && !verification_is_decided(all); n++) {
     workload w;
     if (!workload_parse(options->problems[n], &w, why, why_size)) return false;
     workload_seed_unnamed(&w, options->seed);
@@ -81,9 +79,9 @@ static problem_plan plan_of(const verify_options *options) {
 static bool run_plan(verification *all, const problem_plan *plan, char *why, size_t why_size) {
   const int64_t count = plan->count, to_hold = plan->to_hold, step = plan->step;
   int64_t held = 0;
-  for (int64_t place = 0; place < count && !is_decided(all); place += step) {
+  for (int64_t place = 0; place < count && !verification_is_decided(all); place += step) {
     if (!run_one(all, scattered(place, count), why, why_size)) return false;
-    for (; held < to_hold && held * count <= place * to_hold && !is_decided(all); held++)
+    for (; held < to_hold && held * count <= place * to_hold && !verification_is_decided(all); held++)
       if (!hold_one(all, held, why, why_size)) return false;
   }
   return true;
@@ -116,23 +114,27 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
   char why[512] = "no memory for the results";
   verification all;
   int status = 2;
+  interrupt_catch();
   const bool created = verification_create(&all, list, options);
   all.stops = options->fail_fast;
-  if (created && run_all(&all, why, sizeof why)) {
+  const bool ran = created && run_all(&all, why, sizeof why);
+  /* What is interrupted in the midst of a problem has not run, and what was found before is shown. */
+  if (ran || (created && interrupt_wanted())) {
     verification_print(&all, out);
-    if (options->problem_count == 0) verification_print_tightness(&all, out);
-    if (options->problem_count == 0 && !is_decided(&all)) {
+    if (options->problem_count == 0 && !interrupt_wanted()) verification_print_tightness(&all, out);
+    if (options->problem_count == 0 && !verification_is_decided(&all)) {
       print_posed(&all, out);
       print_problems(options, out);
     }
     const int64_t failed = verification_failed(&all);
-    fprintf(out, "\n%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n", all.count,
-            all.count == 1 ? "" : "s", verification_cases(&all), failed,
-            wall_seconds() - all.progress->started);
+    fprintf(out, "\n%s%zu variant%s, %" PRId64 " cases, %" PRId64 " failed, %.1f s\n",
+            interrupt_wanted() ? "interrupted: " : "", all.count, all.count == 1 ? "" : "s",
+            verification_cases(&all), failed, wall_seconds() - all.progress->started);
     status = failed > 0 ? 1 : verification_ran(&all, options->problem_count == 0) ? 0 : 2;
   } else {
     fprintf(stderr, "attnbench: %s\n", why);
   }
+  interrupt_release();
   verification_destroy(&all);
   return status;
 }

@@ -170,6 +170,22 @@ static void an_interruption_ends_it_with_the_summary(void **state) {
   free(said);
 }
 
+/* Right on each, and together of ten seconds and more. */
+#define SOME " --problem full/H:8/D:64/T:1000 --problem full/H:8/D:64/T:1001 --problem full/H:8/D:64/T:1002"
+#define MANY SOME SOME SOME SOME
+
+static void an_interrupted_verification_shows_what_it_found(void **state) {
+  (void)state;
+  char *said;
+  const int status = run_program(
+      "timeout --preserve-status -s INT 4",
+      "verify " PLANTED " --variant edge --problem 'full/B:1/H:1/D:8/T:65' " MANY MANY MANY MANY, &said);
+  if (status != 1 || !strstr(said, "edge             FAILED") ||
+      !strstr(said, "\ninterrupted: 1 variant, ") || !strstr(said, " 1 failed, "))
+    fail_msg("status %d and:\n%s", status, said);
+  free(said);
+}
+
 static void bad_input_is_refused(void **state) {
   (void)state;
   static const char *const lines[][2] = {
@@ -203,6 +219,7 @@ int main(void) {
       cmocka_unit_test(the_same_seed_draws_the_same_problems),
       cmocka_unit_test(the_end_of_the_time_is_a_pass_with_a_summary),
       cmocka_unit_test(an_interruption_ends_it_with_the_summary),
+      cmocka_unit_test(an_interrupted_verification_shows_what_it_found),
       cmocka_unit_test(bad_input_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
