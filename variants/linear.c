@@ -24,7 +24,8 @@
 
 enum {
   LEAST_LENGTH = 1024, /* of queries or keys, worth sharing a head out */
-  LEAST_FEATURES = 4   /* of a slice */
+  LEAST_FEATURES = 4,  /* of a slice */
+  KEY_GAP = 16
 };
 
 typedef struct linear_plan {
@@ -41,11 +42,12 @@ typedef struct linear_plan {
  * other: columns that are twice as far apart would share half of the L1 cache (5% slower at Dv = 128). */
 typedef struct linear_scratch {
   int64_t first_feature, features,
-      pitch;         /* those of the keys that it takes, and their number in whole vectors */
+      pitch,         /* those of the keys that it takes, and their number in whole vectors */
+      stride;        /* from key to key: of a power of two, all would share a few sets of the L1 cache */
   float *normaliser; /* [pitch] */
   float
       *state;  /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
-  float *keys; /* phi(k) [TILE_KEYS, pitch] */
+  float *keys; /* phi(k) [TILE_KEYS, stride] */
   float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
   float *queries; /* phi(q) [rows, depth] */
   float *columns; /* phi(q), columns [D, rows] */
@@ -112,7 +114,7 @@ static linear_plan make_plan(const attn_call *call) {
   plan.width = round_up(problem->value_dim, lanes);
   plan.state_floats = whole_lines(plan.depth + problem->head_dim * plan.width);
   plan.thread_floats =
-      plan.state_floats + whole_lines(TILE_KEYS * (plan.depth + plan.width)) +
+      plan.state_floats + whole_lines(TILE_KEYS * (plan.depth + KEY_GAP + plan.width)) +
       whole_lines(plan.rows * (plan.depth + problem->head_dim + TILE_KEYS + plan.width + 1)) + TILE_MAX_ROWS +
       TILE_KEYS;
   return plan;
@@ -123,6 +125,7 @@ static void take_features(const linear_plan *plan, linear_scratch *scratch, int6
   scratch->first_feature = first;
   scratch->features = end - first;
   scratch->pitch = round_up(end - first, plan->kernels->lanes);
+  scratch->stride = scratch->pitch + (scratch->pitch % 32 == 0 ? KEY_GAP : 0);
   scratch->state = scratch->normaliser + scratch->pitch;
 }
 
@@ -132,8 +135,8 @@ static linear_scratch make_scratch(const attn_problem *problem, const linear_pla
   scratch.ones = scratch.normaliser + plan->state_floats;
   scratch.gates = scratch.ones + TILE_MAX_ROWS;
   scratch.keys = scratch.gates + TILE_KEYS;
-  scratch.values = scratch.keys + TILE_KEYS * plan->depth;
-  scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + plan->width));
+  scratch.values = scratch.keys + TILE_KEYS * (plan->depth + KEY_GAP);
+  scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width));
   scratch.columns = scratch.queries + plan->rows * plan->depth;
   scratch.weights = scratch.columns + problem->head_dim * plan->rows;
   scratch.output = scratch.weights + TILE_KEYS * plan->rows;
@@ -175,7 +178,7 @@ static void load_keys(const query_tile *tile, const linear_plan *plan, linear_sc
   const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
   map_features(tile->problem, plan->kernels, end - first, scratch->features,
                (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
-               (tile_target){scratch->keys, scratch->pitch});
+               (tile_target){scratch->keys, scratch->stride});
   if (tile->problem->decay.type) load_gates(tile, plan, scratch, first, end);
 }
 
@@ -204,7 +207,7 @@ static tile_matrix from_column(tile_matrix of, int64_t e) { return (tile_matrix)
 static float fade_keys(const linear_scratch *scratch, int64_t count) {
   float fade = 1;
   for (int64_t j = count - 1; j >= 0; j--) {
-    for (int64_t d = 0; d < scratch->pitch; d++) scratch->keys[j * scratch->pitch + d] *= fade;
+    for (int64_t d = 0; d < scratch->pitch; d++) scratch->keys[j * scratch->stride + d] *= fade;
     fade *= scratch->gates[j];
   }
   return fade;
@@ -234,14 +237,14 @@ static void add_to_state(const query_tile *tile, const linear_plan *plan, linear
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
-                        (tile_rows){scratch->keys, pitch}, rescale,
+                        (tile_rows){scratch->keys, scratch->stride}, rescale,
                         e == 0 && end < problem->key_length ? &next : NULL,
                         (tile_target){scratch->state + features * e, wide});
   }
   for (int64_t d = 0; d < pitch; d += kernels->max_rows)
     kernels->accumulate((tile_size){strip(plan, pitch, d), end - first, 1},
-                        (tile_matrix){scratch->keys + d, pitch}, (tile_rows){&one, 0}, rescale, NULL,
-                        (tile_target){scratch->normaliser + d, 0});
+                        (tile_matrix){scratch->keys + d, scratch->stride}, (tile_rows){&one, 0}, rescale,
+                        NULL, (tile_target){scratch->normaliser + d, 0});
 }
 
 /* Adds keys [first, end) to the state. */
@@ -310,7 +313,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
   for (int64_t r = 0, j = 0, seen; r < tile->count; r += lanes, j = seen) {
     seen = last_seen(to, tile->count, r, lanes);
     kernels->scores((tile_size){rows - r, seen - j, depth}, (tile_matrix){scratch->columns + r, rows},
-                    (tile_rows){scratch->keys + j * plan->depth, plan->depth}, 1, NULL,
+                    (tile_rows){scratch->keys + j * scratch->stride, scratch->stride}, 1, NULL,
                     (tile_target){scratch->weights + j * rows + r, rows});
   }
   kernels->hide(rows, end - first, from, to, 0, scratch->weights);

@@ -107,6 +107,8 @@ static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) 
     int64_t n = 0;
     for (; n + EXP_VECTORS * LANES <= count; n += EXP_VECTORS * LANES)
       NAME(elu1_each)(EXP_VECTORS, from + n, to + n);
+    for (; n + EXP_VECTORS / 2 * LANES <= count; n += EXP_VECTORS / 2 * LANES)
+      NAME(elu1_each)(EXP_VECTORS / 2, from + n, to + n);
     for (; n + LANES <= count; n += LANES) NAME(elu1_each)(1, from + n, to + n);
     if (n < count) {
       element rest[LANES] = {TO_ELEMENT(0)};
@@ -115,7 +117,7 @@ static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) 
       NAME(elu1_each)(1, rest, phi);
       memcpy(to + n, phi, (size_t)(count - n) * sizeof *phi);
     }
-    if (count < y.stride) memset(to + count, 0, (size_t)(y.stride - count) * sizeof *to);
+    for (n = count; n % LANES != 0; n++) to[n] = 0;
   }
   restore_denormals(mode);
 }
@@ -128,7 +130,7 @@ static void NAME(at_least)(int64_t rows, int64_t count, float least, tile_rows x
     int64_t n = 0;
     for (; n + LANES <= count; n += LANES) store(to + n, maximum(lowest, LOAD(from + n)));
     for (; n < count; n++) to[n] = FROM_ELEMENT(from[n]) <= least ? least : FROM_ELEMENT(from[n]);
-    if (count < y.stride) memset(to + count, 0, (size_t)(y.stride - count) * sizeof *to);
+    for (n = count; n % LANES != 0; n++) to[n] = 0;
   }
 }
 

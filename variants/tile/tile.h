@@ -138,8 +138,8 @@ typedef struct tile_kernels {
    * for x up to 127. count a multiple of lanes. */
   void (*exp2)(int64_t count, float *x);
 
-  /* y = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere, of rows of count elements; 0 from count to the
-   * stride of y. */
+  /* y = elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere, of rows of count elements; 0 from count to a whole
+   * vector. The stride of y is a multiple of lanes. */
   void (*elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y);
 
   /* y = max(x, least), NaN for NaN, the same way. */
