@@ -174,3 +174,20 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
+
+
+@pytest.mark.parametrize("part", ["phi:relu", "phi:identity/unnormalised", "decay", "decay/unnormalised"])
+def test_linear_attention_has_a_map_a_normaliser_and_a_decay(part):
+    x = attnbench.inputs(f"linear/causal/B:2/H:4/Hkv:2/D:8/T:40/{part}")
+    phi = {"elu1": lambda a: np.where(a > 0, a + 1, np.exp(np.minimum(a, 0))), "relu": lambda a: np.maximum(a, 0), "identity": lambda a: a}[x.phi]
+    q, k, v = (np.repeat(np.asarray(a, np.float64), 4 // a.shape[1], 1) for a in (x.q, x.k, x.v))
+    weights = phi(q) @ phi(k).swapaxes(-1, -2)
+    if "decay" in part:
+        sums = np.repeat(np.cumsum(np.asarray(x.decay, np.float64), -1), 2, 1)
+        weights = weights * np.exp(np.minimum(sums[..., :, None] - sums[..., None, :], 0))
+    weights = weights * np.tri(40)
+    output = weights @ v
+    if x.normalised:
+        output = output / (weights.sum(-1, keepdims=True) + x.epsilon)
+    attnbench.judge(x, output=output).assert_close()
+    assert not attnbench.judge(x, output=output[:, ::-1])
