@@ -259,12 +259,46 @@ static void linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_z
   inputs_destroy(&in);
 }
 
+/* What a key adds to the gradient of a query, as a share of its bound: the most of the features. */
+static double share_of_key(const inputs *in, const reference_gradient *of, int64_t i, int64_t j) {
+  const attn_problem *p = &in->problem;
+  const number_row query = row_at(in, TENSOR_QUERY, (row_place){0, 0, i}),
+                   key = row_at(in, TENSOR_KEY, (row_place){0, 0, j}),
+                   value = row_at(in, TENSOR_VALUE, (row_place){0, 0, j}),
+                   grad = row_at(in, TENSOR_OUTPUT_GRAD, (row_place){0, 0, i});
+  double gap = -delta[i], share = 0;
+  for (int64_t e = 0; e < p->value_dim; e++) gap += row_number(grad, e) * row_number(value, e);
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const double x = row_number(key, d), q = row_number(query, d);
+    const double part = gap / normaliser[0][i] * (x > 0 ? x + 1 : exp(x)) * (q > 0 ? 1 : exp(q));
+    share = fmax(share, fabs(part) / of->probabilistic[d]);
+  }
+  return share;
+}
+
+/* So that a kernel that leaves one out is wrong, though its sums cancel. */
+static void one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients(void **unused) {
+  (void)unused;
+  enum { T = 2048, ROWS = 8 };
+  inputs in = {0};
+  pose(&in, "linear_backward/full/B:1/H:1/D:8/T:2048");
+  int64_t seen = 0;
+  for (int64_t row = 0; row < ROWS; row++) {
+    const reference_gradient of = solved(&in, TENSOR_QUERY_GRAD, (row_place){0, 0, row});
+    for (int64_t j = 0; j < T; j++) seen += share_of_key(&in, &of, row, j) > 1;
+  }
+  print_message("%.3f of the keys show in a row of 2048\n", (double)seen / (T * ROWS));
+  assert_true(seen > T * ROWS * 9 / 10);
+  inputs_destroy(&in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
       cmocka_unit_test(every_independent_case_is_met),
       cmocka_unit_test(keys_that_nobody_sees_have_gradients_of_exactly_zero),
       cmocka_unit_test(constants_in_values_and_in_scores_have_their_gradients),
+      cmocka_unit_test(one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients),
       cmocka_unit_test(linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
