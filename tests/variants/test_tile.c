@@ -403,6 +403,62 @@ static void dot_rows_are_those_with_the_vector(void **state) {
   with_each(check_dot_rows);
 }
 
+static void check_dot_pairs(const tile_kernels *kernels) {
+  for (int64_t rows = 1; rows <= TILE_MAX_ROWS; rows += 5)
+    for (int64_t width = 0; width <= 70; width += 7) {
+      const int64_t pitch = width + 3;
+      fill(a, 18), fill(b, 19);
+      kernels->dot_pairs(rows, width, (tile_matrix){a, pitch}, (tile_matrix){b, pitch + 2}, c);
+      for (int64_t r = 0; r < rows; r++) {
+        double dot = 0, terms = 0;
+        for (int64_t n = 0; n < width; n++) {
+          const double term = (double)a[r * pitch + n] * (double)b[r * (pitch + 2) + n];
+          dot += term;
+          terms += fabs(term);
+        }
+        assert_near(kernels, "dot of a pair", (double)c[r], dot, 1e-6 * terms);
+      }
+    }
+}
+
+static void dot_pairs_are_those_of_rows(void **state) {
+  (void)state;
+  with_each(check_dot_pairs);
+}
+
+static double slope_at(attn_feature_map map, double phi) {
+  return map == ATTN_IDENTITY ? 1 : map == ATTN_RELU ? phi > 0 : fmin(phi, 1);
+}
+
+static void check_slopes(const tile_kernels *kernels) {
+  enum { ROWS = 5, PITCH = 80, OUT = 83 };
+  static float minus[ROWS], factor[ROWS], y[PITCH];
+  float *row[ROWS];
+  for (int64_t r = 0; r < ROWS; r++)
+    minus[r] = (float)r - 1, factor[r] = 0.5f * (float)r + 1, row[r] = c + r * OUT;
+  for (int64_t n = 0; n < PITCH; n++) y[n] = (float)(n % 7) - 3;
+  for (int map = ATTN_ELU1; map <= ATTN_IDENTITY; map++)
+    for (int64_t width = 1; width <= 64; width += 9) {
+      fill(a, 20), fill(b, 21), fill(c, 22);
+      const float behind = c[width];
+      kernels->scale_slopes(ROWS, width, (attn_feature_map)map, (tile_matrix){a, PITCH}, minus, y, factor,
+                            (tile_matrix){b, PITCH}, row);
+      for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t d = 0; d < width; d++) {
+          const double x = (double)a[r * PITCH + d] - (double)minus[r] * (double)y[d];
+          const double expected =
+              x * (double)factor[r] * slope_at((attn_feature_map)map, (double)b[r * PITCH + d]);
+          assert_near(kernels, "slope", (double)row[r][d], expected, 1e-5);
+        }
+      assert_true(c[width] == behind);
+    }
+}
+
+static void slopes_are_the_derivatives_of_feature_maps(void **state) {
+  (void)state;
+  with_each(check_slopes);
+}
+
 /* Few rows: b holds the keys or values, a the queries or weights. */
 static void check_few(const tile_kernels *kernels) {
   static const int64_t widths[] = {1, 5, 16, 33, 64, 130};
@@ -490,6 +546,8 @@ int main(void) {
       cmocka_unit_test(at_least_is_the_larger_and_keeps_a_nan),
       cmocka_unit_test(join_adds_columns_with_a_factor_for_each_row),
       cmocka_unit_test(dot_rows_are_those_with_the_vector),
+      cmocka_unit_test(dot_pairs_are_those_of_rows),
+      cmocka_unit_test(slopes_are_the_derivatives_of_feature_maps),
       cmocka_unit_test(few_rows_have_the_same_products),
       cmocka_unit_test(unpack_undoes_pack),
   };
