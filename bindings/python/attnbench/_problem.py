@@ -31,14 +31,14 @@ TYPE_CODES = {1: "f32", 2: "bf16", 3: "f16", 4: "u8"}
 FUNCTIONS = ("softmax", "linear")
 UNLIMITED = (1 << 63) - 1
 # As the files of `attnbench dump` are called.
-SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel"}
+SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel", "rope_cos": "cos", "rope_sin": "sin"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "keep")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "keep", "rope_cos", "rope_sin")
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "decay": (0, 1, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
 
 
 def short(tensor: str) -> str:
@@ -78,6 +78,9 @@ class Problem:
     t5_buckets: int = 0
     t5_distance: int = 0  # the greatest, from which on the bucket is the last
     t5_both: bool = False  # directions
+    rope_features: int = 0  # that a rotary embedding turns, by rows of `cos` and `sin` for so many positions
+    rope_positions: int = 0
+    rope_interleaved: bool = False  # pairs are features 2n and 2n + 1, else n and n + rope_features / 2
     phi: str = "elu1"  # of linear attention, or relu or identity
     normalised: bool = True
     dropout_p: float = 0  # with the mask `keep`
@@ -121,6 +124,8 @@ class Problem:
             "relative": (H, 2 * self.relative_distance + 1),
             "t5": (H, self.t5_buckets),
             "decay": (B, Hkv, Tk),
+            "rope_cos": (self.rope_positions, self.rope_features // 2),
+            "rope_sin": (self.rope_positions, self.rope_features // 2),
             "query_documents": (B, Tq),
             "key_documents": (B, Tk),
             "blocks": (B, H, *(-(-size // step) if step else 0 for size, step in zip((Tq, Tk), self.block))),
@@ -211,6 +216,9 @@ def _problem(said: dict) -> Problem:
         t5_buckets=said["t5_buckets"],
         t5_distance=said["t5_distance"],
         t5_both=said["t5_both"],
+        rope_features=said["rope_features"],
+        rope_positions=said["rope_positions"],
+        rope_interleaved=said["rope_interleaved"],
         phi=said["phi"],
         normalised=said["normalised"],
         dropout_p=said["dropout_p"],
@@ -236,7 +244,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay and keep; of a backward pass output, lse (not of linear attention) and output_grad."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework

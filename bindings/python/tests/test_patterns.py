@@ -136,6 +136,38 @@ def test_keep_masks_are_given():
     assert not attnbench.judge(x, output=output)
 
 
+class Turned(Seen):
+    """The inputs with queries and keys that a rotary embedding has turned, in double precision."""
+
+    def __init__(self, x, positions):
+        super().__init__(x, None)
+        self.q, self.k = turn(x, x.q, positions), turn(x, x.k, np.arange(x.key_length)[None])
+
+
+def turn(x, rows, positions):
+    R, half = x.rope_features, x.rope_features // 2
+    first = slice(0, R, 2) if x.rope_interleaved else slice(0, half)
+    second = slice(1, R, 2) if x.rope_interleaved else slice(half, R)
+    cos, sin = (table[positions][:, None].astype(np.float64) for table in (x.cos, x.sin))
+    turned = rows.astype(np.float64)
+    a, b = turned[..., first].copy(), turned[..., second].copy()
+    turned[..., first], turned[..., second] = a * cos - b * sin, b * cos + a * sin
+    return turned
+
+
+@pytest.mark.parametrize("part", ["rope:half", "rope:interleaved", "rope:half,4", "rope:interleaved,2"])
+def test_cosines_and_sines_are_given(part):
+    x = attnbench.inputs(f"{SIZES}/{part}/offsets:2,5")
+    position = np.arange(x.query_length) + np.array(x.offsets)[:, None]
+    assert x.cos.shape == x.sin.shape == (x.rope_positions, x.rope_features // 2) and x.cos.dtype == np.float32
+    assert np.allclose(x.cos[:, 0], np.cos(np.arange(x.rope_positions)), atol=1e-6)
+    attnbench.judge(x, output=attention(Turned(x, position))[0]).assert_close()
+    assert not attnbench.judge(x, output=attention(Turned(x, position - 1))[0])
+    assert not attnbench.judge(x, output=attention(Seen(x, None))[0])
+    still = np.ones_like(x.cos)
+    attnbench.judge(x, output=attention(Seen(x, None))[0], cos=still, sin=still * 0).assert_close()
+
+
 def test_a_mask_and_a_band_hide_beside_a_pattern():
     x = attnbench.inputs("causal/B:2/H:2/D:8/T:20/docs:6/mask:q/lengths:20,9")
     future = np.tri(20, dtype=bool) & (np.arange(20) < np.array(x.key_lengths)[:, None, None, None])
@@ -170,7 +202,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1", "rope:half"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
