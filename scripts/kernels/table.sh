@@ -180,6 +180,14 @@ decoding=$(for set in avx2 avx512; do
     paired "decoding, float32 over $type, $set, D 128, Tk 32768, $threads threads" 1.8 "${run[0]}" "${run[0]}/$type"
   done
 done)
+rotated=$(for D in 64 128; do
+  plain=fused/full/B:1/H:4/Hkv:4/D:$D/T:4096
+  measure 1 best 4 "$plain"{,/rope:half,/rope:interleaved,/bf16,/rope:half/bf16} || continue
+  for pairs in half interleaved; do
+    paired "fused over fused with rope:$pairs, D $D, T 4096, 1 thread" 0.9 "$plain" "$plain/rope:$pairs"
+  done
+  paired "fused over fused with rope:half, bfloat16, D $D, T 4096, 1 thread" "" "$plain/bf16" "$plain/rope:half/bf16"
+done)
 sparse=$(for D in 64 128; do
   shape=B:1/H:1/Hkv:1/D:$D/T:8192
   dense=block_sparse/full/$shape causal=block_sparse/causal/$shape
@@ -207,7 +215,7 @@ if [ "$threads" = 2 ]; then
 fi
 echo "$grouped"
 echo "$sparse"
-printf '%s\n' ${narrow:+"$narrow"} ${converted:+"$converted"} ${decoding:+"$decoding"}
+printf '%s\n' ${rotated:+"$rotated"} ${narrow:+"$narrow"} ${converted:+"$converted"} ${decoding:+"$decoding"}
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
   make --no-print-directory -s "-j$(nproc)" all CC=$compiler BUILD="$build/$compiler" >/dev/null || continue

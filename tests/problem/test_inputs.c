@@ -321,6 +321,23 @@ static void masks_hide_about_a_third_and_some_rows_wholly(void **state) {
   inputs_destroy(&in);
 }
 
+/* Position over 10000 to the share of the features before the pair; rows from 0 to the last position of a query or a key. */
+static void cosines_and_sines_are_of_positions(void **state) {
+  (void)state;
+  inputs in;
+  create(&in, "full/B:2/H:1/D:9/Tq:5/Tk:7/offsets:0,11/rope:interleaved/layout:padded");
+  const attn_problem *p = &in.problem;
+  assert_true(p->rope_features == 8 && p->rope_positions == 16 && p->rope_cos.position > 4);
+  for (int64_t position = 0; position < 16; position++)
+    for (int64_t pair = 0; pair < 4; pair++) {
+      static const double apart[] = {1, 10, 100, 1000};
+      const double angle = (double)position / apart[pair];
+      assert_true(fabs(p->rope_cos_data[position * p->rope_cos.position + pair] - cos(angle)) < 1e-7);
+      assert_true(fabs(p->rope_sin_data[position * p->rope_sin.position + pair] - sin(angle)) < 1e-7);
+    }
+  inputs_destroy(&in);
+}
+
 static void impossible_inputs_are_refused_in_words(void **state) {
   (void)state;
   inputs in;
@@ -348,6 +365,7 @@ int main(void) {
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
       cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
+      cmocka_unit_test(cosines_and_sines_are_of_positions),
       cmocka_unit_test(impossible_inputs_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
