@@ -76,7 +76,7 @@ static void hold_all(const workload *w, int64_t turn, bool lacking, unsigned che
   inputs in;
   expected known;
   char why[256];
-  bool takes[MOST_VARIANTS], any = false;
+  bool takes[MOST_VARIANTS] = {false}, any = false;
   const attn_problem problem = workload_problem(w);
   for (size_t v = 0; v < own_variants.count; v++) {
     const attn_variant *variant = own_variants.variants[v];
@@ -90,10 +90,11 @@ static void hold_all(const workload *w, int64_t turn, bool lacking, unsigned che
   properties *prepared = properties_prepare(&in, &known, why, sizeof why);
   if (!prepared) fail_msg("%s", why);
   const char *const *sets = own_variants.tables[0]->instruction_sets();
+  const int64_t set_count = count_texts(sets);
+  assert_true(set_count > 0);
   for (size_t v = 0; v < own_variants.count; v++)
     if (takes[v])
-      hold(prepared, w, own_variants.variants[v], sets[turn % count_texts(sets)],
-           &checked[v][problem.query.type]);
+      hold(prepared, w, own_variants.variants[v], sets[turn % set_count], &checked[v][problem.query.type]);
   properties_destroy(prepared);
   expected_destroy(&known);
   inputs_destroy(&in);
