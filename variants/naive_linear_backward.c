@@ -112,15 +112,15 @@ static void finish_key(const attn_problem *p, const attn_tensors *tensors, int64
 /* A key/value head, its query heads one after the other. */
 static void solve_head(const attn_call *call, int64_t b, int64_t kv_head) {
   const attn_problem *p = call->problem;
-  const int64_t group = p->query_heads / p->kv_heads, threads = call->threads;
+  const int64_t group = p->query_heads / p->kv_heads;
   float *workspace = call->workspace;
   for (int64_t j = 0; j < p->key_length; j++) clear_key(p, b, kv_head, j);
   for (int64_t h = kv_head * group; h < (kv_head + 1) * group; h++) {
     const head of = {
         p, &call->tensors, b, h, kv_head, workspace, workspace + p->query_length * p->key_length};
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(call->threads)
     for (int64_t i = 0; i < p->query_length; i++) solve_query(&of, i);
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(call->threads)
     for (int64_t j = 0; j < p->key_length; j++) solve_key(&of, j);
   }
   for (int64_t j = 0; j < p->key_length; j++) finish_key(p, &call->tensors, b, kv_head, j);
