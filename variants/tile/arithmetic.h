@@ -59,18 +59,33 @@ typedef struct groups_done {
   int64_t elements, groups;
 } groups_done;
 
+/* Exponents, and the fractions that their powers are found from. */
+typedef struct powers {
+  vec x[EXP_VECTORS], fraction[EXP_VECTORS];
+} powers;
+
+INLINE void begin_powers(const int n, powers *of) {
+  for (int i = 0; i < n; i++) of->fraction[i] = split_power(&of->x[i]);
+}
+
+INLINE void end_powers(const int n, const powers *of, vec p[]) {
+  for (int i = 0; i < n; i++) p[i] = broadcast(&exp2_polynomial[0]);
+#pragma GCC unroll 8
+  for (int k = 1; k < (int)(sizeof exp2_polynomial / sizeof *exp2_polynomial); k++)
+    for (int i = 0; i < n; i++)
+      p[i] = fused_multiply_add(p[i], of->fraction[i], broadcast(&exp2_polynomial[k]));
+  for (int i = 0; i < n; i++) p[i] = times_power(p[i], of->x[i]);
+}
+
 /* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
  * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
  * take 0.89 of the time of a softmax. */
 INLINE void exp2_each(const int n, vec x[], const vec *low) {
-  vec f[EXP_VECTORS], p[EXP_VECTORS];
-  for (int i = 0; i < n; i++) f[i] = split_power(&x[i]);
-  for (int i = 0; low && i < n; i++) f[i] = add(f[i], low[i]);
-  for (int i = 0; i < n; i++) p[i] = broadcast(&exp2_polynomial[0]);
-#pragma GCC unroll 8
-  for (int k = 1; k < (int)(sizeof exp2_polynomial / sizeof *exp2_polynomial); k++)
-    for (int i = 0; i < n; i++) p[i] = fused_multiply_add(p[i], f[i], broadcast(&exp2_polynomial[k]));
-  for (int i = 0; i < n; i++) x[i] = times_power(p[i], x[i]);
+  powers of;
+  for (int i = 0; i < n; i++) of.x[i] = x[i];
+  begin_powers(n, &of);
+  for (int i = 0; low && i < n; i++) of.fraction[i] = add(of.fraction[i], low[i]);
+  end_powers(n, &of, x);
 }
 
 INLINE vec exp2_vec(vec x) {

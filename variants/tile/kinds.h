@@ -11,8 +11,7 @@
 #define operand float
 #define BROADCAST(x) broadcast(x)
 #define MULTIPLY_ADD(a, b, sum) fused_multiply_add(a, b, sum)
-#define SCALED(score, factor) (score) /* they are: the queries were */
-#define SHIFT(score, factor, shift) ((void)(factor), subtract(score, shift))
+#define SCALED(score, factor) ((void)(factor), (score)) /* they are: the queries were */
 #include "products.h"
 
 #define KIND float32

@@ -10,7 +10,6 @@
 #define SCALED(score, factor) multiply(score, factor)
 #define SHIFT(score, factor, shift) fused_multiply_subtract(score, factor, shift)
 #define PAIR(low, high) pair(low, high)
-#define LOAD_BFLOAT16(x) load_bfloat16(x)
 #include "products.h"
 
 #define PAIR_TABLE(set)                                                                                      \

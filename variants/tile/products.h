@@ -1,12 +1,12 @@
 /* The two products of full tiles and the softmax between them, once for each kind of operands: the file that includes
  * this defines KIND, which names it; STEP, the elements of an operand; operand, as rows are stored; BROADCAST(x) of one
  * operand, of STEP times that type; MULTIPLY_ADD(a, b, sum); where STEP is 2, BROADCAST_HALF(x) of a last element alone,
- * and PAIR(low, high), which rounds two vectors of floats to pairs; SCALED(score, factor) and SHIFT(score, factor, shift),
- * the scores that the softmax takes, and what it takes off them. With OWN_PRODUCTS the softmax alone, and what makes the
- * columns of queries.
+ * PAIR(low, high), which rounds two vectors of floats to pairs, and SHIFT(score, factor, shift), what the softmax raises 2
+ * to; SCALED(score, factor), the scores that it takes. With OWN_PRODUCTS the softmax alone, and what makes the columns of
+ * queries.
  *
  * Everything rests on one register tile: `group` broadcast operands times `vectors` vectors of rows, all sums in
- * registers. GROUP(vectors) is the largest group whose sums, row vectors and one broadcast fit the register file. */
+ * registers. The sums of GROUP(vectors), row vectors and one broadcast fit the register file. */
 
 #ifndef OWN_PRODUCTS
 /* The scalars of a product: number (g, d) at x[g * group_stride + d * depth_stride]. */
@@ -137,26 +137,43 @@ INLINE void NAME(accumulate_rows)(const int vectors, tile_size size, tile_matrix
 
 #endif
 
-/* The weights of some keys, where accumulate finds them. Pairs take half the room of the scores, so that none is
- * written over before it is read. */
-INLINE void NAME(weigh_and_store)(const int vectors, const int keys, float *scores, int64_t j, vec factor,
-                                  const vec shift[MAX_VECTORS], vec total[MAX_VECTORS]) {
-  const int rows = vectors * LANES;
-  float *to = scores + j / STEP * rows;
-  vec weight[EXP_VECTORS];
-  scores += j * rows;
-  for (int i = 0; i < keys * vectors; i++)
-    weight[i] = SHIFT(load(scores + i * LANES), factor, shift[i % vectors]);
-  weigh(vectors, keys, total, weight);
 #if STEP == 2
-  for (int k = 0; k < keys; k += 2)
-    for (int v = 0; v < vectors; v++)
-      store(to + k / 2 * rows + v * LANES,
-            PAIR(weight[k * vectors + v], k + 1 < keys ? weight[(k + 1) * vectors + v] : zero()));
-#else
-  for (int i = 0; i < keys * vectors; i++) store(to + i * LANES, weight[i]);
-#endif
+/* The exponentials of two keys, or of the last one, and a vector of rows. */
+INLINE void begin_pair(const int keys, const float *scores, int64_t rows, vec factor, vec shift, powers *of) {
+  for (int k = 0; k < keys; k++) of->x[k] = SHIFT(load(scores + k * rows), factor, shift);
+  begin_powers(keys, of);
 }
+
+INLINE void end_pair(const int keys, const powers *of, float *weights, vec *total) {
+  vec weight[EXP_VECTORS];
+  end_powers(keys, of, weight);
+  for (int k = 0; k < keys; k++) *total = add(*total, weight[k]);
+  store(weights, PAIR(weight[0], keys > 1 ? weight[1] : zero()));
+}
+
+/* Weights stand where accumulate finds them: pairs take half the room of the scores, so that none is written over before
+ * it is read. Each two exponentials begin while the two before are under way: on Zen 4 fractions and powers pass other
+ * ports than multiply-adds do, and so both are busy, which takes 0.80 of the time of eight at once. */
+INLINE void weigh_pairs(const int vectors, int64_t keys, float *scores, vec factor,
+                        const vec shift[MAX_VECTORS], vec total[MAX_VECTORS]) {
+  const int64_t rows = vectors * LANES;
+  powers now, next;
+  int64_t j = 0;
+  if (keys > 1) begin_pair(2, scores, rows, factor, shift[0], &now);
+  for (; j + 2 <= keys; j += 2)
+    for (int v = 0; v < vectors; v++) {
+      const int w = (v + 1) % vectors;
+      const int64_t key = w > 0 || j + 4 > keys ? j : j + 2; /* behind the last what nobody uses */
+      begin_pair(2, scores + key * rows + w * LANES, rows, factor, shift[w], &next);
+      end_pair(2, &now, scores + j / 2 * rows + v * LANES, &total[v]);
+      now = next;
+    }
+  for (int v = 0; j < keys && v < vectors; v++) {
+    begin_pair(1, scores + j * rows + v * LANES, rows, factor, shift[v], &now);
+    end_pair(1, &now, scores + j / 2 * rows + v * LANES, &total[v]);
+  }
+}
+#endif
 
 INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict scores, float factor,
                                tile_state state) {
@@ -186,11 +203,14 @@ INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict 
     store(rescale + v * LANES, exp2_vec(subtract(old_max, shift[v])));
     total[v] = zero();
   }
-  const int together = EXP_VECTORS / vectors / STEP * STEP;
+#if STEP == 2
+  weigh_pairs(vectors, keys, scores, factors, shift, total);
+#else
+  const int together = EXP_VECTORS / vectors;
   for (j = 0; j + together <= keys; j += together)
-    NAME(weigh_and_store)(vectors, together, scores, j, factors, shift, total);
-  for (; j + STEP <= keys; j += STEP) NAME(weigh_and_store)(vectors, STEP, scores, j, factors, shift, total);
-  if (STEP > 1 && j < keys) NAME(weigh_and_store)(vectors, 1, scores, j, factors, shift, total);
+    weigh_in_place(vectors, together, scores + j * rows, shift, total);
+  for (; j < keys; j++) weigh_in_place(vectors, 1, scores + j * rows, shift, total);
+#endif
   for (int v = 0; v < vectors; v++) {
     float *row_sum = sum + v * LANES;
     store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
@@ -335,17 +355,18 @@ static float pack_pairs(int64_t rows, int64_t count, int64_t depth, const void *
 
 #ifndef OWN_PRODUCTS
 /* Two keys' values feature by feature. */
+INLINE void copy_pair(int64_t width, const operand *restrict low, const operand *restrict high,
+                      float *restrict copy) {
+  for (int64_t e = 0; e < width; e++) {
+    const uint32_t both = pair_of(low[e], high ? high[e] : 0);
+    memcpy(copy + e, &both, sizeof both);
+  }
+}
+
 static void copy_pairs(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride) {
   for (int64_t j = 0; j < rows; j += 2) {
-    const operand *low = (const operand *)x.x + j * x.stride, *high = j + 1 < rows ? low + x.stride : NULL;
-    float *to = copy + j / 2 * stride;
-    int64_t e = 0;
-    for (; e + LANES <= width; e += LANES)
-      store(to + e, PAIR(LOAD_BFLOAT16(low + e), high ? LOAD_BFLOAT16(high + e) : zero()));
-    for (; e < width; e++) {
-      const uint32_t both = pair_of(low[e], high ? high[e] : 0);
-      memcpy(to + e, &both, sizeof both);
-    }
+    const operand *low = (const operand *)x.x + j * x.stride;
+    copy_pair(width, low, j + 1 < rows ? low + x.stride : NULL, copy + j / 2 * stride);
   }
 }
 #endif
