@@ -63,7 +63,9 @@ endif
 sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 HARNESS_SOURCES := $(call sources,harness)
 REFERENCE_SOURCES := $(call sources,reference)
-VARIANT_SOURCES := $(call sources,variants)
+# What links MPI is an object of its own.
+TEAM_SOURCES := $(filter variants/team/%,$(call sources,variants))
+VARIANT_SOURCES := $(filter-out $(TEAM_SOURCES),$(call sources,variants))
 ADVERSARY_SOURCES := $(call sources,tests/adversary)
 TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
@@ -128,6 +130,12 @@ DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c 
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
 DEVICE_PLUGINS := $(patsubst %.cu,$(BUILD)/%.so,$(wildcard tests/plugins/*.cu))
 ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
+
+# Variants whose work is spread over processes (variants/team): by mpicc, where it is installed, of whichever MPI.
+HAVE_MPI := $(and $(NATIVE),$(if $(SANITIZE),,yes),$(shell command -v mpicc))
+MPICC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" mpicc
+TEAM := $(if $(HAVE_MPI),$(BUILD)/attnbench_mpi.so)
+TEAM_RUNTIME := $(BUILD)/team/runtime.o
 
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
@@ -233,7 +241,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
   mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-long-tests run-bench run-peers tidy \
   cppcheck needed force
 
-all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
+all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(TEAM) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
 	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
 	@$(if $(HAVE_CXX),:,echo "$(CXX) is not installed: the emulated device is left out")
 
@@ -416,6 +424,20 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
 $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
 
+# The work of a rank is that of the tiles; the runtime alone in one, for variants of one's own.
+TEAM_OBJECTS := $(call object,$(TEAM_SOURCES))
+$(TEAM_OBJECTS): $(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(MPICC) $(ALL_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(TEAM_RUNTIME): $(filter $(BUILD)/variants/team/runtime/%,$(TEAM_OBJECTS))
+	@mkdir -p $(@D)
+	$(SHOW) $(LD) -r -o $@ $^
+
+$(BUILD)/attnbench_mpi.so: $(filter-out $(BUILD)/variants/team/runtime/%,$(TEAM_OBJECTS)) $(TEAM_RUNTIME) \
+    $(filter $(BUILD)/variants/tile/%,$(VARIANT_OBJECTS)) $(BUILD)/sources
+	$(SHOW) $(MPICC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) -lm
+
 # Only what library.h declares is seen from outside.
 $(BUILD)/libattnbench.so: $(call object,$(LIBRARY_SOURCES)) bindings/python/native/exports.map $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -Wl,-z,defs -Wl,--version-script=bindings/python/native/exports.map \
@@ -523,7 +545,7 @@ $(BUILD)/flags: force | needed
 	$(call remember,$(CC) $(filter-out -Werror,$(ALL_FLAGS)) $(INSTRUMENT_FLAGS) $(KERNEL_FLAGS) $(filter-out -Werror,$(EMULATED_FLAGS)) $(CFLAGS) $(LDFLAGS))
 
 $(BUILD)/sources: force
-	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(CUDA_SOURCES) $(TEST_SUPPORT_SOURCES))
+	$(call remember,$(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEAM_SOURCES) $(CUDA_SOURCES) $(TEST_SUPPORT_SOURCES))
 
 $(BUILD)/commit: force
 	$(call remember,$(COMMIT))

@@ -25,23 +25,38 @@ static void describe_growth(char text[16], int exponent) {
     snprintf(text, 16, "O(T^%d)", exponent);
 }
 
-int run_list(const variant_list *list) {
-  printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
-  for (size_t i = 0; i < list->count; i++) {
-    const attn_variant *variant = list->variants[i];
+static void print_variants(const attn_variant *const *variants, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    const attn_variant *variant = variants[i];
     char time[16], workspace[16];
     describe_growth(time, variant->time_exponent);
     describe_growth(workspace, variant->workspace_exponent);
     printf("%-16s %-8s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name, time,
            workspace, variant->summary);
   }
+}
+
+/* Where they were built. */
+static void print_team(void) {
+  char why[WHY_BYTES];
+  const attn_table *team = variant_list_peek_team(why, sizeof why);
+  if (!team) return;
+  printf("\nin a team of processes: mpirun -n 4 attnbench verify --variant %s\n", team->variants[0]->name);
+  print_variants(team->variants, team->count);
+}
+
+int run_list(const variant_list *list) {
+  printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
+  print_variants(list->variants, list->count);
   const attn_device *device = device_of(list->own->variants[0]);
   if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));
   const bool is_emulated = device && strcmp(device->kind, "emu") == 0;
   printf(is_emulated ? "\nschedules, taken as instruction sets:" : "\ninstruction sets, slowest first:");
   const char *const *sets = variant_list_instruction_sets(list);
   for (size_t i = 0; sets[i]; i++) printf(" %s", sets[i]);
-  printf("\n\npresets\n");
+  printf("\n");
+  if (!device && !list->team) print_team();
+  printf("\npresets\n");
   command_list_presets(stdout);
   return STATUS_GOOD;
 }

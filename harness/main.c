@@ -15,11 +15,26 @@
 #include "options.h"
 #include "run/instructions.h"
 #include "run/supervisor.h"
+#include "run/team.h"
+
+/* Under mpirun the variants of a team are verified, by all its processes. */
+static bool is_in_team(const options *options) {
+  char path[PARTS_PATH_BYTES];
+  return (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ) && !options->device &&
+         team_is_launched() && parts_find("attnbench_mpi.so", path);
+}
+
+/* Rank 0 speaks for all. */
+static int complain(const options *options, const char *why) {
+  if (is_in_team(options) && team_rank() > 0) return STATUS_UNUSABLE;
+  return command_complain(why);
+}
 
 static bool load_variants(variant_list *list, const options *options, char *why, size_t why_size) {
-  if (options->device ? !variant_list_add_device(list, options->device, why, why_size)
-                      : options->own && !variant_list_add_own(list, why, why_size))
-    return false;
+  const bool added_own = options->device       ? variant_list_add_device(list, options->device, why, why_size)
+                         : is_in_team(options) ? !options->own || variant_list_add_team(list, why, why_size)
+                                               : !options->own || variant_list_add_own(list, why, why_size);
+  if (!added_own) return false;
   supervisor_note_set(options->device, options->own);
   for (size_t i = 0; i < options->plugins.count; i++) {
     const char *plugin = options->plugins.items[i];
@@ -29,7 +44,7 @@ static bool load_variants(variant_list *list, const options *options, char *why,
     supervisor_loads(NULL);
     if (!added) return false;
   }
-  return true;
+  return !is_in_team(options) || team_begin(why, why_size);
 }
 
 /* The output is written out, or that is said. */
@@ -49,13 +64,16 @@ static int run_kernels(void *context) {
   if (options->command == COMMAND_GATE_MEASURE) /* of a part it could say nothing */
     return supervisor_ended_count() > 0 ? STATUS_WRONG : flushed(run_gate_measure(options));
   if (!load_variants(&list, options, why, sizeof why))
-    command_complain(why);
+    complain(options, why);
+  else if (is_in_team(options) && team_rank() > 0)
+    status = team_serve();
   else if (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ)
     status = run_verify(options, &list);
   else if (options->command == COMMAND_LIST)
     status = run_list(&list);
   else
     status = run_bench(options, &list);
+  if (is_in_team(options) && team_rank() == 0) status = team_dismiss(flushed(status));
   variant_list_destroy(&list);
   return flushed(status);
 }
@@ -90,6 +108,7 @@ static int run(const options *options) {
     return instructions_child(options->plugins.count ? options->plugins.items[0] : NULL,
                               command_texts(&options->words), options->words.count);
 
+  if (is_in_team(options)) supervisor_in_team(team_rank());
   return options->isolate ? supervise(run_kernels, (void *)(uintptr_t)options)
                           : run_kernels((void *)(uintptr_t)options);
 }
@@ -119,7 +138,7 @@ int main(int argc, char **argv) {
   const bool parsed = options_parse(&options, argc, argv, why, sizeof why);
   if (parsed) wait_briefly(&options, argv);
   const bool ready = parsed && pin(&options, argv, why, sizeof why);
-  int status = ready ? run(&options) : command_complain(why);
+  int status = ready ? run(&options) : complain(&options, why);
   options_destroy(&options);
   return flushed(status);
 }

@@ -38,8 +38,9 @@ put 644 "$root/lib/attnbench" "$build"/attnbench_*.so "$build/libattnbench.so" #
 for device in emulated cuda; do
   [ ! -f "$build/$device/device.o" ] || put 644 "$root/lib/attnbench/$device" "$build/$device/device.o"
 done
+[ ! -f "$build/team/runtime.o" ] || put 644 "$root/lib/attnbench/team" "$build/team/runtime.o"
 headers=$root/include/attnbench
-put 644 "$headers" variants/attention.h variants/functions.h variants/visibility.h variants/position.h variants/dropout.h variants/elements.h variants/device.h
+put 644 "$headers" variants/attention.h variants/functions.h variants/visibility.h variants/position.h variants/dropout.h variants/elements.h variants/device.h variants/team.h
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp

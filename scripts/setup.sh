@@ -34,6 +34,8 @@ is_there() {
   libjansson-dev:arm64) has_header jansson.h "" && has_library jansson ;;
   libcmocka-dev:arm64) has_library cmocka ;;
   libgomp1:arm64) ls /usr/lib/aarch64-linux-gnu/libgomp.so.1 >/dev/null 2>&1 ;;
+  openmpi-bin) has_command mpirun ;;
+  libopenmpi-dev) has_command mpicc ;;
   libomp-dev) ls /usr/lib/llvm-*/lib/libomp.so >/dev/null 2>&1 ;;
   *) has_command "$1" ;;
   esac
@@ -62,6 +64,8 @@ case $purpose in
 bench | test | ci)
   want libopenblas-pthread-dev "the blas variant and the sgemm peak (OpenBLAS)"
   want gnuplot-nox "the plots (gnuplot)"
+  want openmpi-bin "runs in a team of processes (MPI)"
+  want libopenmpi-dev "the variants that work in a team of processes (MPI)"
   want valgrind "instruction counts and the search for reads of unwritten memory (valgrind)"
   ;;
 esac

@@ -207,6 +207,9 @@ typedef struct attn_call {
   int threads;     /* at most so many, 1 or more */
   const char *isa; /* the instruction set to keep to, of the table's; NULL: the fastest there is */
   void *stream;    /* of a device; NULL on the host */
+  /* Of a team (team.h): this process, of how many, and an MPI_Comm of them all; 0, 1 and NULL elsewhere. */
+  int rank, ranks;
+  void *communicator;
 } attn_call;
 
 /* ---- a variant ---- */
@@ -214,7 +217,8 @@ typedef struct attn_call {
 /* Where a variant's data lie. */
 /* On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie in the memory of a device, and run only
  * launches kernels, on the stream of the call: the harness waits for them. */
-typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1 } attn_place;
+/* On ATTN_TEAM the call is made in several processes at once, each with its slice of queries, keys and values (team.h). */
+typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1, ATTN_TEAM = 2 } attn_place;
 
 /* What a variant may promise beyond being right; what it promises it is held to. The last two take back what all others
  * promise: they are for functions of other languages over libraries that decide for themselves. */

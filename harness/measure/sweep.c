@@ -31,6 +31,18 @@ static bool text_list_has(const text_list *list, const char *text) {
   return false;
 }
 
+/* It may be one that works in a team of processes, which this is not. */
+static void say_team(const char *name, char *why, size_t why_size) {
+  char missing[256];
+  const attn_table *team = variant_list_peek_team(missing, sizeof missing);
+  const size_t used = strlen(why);
+  if (!team) snprintf(why + used, why_size - used, " (%s)", missing);
+  for (uint32_t n = 0; team && n < team->count; n++)
+    if (strcmp(team->variants[n]->name, name) == 0)
+      snprintf(why, why_size, "%s works in a team of processes: mpirun -n 4 attnbench verify --variant %s",
+               name, name);
+}
+
 bool sweep_check_variants(const variant_list *list, const text_list *names, char *why, size_t why_size) {
   for (size_t i = 0; i < names->count; i++) {
     if (variant_list_find(list, names->items[i])) continue;
@@ -40,6 +52,7 @@ bool sweep_check_variants(const variant_list *list, const text_list *names, char
     snprintf(why, why_size, "there is no variant '%s'; %s%s", names->items[i],
              nearest ? "the nearest is " : "attnbench list names them all", nearest ? nearest : "");
     free(candidates);
+    if (!list->team) say_team(names->items[i], why, why_size);
     return false;
   }
   return true;

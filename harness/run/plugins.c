@@ -13,6 +13,7 @@
 #include "device.h"
 #include "float_mode.h"
 #include "reference/reference.h"
+#include "team.h"
 #include "version1.h"
 
 /* The table of a shared object, or NULL. Its device is noted where it has one. */
@@ -38,6 +39,11 @@ static const attn_table *load(const char *path, complaint to) {
   const attn_device *device = dlsym(object, "attn_plugin_device");
   char why[128];
   if (device && !device_register(table, device, why, sizeof why)) {
+    wrong(to, "plugin %s cannot be taken: %s", path, why);
+    return NULL;
+  }
+  const attn_team *team = dlsym(object, "attn_plugin_team");
+  if (team && !team_register(table, team, why, sizeof why)) {
     wrong(to, "plugin %s cannot be taken: %s", path, why);
     return NULL;
   }
@@ -79,11 +85,19 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
                  "(softmax, backward) and %d (linear, backward)",
                  variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR,
                  ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD);
-  if (variant->place != ATTN_HOST && variant->place != ATTN_CUDA)
+  if (variant->place == ATTN_TEAM && !team_of(variant))
+    return wrong(to,
+                 "variant '%s' of plugin %s works in a team, and the plugin has no attn_plugin_team: link "
+                 "build/team/runtime.o",
+                 variant->name, path);
+  if (variant->place == ATTN_TEAM && !list->team)
+    return wrong(to, "variant '%s' of plugin %s works in a team of processes: mpirun -n 4 attnbench ...",
+                 variant->name, path);
+  if (variant->place != ATTN_HOST && variant->place != ATTN_CUDA && variant->place != ATTN_TEAM)
     return wrong(to,
                  "variant '%s' of plugin %s has its data in place %d: there are %d (the host) and %d (CUDA)",
                  variant->name, path, (int)variant->place, ATTN_HOST, ATTN_CUDA);
-  if (variant->place != ATTN_HOST && !device_of(variant))
+  if (variant->place == ATTN_CUDA && !device_of(variant))
     return wrong(
         to,
         "variant '%s' of plugin %s computes on a device, and the plugin has no attn_plugin_device: link "
@@ -175,6 +189,32 @@ bool variant_list_add_own(variant_list *list, char *why, size_t why_size) {
   if (!parts_find("attnbench_variants.so", path))
     return wrong(to, "cannot find attnbench_variants.so: it lies beside the program or in ../lib/attnbench");
   list->own = add(list, path, NULL, to);
+  return list->own != NULL;
+}
+
+static bool no_team(complaint to) {
+  return wrong(
+      to,
+      "attnbench_mpi.so, whose variants work in a team of processes, was not built: it takes MPI (on Debian: "
+      "openmpi-bin libopenmpi-dev), and `make`");
+}
+
+const attn_table *variant_list_peek_team(char *why, size_t why_size) {
+  char path[PARTS_PATH_BYTES];
+  if (!parts_find("attnbench_mpi.so", path)) {
+    no_team((complaint){why, why_size});
+    return NULL;
+  }
+  void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (!object) wrong((complaint){why, why_size}, "cannot load %s: %s", path, dlerror());
+  return object ? dlsym(object, "attn_plugin") : NULL;
+}
+
+bool variant_list_add_team(variant_list *list, char *why, size_t why_size) {
+  char path[PARTS_PATH_BYTES];
+  list->team = true;
+  if (!parts_find("attnbench_mpi.so", path)) return no_team((complaint){why, why_size});
+  list->own = add(list, path, NULL, (complaint){why, why_size});
   return list->own != NULL;
 }
 

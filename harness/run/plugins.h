@@ -14,6 +14,7 @@ typedef struct variant_list {
   size_t count;
   const attn_table **tables;
   size_t table_count;
+  bool team;             /* it may have variants of a team */
   const attn_table *own; /* our own table or the device's, or NULL before variant_list_add_own */
 } variant_list;
 
@@ -25,6 +26,12 @@ bool variant_list_add(variant_list *list, const char *path, char *why, size_t wh
 
 /* Adds our own: attnbench_variants.so, wherever the program has its parts. */
 bool variant_list_add_own(variant_list *list, char *why, size_t why_size);
+
+/* Adds those of a team of processes, in the place of our own. */
+bool variant_list_add_team(variant_list *list, char *why, size_t why_size);
+
+/* Where they are not in a list: their table, or NULL with what is missing in words. Nothing can be run. */
+const attn_table *variant_list_peek_team(char *why, size_t why_size);
 
 /* Adds those of a device, in the place of our own, and takes the device: "emu", or "cuda:0"; of cuda the number may be left
  * out. */

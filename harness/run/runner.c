@@ -14,6 +14,7 @@
 #include "reference/reference.h"
 #include "side_effects.h"
 #include "supervisor.h"
+#include "team.h"
 #include "thread_watch.h"
 #include "version1.h"
 
@@ -21,13 +22,15 @@
 
 attn_call runner_call(const run_setup *setup, const attn_problem *problem, const attn_tensors *tensors,
                       void *workspace) {
+  const bool in_team = setup->variant->place == ATTN_TEAM;
   return (attn_call){.size = sizeof(attn_call),
                      .variant = setup->variant,
                      .problem = problem,
                      .tensors = tensors ? *tensors : (attn_tensors){0},
                      .workspace = workspace,
                      .threads = setup->threads,
-                     .isa = setup->isa};
+                     .isa = in_team ? NULL : setup->isa,
+                     .ranks = in_team && setup->isa ? team_ranks(setup->isa) : 1};
 }
 
 static const char *refused_type(const attn_variant *variant, const attn_problem *problem) {
@@ -208,6 +211,7 @@ bool runner_run(const run_setup *setup, inputs *in, const run_watch *watch, run_
   surroundings *before = NULL;
   device_call on_device;
   device_outcome device;
+  if (setup->variant->place == ATTN_TEAM) return team_run(setup, in, watch, outcome, why, why_size);
   held held = held_before();
   *outcome = (run_outcome){0};
   inputs_poison_outputs(in);

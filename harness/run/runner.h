@@ -23,20 +23,6 @@ bool runner_workspace_is_sensible(size_t bytes, const attn_problem *problem, cha
 
 /* ---- one run, watched ---- */
 
-/* What the workspace holds before a run: a poison, in pages of its own or in those of the run before (so that who keeps
- * a pointer to it is not seen, but a run takes half as long); pages that are not there yet; or else bytes of that value. */
-enum { RUN_POISONED = -1, RUN_POISONED_AGAIN = -2, RUN_FRESH = -3 };
-
-typedef struct run_watch {
-  int workspace;           /* one of these, or a byte */
-  bool workspace_in_front; /* it begins where a guard page ends, instead of ending where one begins */
-  /* Look for calls for memory, for threads beyond those that it is given, and for what it does to the process; the
-   * variant may be run twice for it. */
-  bool side_effects;
-  bool first;               /* it is the variant's first run: libraries behind it may set themselves up */
-  uint64_t inputs_checksum; /* inputs_checksum of the inputs */
-} run_watch;
-
 /* Poisons outputs and workspace, runs the variant once, and looks whether inputs, the surroundings of all buffers, the
  * problem, the floating-point mode of all threads and their number are as they were, which they are made again. What the
  * outputs hold is for others to judge. False, with the reason in words, when memory cannot be had. */

@@ -29,6 +29,7 @@ typedef struct supervised {
   atomic_bool running;
   atomic_uint steps;
   char loading[PLUGIN_BYTES];
+  char waits_in[SUPERVISOR_WAITS_BYTES];
   /* How the child ended, where it ended of itself. */
   bool finished, renews;
   char abandoned[128];
@@ -47,6 +48,7 @@ static char *kept;
 static pid_t owner;   /* the child that is supervised; 0: nobody is */
 static pid_t entered; /* the process that was, when the run began */
 static double most_seconds = INFINITY;
+static int team_rank = -1; /* -1: in no team */
 
 /* ---- in the child ---- */
 
@@ -137,8 +139,12 @@ static void finish(void) {
   _exit(shared->status);
 }
 
+void supervisor_in_team(int rank) { team_rank = rank; }
+
+char *supervisor_waits_in(void) { return is_mapped() ? shared->waits_in : NULL; }
+
 void supervisor_renew(void) {
-  if (owner == 0) return;
+  if (owner == 0 || team_rank >= 0) return;
   shared->renews = true;
   fflush(NULL);
   finish();
@@ -182,7 +188,9 @@ static void describe_end(char how[128], int status, bool hangs) {
     copy(how, 128, shared->abandoned);
     shared->abandoned[0] = '\0';
   } else if (hangs) {
-    snprintf(how, 128, "did not end within %.3g s", shared->limit_seconds);
+    const bool waits = shared->waits_in[0] != '\0';
+    snprintf(how, 128, "did not end within %.3g s%s%s", shared->limit_seconds,
+             waits ? ": it waits for others in " : "", waits ? shared->waits_in : "");
   } else if (WIFSIGNALED(status)) {
     snprintf(name, sizeof name, "SIG%s",
              sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "");
@@ -194,13 +202,20 @@ static void describe_end(char how[128], int status, bool hangs) {
 }
 
 static void say_ended(const ended_run *end, bool running) {
-  fprintf(stderr, "\nattnbench: variant '%s' %s%s%s", end->variant, end->how,
+  char rank[32] = "";
+  if (team_rank >= 0)
+    snprintf(rank, sizeof rank, "rank %d of %s: ", team_rank, end->isa + strcspn(end->isa, "0123456789"));
+  fprintf(stderr, "\nattnbench: %svariant '%s' %s%s%s", rank, end->variant, end->how,
           running ? "" : ", after its run,", end->problem[0] ? " on " : "");
   fprintf(stderr, "%s%s%s with %d thread%s\n", end->problem, end->property[0] ? ", while held to: " : "",
           end->property, end->threads, end->threads == 1 ? "" : "s");
-  if (!end->problem[0]) return;
+  if (!end->problem[0] || shared->waits_in[0]) return;
+  char ranks[32] = "";
+  if (team_rank >= 0)
+    snprintf(ranks, sizeof ranks, "mpirun -n %s ", end->isa + strcspn(end->isa, "0123456789"));
   const bool foreign = shared->plugin[0];
-  fprintf(stderr, "  reproduce: attnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s%s\n",
+  fprintf(stderr,
+          "  reproduce: %sattnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s%s\n", ranks,
           end->variant, end->problem, end->isa[0] ? " --isa " : "", end->isa, end->threads,
           shared->device[0] ? " --device " : "", shared->device, shared->own_left_out ? " --own=false" : "",
           foreign ? " --plugin '" : "", shared->plugin, foreign ? "'" : "");
@@ -259,7 +274,9 @@ static int await(pid_t child, const sigset_t *set, bool *hangs, int *stopped_by)
     /* In ticks, and not by a clock, which goes on while both processes are stopped. */
     waited = shared->running && steps == shared->steps ? waited + (signal > 0 ? 0 : tick_seconds) : 0;
     steps = shared->steps;
-    if (waited > shared->limit_seconds && !*hangs) {
+    /* Who waits for another is heard after it. */
+    const double patience = team_rank >= 0 && shared->waits_in[0] ? 1 : 0;
+    if (waited > shared->limit_seconds + patience && !*hangs) {
       *hangs = true;
       kill(child, SIGKILL);
     }
@@ -308,5 +325,6 @@ int supervise(int (*command)(void *), void *context) {
     if (shared->finished && shared->renews) continue;
     if (stopped_by && WIFSIGNALED(status) && WTERMSIG(status) == stopped_by) die_of(stopped_by);
     if (!note_end(status, hangs)) return STATUS_UNUSABLE;
+    if (team_rank >= 0) return STATUS_WRONG;
   }
 }

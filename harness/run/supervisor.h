@@ -15,6 +15,14 @@
  * plugin had to be left out. */
 int supervise(int (*command)(void *context), void *context);
 
+/* This process is one of a team that ends with any of its processes (team.h): there is one child, and what ends it is said
+ * with the rank's number. */
+void supervisor_in_team(int rank);
+
+/* Where a child of a team notes which function of MPI it waits in, "": none; in memory that outlives it. */
+enum { SUPERVISOR_WAITS_BYTES = 32 };
+char *supervisor_waits_in(void);
+
 /* ---- for the command, in the child ---- */
 
 /* What runs from here on; the texts are copied, and any but the variant may be NULL. */

@@ -311,6 +311,8 @@ static void print_skipped(const variant_verdicts *of, FILE *out) {
 
 void failure_print_command(const failure *entry, const char *variant, const verify_options *options,
                            FILE *out) {
+  /* In a team, of how many ranks stands in the instruction set's place. */
+  if (strncmp(entry->isa, "ranks", 5) == 0) fprintf(out, "mpirun -n %s ", entry->isa + 5);
   fprintf(out, "attnbench verify --variant %s", variant);
   if (options->cases) {
     fputs(" --cases ", out);

@@ -353,9 +353,11 @@ void query_tile_finish(query_tile *tile) {
     factor[r] *= kept;
     row[r] = (char *)tile->tensors->output +
              query_tile_offset(tile, &problem->output, r) * tile->output_kernels->element_bytes;
-    if (problem->lse.type)
-      tile->tensors->lse[query_tile_offset(tile, &problem->lse, r)] =
-          (float)((double)max[r] * ln2 + log((double)sum[r]));
+    if (problem->lse.type) {
+      const int64_t at = query_tile_offset(tile, &problem->lse, r);
+      tile->tensors->lse[at] = tile->sums ? max[r] : (float)((double)max[r] * ln2 + log((double)sum[r]));
+      if (tile->sums) tile->sums[at] = sum[r];
+    }
   }
   tile->steps->unpack(tile, factor, row);
   for (int64_t r = 0; r < count; r++)

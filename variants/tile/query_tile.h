@@ -58,6 +58,7 @@ struct query_tile {
   const attn_tensors *tensors;
   int64_t batch, first_head, heads, first_row;
   int64_t count; /* rows that exist */
+  float *sums;   /* where query_tile_finish leaves what joins parts (schedule_run_part); NULL: it does not */
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
 
   tile_rows key, value; /* of this batch entry and key/value head */

@@ -29,6 +29,7 @@ typedef struct schedule_call {
   float *workspace;
   int threads;
   const tile_kernels *kernels, *output_kernels, *score_kernels;
+  float *sums; /* of schedule_run_part */
 } schedule_call;
 
 /* How a problem is cut. */
@@ -187,6 +188,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
     tile->problem = problem;
     tile->tensors = call->tensors;
     tile->heads = plan->heads;
+    tile->sums = call->sums;
     tile->batch = stack / plan->stacks;
     tile->first_head = stack % plan->stacks * plan->heads;
     const int64_t within = (first + t) % plan->tiles_per_period * plan->rows;
@@ -278,8 +280,11 @@ size_t schedule_workspace_size(const attn_call *asked, schedule_choice choose) {
          sizeof(float);
 }
 
-void schedule_run(const attn_call *asked, schedule_choice choose) {
-  const schedule_call call = begin(asked);
+void schedule_run(const attn_call *asked, schedule_choice choose) { schedule_run_part(asked, choose, NULL); }
+
+void schedule_run_part(const attn_call *asked, schedule_choice choose, float *sums) {
+  schedule_call call = begin(asked);
+  call.sums = sums;
   const tiling plan = make_plan(&call, choose);
 
 #pragma omp parallel for num_threads(call.threads) schedule(dynamic, 1)

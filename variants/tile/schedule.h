@@ -34,4 +34,8 @@ size_t schedule_workspace_size(const attn_call *call, schedule_choice choose);
  * alone: neither from the batch, nor from the other heads, nor from the number of threads. */
 void schedule_run(const attn_call *call, schedule_choice choose);
 
+/* The same for some of the keys, to be joined with others: each row's log-sum-exp is left as its largest score, in base 2, and,
+ * beside it in `sums`, the sum of the weights relative to that. Together they lose nothing where scores are large. */
+void schedule_run_part(const attn_call *call, schedule_choice choose, float *sums);
+
 #endif

@@ -1,0 +1,237 @@
+/* See block.h. */
+#include "block.h"
+
+#include <string.h>
+
+#include "../elements.h"
+
+static const float log2e = 1.44269504f;
+static const double ln2 = 0.69314718055994531;
+
+size_t block_element_bytes(attn_type type) { return type == ATTN_FLOAT32 ? 4 : 2; }
+
+/* ---- who sees whom ---- */
+
+static bool entry_is_seen(const attn_problem *p, int64_t b, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+  i1 = attn_smaller(i1, attn_query_count(p, b));
+  j1 = attn_smaller(j1, attn_key_count(p, b));
+  if (i0 >= i1 || j0 >= j1) return false;
+  /* Bands of neighbours overlap, or touch: together they are one run of keys. */
+  const int64_t offset = attn_offset_of(p, b);
+  const bool ends_before = p->left != ATTN_UNLIMITED && i0 + offset - p->left >= j1;
+  const bool begins_behind = p->right != ATTN_UNLIMITED && i1 - 1 + offset + p->right < j0;
+  return !ends_before && !begins_behind;
+}
+
+bool block_is_seen(const attn_problem *p, int64_t i0, int64_t n, int64_t j0, int64_t m) {
+  for (int64_t b = 0; b < p->batch; b++)
+    if (entry_is_seen(p, b, i0, i0 + n, j0, j0 + m)) return true;
+  return false;
+}
+
+bool block_slices_meet(const attn_problem *p, const attn_slice *queries, const attn_slice *keys) {
+  for (int q = 0; q < queries->runs; q++)
+    for (int k = 0; k < keys->runs; k++)
+      if (block_is_seen(p, queries->first[q], queries->length[q], keys->first[k], keys->length[k]))
+        return true;
+  return false;
+}
+
+/* ---- memory ---- */
+
+void *block_take(block_memory *memory, size_t bytes) {
+  void *taken = memory->base ? memory->base + memory->used : NULL;
+  memory->used += (bytes + 63) / 64 * 64;
+  return taken;
+}
+
+static int64_t most_of(const attn_slice *slice) {
+  int64_t most = 0;
+  for (int run = 0; run < slice->runs; run++) most = attn_larger(most, slice->length[run]);
+  return most;
+}
+
+block_rows block_rows_take(block_memory *memory, const attn_problem *p, int64_t queries) {
+  block_rows rows = {.count = p->batch * p->query_heads * queries, .width = p->value_dim};
+  rows.max = block_take(memory, (size_t)rows.count * sizeof(float));
+  rows.sum = block_take(memory, (size_t)rows.count * sizeof(float));
+  rows.output = block_take(memory, (size_t)(rows.count * rows.width) * sizeof(float));
+  return rows;
+}
+
+/* ---- a part as a problem of its own ---- */
+
+static schedule_shape choose(const attn_problem *problem, const tile_kernels *kernels) {
+  (void)problem;
+  return (schedule_shape){.heads = 1, .rows = kernels->max_rows};
+}
+
+static int64_t within(int64_t count, int64_t first, int64_t length) {
+  return attn_smaller(attn_larger(count - first, 0), length);
+}
+
+/* Queries [i0, i0 + n) and keys [j0, j0 + m). lists: NULL where only sizes are asked for. */
+static attn_problem part_of(const attn_problem *whole, int64_t i0, int64_t n, int64_t j0, int64_t m,
+                            int64_t *lists) {
+  attn_problem part = *whole;
+  const int64_t heads = whole->query_heads, batch = whole->batch;
+  part.query_length = n;
+  part.key_length = m;
+  part.offset = whole->offset + i0 - j0;
+  part.features = (whole->features & ~(uint64_t)ATTN_SINK) | ATTN_LSE | ATTN_OFFSET;
+  part.sink.type = ATTN_ABSENT;
+  part.output = attn_packed(ATTN_FLOAT32, heads, n, whole->value_dim);
+  part.lse = attn_packed(ATTN_FLOAT32, heads, n, 1);
+  for (int64_t b = 0; lists && b < batch; b++) {
+    lists[b] = attn_offset_of(whole, b) + i0 - j0;
+    lists[batch + b] = within(attn_key_count(whole, b), j0, m);
+    lists[2 * batch + b] = within(attn_query_count(whole, b), i0, n);
+  }
+  if (lists && whole->offsets) part.offsets = lists;
+  if (lists && whole->key_lengths) part.key_lengths = lists + batch;
+  if (lists && whole->query_lengths) part.query_lengths = lists + 2 * batch;
+  return part;
+}
+
+static attn_call call_of(const attn_call *whole, const attn_problem *part) {
+  return (attn_call){.size = sizeof(attn_call),
+                     .variant = whole->variant,
+                     .problem = part,
+                     .threads = whole->threads,
+                     .isa = whole->isa,
+                     .ranks = 1};
+}
+
+block_scratch block_scratch_take(block_memory *memory, const attn_call *call, const attn_slice *queries,
+                                 attn_slicing slicing) {
+  const attn_problem *p = call->problem;
+  const int64_t most = most_of(queries), heads = p->batch * p->query_heads;
+  size_t workspace = 0;
+  for (int rank = 0; rank < call->ranks; rank++) {
+    const attn_slice keys = attn_slice_of(slicing, p->key_length, rank, call->ranks);
+    for (int q = 0; q < queries->runs; q++)
+      for (int k = 0; k < keys.runs; k++) {
+        const attn_problem part = part_of(p, queries->first[q], queries->length[q], 0, keys.length[k], NULL);
+        const attn_call inner = call_of(call, &part);
+        const size_t bytes = schedule_workspace_size(&inner, choose);
+        if (bytes > workspace) workspace = bytes;
+      }
+  }
+  block_scratch scratch;
+  scratch.lists = block_take(memory, 3 * (size_t)p->batch * sizeof(int64_t));
+  scratch.output = block_take(memory, (size_t)(heads * most * p->value_dim) * sizeof(float));
+  scratch.max = block_take(memory, (size_t)(heads * most) * sizeof(float));
+  scratch.sum = block_take(memory, (size_t)(heads * most) * sizeof(float));
+  scratch.workspace = block_take(memory, workspace);
+  return scratch;
+}
+
+/* ---- the join ---- */
+
+/* Adds to row `to` a part with this largest, this sum and an output that is to be multiplied by `times`. As within a run
+ * (query_tile_merge): -inf minus -inf is not to be NaN where neither saw a key, nor left out where the sum is NaN. */
+static void join_row(block_rows *rows, int64_t to, float max, float sum, const float *output, float times) {
+  if (max == -INFINITY && sum == 0) return;
+  float *into = rows->output + to * rows->width;
+  const float now = fmaxf(rows->max[to], max), shift = now == -INFINITY ? 0 : now;
+  const float ours = exp2f(rows->max[to] - shift), theirs = exp2f(max - shift);
+  for (int64_t e = 0; e < rows->width; e++) into[e] = into[e] * ours + output[e] * (times * theirs);
+  rows->sum[to] = rows->sum[to] * ours + sum * theirs;
+  rows->max[to] = now;
+}
+
+void block_join(block_rows *rows, const block_rows *others) {
+  for (int64_t r = 0; r < rows->count; r++)
+    join_row(rows, r, others->max[r], others->sum[r], others->output + r * others->width, 1);
+}
+
+void block_rows_clear(block_rows *rows) {
+  memset(rows->output, 0, (size_t)(rows->count * rows->width) * sizeof *rows->output);
+  for (int64_t r = 0; r < rows->count; r++) rows->max[r] = -INFINITY, rows->sum[r] = 0;
+}
+
+static const void *element_at(const void *tensor, const attn_layout *layout, size_t bytes, int64_t position,
+                              int64_t column) {
+  return tensor ? (const char *)tensor + (position * layout->position + column) * (int64_t)bytes : NULL;
+}
+
+/* Joins what a part gave for queries [first, first + n) of the slice, of `all` queries. */
+static void join_part(const attn_call *call, const block_scratch *scratch, int64_t first, int64_t n,
+                      int64_t all, block_rows *rows) {
+  const int64_t heads = call->problem->batch * call->problem->query_heads;
+  for (int64_t h = 0; h < heads; h++)
+    for (int64_t i = 0; i < n; i++)
+      join_row(rows, h * all + first + i, scratch->max[h * n + i], scratch->sum[h * n + i],
+               scratch->output + (h * n + i) * rows->width, scratch->sum[h * n + i]);
+}
+
+void block_attend(const attn_call *call, const attn_slice *queries, const block_keys *keys,
+                  const block_scratch *scratch, block_rows *rows) {
+  const attn_problem *p = call->problem;
+  const int64_t all = attn_slice_length(queries);
+  int64_t row = 0;
+  for (int q = 0; q < queries->runs; row += queries->length[q++]) {
+    int64_t key = 0;
+    for (int k = 0; k < keys->slice.runs; key += keys->slice.length[k++]) {
+      const int64_t i0 = queries->first[q], n = queries->length[q], j0 = keys->slice.first[k],
+                    m = keys->slice.length[k];
+      if (!block_is_seen(p, i0, n, j0, m)) continue;
+      attn_problem part = part_of(p, i0, n, j0, m, scratch->lists);
+      part.key = keys->key_layout;
+      part.value = keys->value_layout;
+      const size_t bytes = block_element_bytes(p->key.type);
+      attn_call inner = call_of(call, &part);
+      inner.workspace = scratch->workspace;
+      inner.tensors = call->tensors;
+      inner.tensors.query = element_at(call->tensors.query, &p->query, bytes, row, 0);
+      inner.tensors.key = element_at(keys->key, &part.key, bytes, key, 0);
+      inner.tensors.value = element_at(keys->value, &part.value, bytes, key, 0);
+      inner.tensors.mask = element_at(call->tensors.mask, &p->mask, 1, row, j0);
+      inner.tensors.bias = element_at(call->tensors.bias, &p->bias, bytes, row, j0);
+      inner.tensors.output = scratch->output;
+      inner.tensors.lse = scratch->max;
+      schedule_run_part(&inner, choose, scratch->sum);
+      join_part(call, scratch, row, n, all, rows);
+    }
+  }
+}
+
+/* The sink of a query joins the sum of row r, after the last key: where it is far above the scores these must not vanish
+ * before. Returns what the outputs are to be multiplied by. */
+static float join_sink(const attn_call *call, block_rows *rows, int64_t r, int64_t h, bool exists) {
+  const attn_layout *layout = &call->problem->sink;
+  if (rows->sum[r] == 0 && (!layout->type || !exists)) return 0;
+  if (!layout->type || !exists) return 1 / rows->sum[r];
+  const float sink = log2e * call->tensors.sink[h * layout->head], before = rows->max[r];
+  const float now = fmaxf(before, sink), shift = now == -INFINITY ? 0 : now, left = exp2f(before - shift);
+  const bool blind = rows->sum[r] == 0;
+  rows->max[r] = now;
+  rows->sum[r] = rows->sum[r] * left + exp2f(sink - shift);
+  return blind ? 0 : left / rows->sum[r];
+}
+
+static void finish_row(const attn_call *call, block_rows *rows, int64_t r, int64_t b, int64_t h, int64_t own,
+                       int64_t position) {
+  const attn_problem *p = call->problem;
+  const int64_t to = b * p->output.batch + h * p->output.head + own * p->output.position;
+  const bool blind = rows->sum[r] == 0;
+  const float factor = join_sink(call, rows, r, h, position < attn_query_count(p, b));
+  for (int64_t e = 0; e < p->value_dim; e++)
+    attn_store(call->tensors.output, p->output.type, to + e,
+               blind ? 0 : rows->output[r * rows->width + e] * factor);
+  if (p->lse.type)
+    call->tensors.lse[b * p->lse.batch + h * p->lse.head + own * p->lse.position] =
+        (float)((double)rows->max[r] * ln2 + log((double)rows->sum[r]));
+}
+
+void block_finish(const attn_call *call, const attn_slice *queries, block_rows *rows) {
+  const attn_problem *p = call->problem;
+  int64_t r = 0;
+  for (int64_t b = 0; b < p->batch; b++)
+    for (int64_t h = 0; h < p->query_heads; h++) {
+      int64_t own = 0;
+      for (int run = 0; run < queries->runs; run++)
+        for (int64_t n = 0; n < queries->length[run]; n++, own++, r++)
+          finish_row(call, rows, r, b, h, own, queries->first[run] + n);
+    }
+}
