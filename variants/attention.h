@@ -203,21 +203,19 @@ typedef struct attn_call {
   const struct attn_variant *variant; /* the one that is called: several may share a function */
   const attn_problem *problem;
   attn_tensors tensors;
-  void *workspace; /* as many bytes as workspace_size says, aligned to 64, holding anything */
-  int threads;     /* at most so many, 1 or more */
-  const char *isa; /* the instruction set to keep to, of the table's; NULL: the fastest there is */
-  void *stream;    /* of a device; NULL on the host */
-  /* Of a team (team.h): this process, of how many, and an MPI_Comm of them all; 0, 1 and NULL elsewhere. */
-  int rank, ranks;
-  void *communicator;
+  void *workspace;    /* as many bytes as workspace_size says, aligned to 64, holding anything */
+  int threads;        /* at most so many, 1 or more */
+  const char *isa;    /* the instruction set to keep to, of the table's; NULL: the fastest there is */
+  void *stream;       /* of a device; NULL on the host */
+  int rank, ranks;    /* of a team (team.h): this process, of how many; 0 and 1 elsewhere */
+  void *communicator; /* an MPI_Comm of them all, or NULL */
 } attn_call;
 
 /* ---- a variant ---- */
 
-/* Where a variant's data lie. */
-/* On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie in the memory of a device, and run only
- * launches kernels, on the stream of the call: the harness waits for them. */
-/* On ATTN_TEAM the call is made in several processes at once, each with its slice of queries, keys and values (team.h). */
+/* Where a variant's data lie. On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie in the memory of a device, and run only
+ * launches kernels, on the stream of the call: the harness waits for them. On ATTN_TEAM several processes make the call, each with
+ * its slice of queries, keys and values (team.h). */
 typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1, ATTN_TEAM = 2 } attn_place;
 
 /* What a variant may promise beyond being right; what it promises it is held to. The last two take back what all others

@@ -6,6 +6,7 @@
  * Causal rows at the end see many keys and those at the start few: positions are dealt zigzag, so that all ranks have as
  * much to do (Brandon et al. 2023, "Striped attention", found the imbalance). In a window neighbours matter, and slices are
  * contiguous: a block then goes no farther than to the last rank that sees any of it. */
+#include <limits.h>
 #include <mpi.h>
 #include <string.h>
 
@@ -166,6 +167,13 @@ static void run(const attn_call *call) {
   block_finish(call, &of.queries, &of.rows);
 }
 
+static const char *unsupported(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const int64_t width = attn_larger(p->head_dim, p->value_dim);
+  if (packed_bytes(call, 0, width) > INT_MAX / 2) return "sends a message of more than 1 GiB";
+  return schedule_unsupported(call);
+}
+
 const attn_variant attn_ring = {
     .name = "ring",
     .summary = "keys and values go round the ranks, hidden behind fused's work on the block at hand",
@@ -175,7 +183,7 @@ const attn_variant attn_ring = {
     .place = ATTN_TEAM,
     .time_exponent = 2,
     .workspace_exponent = 1,
-    .unsupported = schedule_unsupported,
+    .unsupported = unsupported,
     .workspace_size = workspace_size,
     .run = run,
 };
