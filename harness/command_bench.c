@@ -10,6 +10,7 @@
 #include "measure/bench.h"
 #include "measure/shard.h"
 #include "measure/sweep.h"
+#include "measure/team_sweep.h"
 #include "report/report.h"
 
 static void list_points(const sweep *sweep, FILE *out) {
@@ -214,7 +215,8 @@ int run_bench(const options *options, const variant_list *list) {
                                  .seed = options->seed,
                                  .filter = options->filter};
   if (!sweep_create(&sweep, &request, list, why, sizeof why)) return command_complain(why);
-  const int status = measure_shard(&sweep, options, isa ? isa : "portable");
+  const int status = list->team ? team_sweep(&sweep, list, (int)options->threads, stdout)
+                                : measure_shard(&sweep, options, isa ? isa : "portable");
   sweep_destroy(&sweep);
   return status;
 }

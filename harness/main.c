@@ -17,11 +17,26 @@
 #include "run/supervisor.h"
 #include "run/team.h"
 
-/* Under mpirun the variants of a team are verified, by all its processes. */
+/* Whether the first variant that is asked for is one of a team. */
+static bool asks_for_team(const options *options) {
+  static int answer = -1;
+  char why[WHY_BYTES];
+  if (answer >= 0) return answer;
+  answer = 0;
+  const attn_table *team = options->variants.count ? variant_list_peek_team(why, sizeof why) : NULL;
+  for (uint32_t n = 0; team && n < team->count; n++)
+    answer |= strcmp(team->variants[n]->name, options->variants.items[0]) == 0;
+  return answer;
+}
+
+/* Under mpirun the variants of a team are verified, by all its processes; bench measures them where they are named, and else
+ * has its ranks measure shards. */
 static bool is_in_team(const options *options) {
   char path[PARTS_PATH_BYTES];
-  return (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ) && !options->device &&
-         team_is_launched() && parts_find("attnbench_mpi.so", path);
+  const bool verifies = options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ;
+  const bool measures = options->command == COMMAND_BENCH && !options->shard;
+  return (verifies || measures) && !options->device && team_is_launched() &&
+         parts_find("attnbench_mpi.so", path) && (verifies || asks_for_team(options));
 }
 
 /* Rank 0 speaks for all. */

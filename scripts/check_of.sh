@@ -18,6 +18,13 @@ check_of() { # words
   *'are not written'*) echo "poisoned output" ;;
   *'lie between its rows'*) echo "gaps between rows" ;;
   *'writes beyond'*) echo "canary: ${1#*writes beyond }" ;;
+  *'did not end within'*) echo "time limit" ;;
+  *'bytes, and declares'*) echo "bytes that are declared" ;;
+  *'while it is sent'*) echo "buffer that is sent" ;;
+  *'nobody waited for'*) echo "requests that are left" ;;
+  *'nobody receives'*) echo "messages that are left" ;;
+  *'than rank 0'*) echo "bits of other ranks" ;;
+  *'ended the process'*) echo "crash" ;;
   *'changes its inputs'*) echo "checksum of the inputs" ;;
   'gives other bits'*) echo "bits under other threads" ;;
   'leaves '*flushed* | 'leaves '*rounding* | 'leaves '*exceptions*) echo "mode of the arithmetic" ;;

@@ -44,7 +44,7 @@ put 644 "$headers" variants/attention.h variants/functions.h variants/visibility
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp
-put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE docs/ci.md docs/python.md
+put 644 "$share/doc/attnbench" README.md CHANGELOG.md LICENSE docs/ci.md docs/python.md docs/team.md
 
 version=$(sed -n 's/^#define ATTNBENCH_VERSION "\(.*\)"$/\1/p' harness/base/version.h)
 install -d "$(dirname "$package")"

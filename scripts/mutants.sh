@@ -14,6 +14,7 @@
 #
 #   NAME...     only these faults
 #   --each      a fault of several instruction sets is verified under each of them, and not the first alone
+#   --print     only print the source with the one fault that is named
 #   --check     only see that every fault still fits the sources; builds nothing
 #   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
 #   --whole     pose all problems at once: no fault is known
@@ -24,10 +25,11 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
-build= check= hints= readme= each= whole= wanted=
+build= check= print= hints= readme= each= whole= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
+  --print) print=yes ;;
   --hints) hints=yes ;;
   --readme) readme=yes ;;
   --whole) whole=yes ;;
@@ -474,7 +476,7 @@ sets_here() { # name
   [ -n "$kept" ] && isa[$1]=$kept
 }
 
-read_table && check_table || exit 1
+read_table && { [ -z "$print" ] || { edited ${wanted}; exit; } } && check_table || exit 1
 [ -z "$check" ] || { echo "${#names[@]} faults fit the sources"; exit 0; }
 for name in $wanted; do
   [ -n "${what[$name]-}" ] || { complain "there is no fault $name; tests/mutants/faults.txt names them"; exit 2; }

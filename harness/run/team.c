@@ -108,6 +108,10 @@ const char *team_all(void) {
 
 const team_result *team_results(void) { return results; }
 
+static bool is_strict = true;
+
+void team_set_strict(bool strict) { is_strict = strict; }
+
 /* ---- what rank 0 asks of the others ---- */
 
 typedef enum order_kind { ORDER_RUN, ORDER_END } order_kind;
@@ -116,6 +120,7 @@ typedef struct order {
   order_kind kind;
   int status; /* of the end */
   int ranks, threads, workspace;
+  bool strict;
   char variant[NAME_BYTES], line[WORKLOAD_NAME_BYTES], property[64];
   double limit_seconds;
   attn_problem problem; /* without its pointers */
@@ -262,7 +267,7 @@ static void run_slice(rank_run *of, unsigned char *package, team_result *result,
   call.problem = &shown;
   call.tensors = of->tensors;
   call.workspace = of->workspace.data;
-  call.communicator = joined->run_begin(of->order->ranks, true, supervisor_waits_in());
+  call.communicator = joined->run_begin(of->order->ranks, of->order->strict, supervisor_waits_in());
   const double start = wall_seconds();
   of->variant->run(&call);
   result->seconds = wall_seconds() - start;
@@ -325,6 +330,7 @@ static void make_order(const run_setup *setup, const inputs *in, const run_watch
   to->kind = ORDER_RUN;
   to->ranks = team_ranks(setup->isa);
   to->threads = setup->threads;
+  to->strict = is_strict;
   to->workspace = watch->workspace;
   to->limit_seconds = start_seconds + times_slower * run_slowest_seconds(setup->variant, &in->workload);
   snprintf(to->variant, sizeof to->variant, "%s", setup->variant->name);

@@ -46,4 +46,7 @@ typedef struct team_result {
 } team_result;
 const team_result *team_results(void);
 
+/* Whether runs are held to what MPI promises (watch.h says how), which takes time: they are, unless this says not. */
+void team_set_strict(bool strict);
+
 #endif

@@ -1,0 +1,157 @@
+/* See team_sweep.h. */
+#include "team_sweep.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/statistics.h"
+#include "power_law.h"
+#include "run/team.h"
+
+enum { RUNS = 7, MOST_POINTS = 512 };
+
+/* One problem among so many ranks; of bytes the most that any rank has. */
+typedef struct team_measurement {
+  const bench_point *point;
+  int ranks;
+  double seconds, hidden; /* median; share of the time with messages on their way, NaN: there were none */
+  uint64_t sent;
+  size_t workspace;
+  char violation[RUN_VIOLATION_BYTES];
+} team_measurement;
+
+static void note_run(team_measurement *to, double *waiting, double *in_flight) {
+  const team_result *results = team_results();
+  for (int rank = 0; rank < to->ranks; rank++) {
+    if (results[rank].account.sent_bytes > to->sent) to->sent = results[rank].account.sent_bytes;
+    if (results[rank].workspace_bytes > to->workspace) to->workspace = results[rank].workspace_bytes;
+    *waiting += results[rank].account.waiting_seconds;
+    *in_flight += results[rank].account.in_flight_seconds;
+  }
+}
+
+static bool measure(const bench_point *point, const char *isa, int threads, team_measurement *to, char *why,
+                    size_t why_size) {
+  inputs in;
+  char name[WORKLOAD_NAME_BYTES];
+  double seconds[RUNS], waiting = 0, in_flight = 0;
+  *to = (team_measurement){.point = point, .ranks = team_ranks(isa)};
+  workload_name(&point->workload, name);
+  if (!inputs_create(&in, &point->workload, true, why, why_size)) return false;
+  const run_setup setup = {.variant = point->variant, .isa = isa, .threads = threads, .problem = name};
+  const run_watch watch = {.workspace = RUN_POISONED, .inputs_checksum = inputs_checksum(&in)};
+  bool ran = true;
+  for (int n = -1; ran && n < RUNS; n++) { /* the first one warms up */
+    run_outcome outcome;
+    ran = runner_run(&setup, &in, &watch, &outcome, why, why_size);
+    if (!ran || n < 0) continue;
+    seconds[n] = outcome.seconds;
+    note_run(to, &waiting, &in_flight);
+    if (outcome.violation[0]) snprintf(to->violation, sizeof to->violation, "%s", outcome.violation);
+  }
+  inputs_destroy(&in);
+  if (!ran) return false;
+  to->seconds = statistics_median(seconds, RUNS);
+  to->hidden = in_flight > 0 ? fmax(0, 1 - waiting / in_flight) : NAN;
+  return true;
+}
+
+static void print_row(const team_measurement *m, FILE *out) {
+  char name[WORKLOAD_NAME_BYTES], sent[FORMAT_BYTES], workspace[FORMAT_BYTES], hidden[16] = "-";
+  sweep_point_name(m->point, name);
+  format_bytes(sent, (double)m->sent);
+  format_bytes(workspace, (double)m->workspace);
+  if (!isnan(m->hidden)) snprintf(hidden, sizeof hidden, "%.0f %%", 100 * m->hidden);
+  fprintf(out, "%-48s %5d %10.3f ms %12s %12s %8s\n", name, m->ranks, 1e3 * m->seconds, sent, workspace,
+          hidden);
+  if (m->violation[0]) fprintf(out, "    FAILED: %s\n", m->violation);
+}
+
+typedef double team_quantity(const team_measurement *m);
+static double workspace_of(const team_measurement *m) { return (double)m->workspace; }
+static double seconds_of(const team_measurement *m) { return m->seconds; }
+
+/* Of a variant's measurements that are alike but for T, or for P (then by 1 / P), where there are three or more. */
+static void print_growth(const team_measurement *all, size_t count, const team_measurement *like,
+                         bool by_ranks, const char *what, team_quantity *quantity, FILE *out) {
+  double x[MOST_POINTS], y[MOST_POINTS];
+  size_t points = 0;
+  for (size_t n = 0; n < count; n++) {
+    const team_measurement *m = &all[by_ranks ? count - 1 - n : n];
+    const bool same_length = m->point->workload.key_length == like->point->workload.key_length;
+    if (m->point->variant != like->point->variant) continue;
+    if (by_ranks ? !same_length || m->ranks < 2 : m->ranks != like->ranks) continue;
+    x[points] = by_ranks ? 1.0 / m->ranks : (double)m->point->workload.key_length;
+    y[points++] = quantity(m);
+  }
+  if (points < 3) return;
+  const power_fit fit = power_law_fit(x, points, y, 1);
+  if (isnan(fit.exponent.estimate)) return;
+  fprintf(out, "%s: %s grows as %s^%.2f (%.2f to %.2f)", like->point->variant->name, what,
+          by_ranks ? "(1/P)" : "T", fit.exponent.estimate, fit.exponent.low, fit.exponent.high);
+  if (by_ranks)
+    fprintf(out, " at T = %" PRId64 ", from two ranks on\n", like->point->workload.key_length);
+  else
+    fprintf(out, " with %d ranks\n", like->ranks);
+}
+
+static void print_growths(const team_measurement *all, size_t count, FILE *out) {
+  fputc('\n', out);
+  for (size_t n = 0; n < count; n++) {
+    const team_measurement *m = &all[n];
+    const bool is_last = n + 1 == count || all[n + 1].point->variant != m->point->variant;
+    if (!is_last) continue; /* the longest, among the most ranks */
+    print_growth(all, count, m, false, "workspace of a rank", workspace_of, out);
+    print_growth(all, count, m, true, "workspace of a rank", workspace_of, out);
+    print_growth(all, count, m, false, "time", seconds_of, out);
+  }
+}
+
+/* All points among all numbers of ranks that their variants take. False, with the reason in words. */
+static bool measure_all(const sweep *sweep, const variant_list *list, int threads, team_measurement *all,
+                        size_t *count, FILE *out, char *why, size_t why_size) {
+  for (size_t n = 0; n < sweep->count; n++) {
+    const bench_point *point = &sweep->points[n];
+    const attn_problem problem = workload_problem(&point->workload);
+    const char *const *sizes = variant_list_instruction_sets_of(list, point->variant);
+    for (; *sizes && *count < MOST_POINTS; sizes++) {
+      if (runner_refusal_with(point->variant, &problem, *sizes)) continue;
+      if (!measure(point, *sizes, threads, &all[*count], why, why_size)) return false;
+      print_row(&all[(*count)++], out);
+      fflush(out);
+    }
+  }
+  return true;
+}
+
+int team_sweep(const sweep *sweep, const variant_list *list, int threads, FILE *out) {
+  char why[256] = "no memory for the results";
+  team_measurement *all = calloc(MOST_POINTS, sizeof *all);
+  size_t count = 0;
+  int status = 2;
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  fprintf(out,
+          "Median of %d runs. There are %ld processors here; ranks beyond them take turns, and no speed-up "
+          "is claimed.\n",
+          RUNS, processors);
+  fprintf(out, "%-48s %5s %13s %12s %12s %8s\n", "", "ranks", "time", "sent", "workspace", "hidden");
+  team_set_strict(false);
+  if (all && measure_all(sweep, list, threads, all, &count, out, why, sizeof why)) {
+    print_growths(all, count, out);
+    status = 0;
+    for (size_t n = 0; n < count; n++)
+      if (all[n].violation[0]) status = 1;
+    fprintf(out, "\nsent: the most of any rank, counted; %s\n",
+            status == 0 ? "exactly what each rank's variant declares"
+                        : "what is FAILED above was not as declared");
+    fprintf(out, "hidden: of the time with messages on their way, the share that no rank spent inside MPI\n");
+  } else {
+    fprintf(stderr, "attnbench: %s\n", why);
+  }
+  free(all);
+  return status;
+}

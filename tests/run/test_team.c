@@ -1,0 +1,99 @@
+/* Attention that is spread over ranks, as one types it: `mpirun -n 4 attnbench verify --variant ring`. Where MPI is not
+ * installed, that is said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "run/team_slices.h"
+#include "tests/shell.h"
+
+#define PROGRAM ATTN_BUILD_DIR "/attnbench "
+#define RANKS(n)                                                                                               \
+  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n " " PROGRAM \
+  "verify --threads 1 "
+
+static void need_mpi(void) {
+  if (shell("command -v mpirun && test -f " ATTN_BUILD_DIR "/attnbench_mpi.so") == 0) return;
+  print_message("MPI is not installed, or attnbench_mpi.so was not built\n");
+  skip();
+}
+
+static void every_position_has_one_owner_whatever_the_slices(void **state) {
+  (void)state;
+  for (int ranks = 1; ranks <= 9; ranks++)
+    for (int64_t length = 0; length <= 40; length++)
+      for (int slicing = ATTN_CONTIGUOUS; slicing <= ATTN_ZIGZAG; slicing++) {
+        int owners[40] = {0};
+        for (int rank = 0; rank < ranks; rank++) {
+          const attn_slice slice = attn_slice_of((attn_slicing)slicing, length, rank, ranks);
+          for (int run = 0; run < slice.runs; run++)
+            for (int64_t n = 0; n < slice.length[run]; n++) owners[slice.first[run] + n]++;
+        }
+        for (int64_t i = 0; i < length; i++) assert_int_equal(owners[i], 1);
+      }
+}
+
+static void zigzag_slices_have_the_same_work_below_the_diagonal(void **state) {
+  (void)state;
+  enum { RANKS_HERE = 7 };
+  const int64_t length = 2 * RANKS_HERE * 5;
+  int64_t pairs[RANKS_HERE] = {0};
+  for (int rank = 0; rank < RANKS_HERE; rank++) {
+    const attn_slice slice = attn_slice_of(ATTN_ZIGZAG, length, rank, RANKS_HERE);
+    for (int run = 0; run < slice.runs; run++)
+      for (int64_t n = 0; n < slice.length[run]; n++) pairs[rank] += slice.first[run] + n + 1;
+    assert_int_equal(pairs[rank], pairs[0]);
+  }
+}
+
+static void each_variant_is_right_with_one_to_four_ranks(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("4") "--problem causal/B:2/H:4/Hkv:2/D:8/T:37/lse --problem full/B:1/H:4/D:8/Dv:5/T:30/sink"
+                          " --problem window:5/B:1/H:4/D:8/T:41/bf16",
+               0, "3 variants, 36 cases, 0 failed");
+}
+
+static void odd_and_many_ranks_are_right_too(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("8") "--variant ring --variant tree_decode --problem causal/B:1/H:2/D:4/T:19/lengths:11 --isa ranks7", 0,
+               "2 cases, 0 failed");
+}
+
+static void fewer_heads_than_ranks_are_one_sentence(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("4") "--variant ulysses --problem full/H:2/T:16 2>&1 | grep -c 'needs a head for each rank'", 0, "1");
+  shell_expect(RANKS("4") "--variant ulysses --problem full/H:2/T:16", 2, "ulysses cannot solve this problem");
+}
+
+static void a_variant_of_a_team_says_how_it_is_started(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(PROGRAM "verify --variant ring", 2, "ring works in a team of processes: mpirun -n 4 attnbench verify");
+  shell_expect(PROGRAM "list", 0, "tree_decode");
+}
+
+static void without_the_object_it_is_said_what_is_missing(void **state) {
+  (void)state;
+  shell_expect("rm -rf " ATTN_BUILD_DIR "/tests/no_team && mkdir -p " ATTN_BUILD_DIR "/tests/no_team && cd " ATTN_BUILD_DIR
+               " && cp attnbench attnbench_variants.so tests/no_team && tests/no_team/attnbench verify --variant ring",
+               2, "it takes MPI");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_position_has_one_owner_whatever_the_slices),
+      cmocka_unit_test(zigzag_slices_have_the_same_work_below_the_diagonal),
+      cmocka_unit_test(each_variant_is_right_with_one_to_four_ranks),
+      cmocka_unit_test(odd_and_many_ranks_are_right_too),
+      cmocka_unit_test(fewer_heads_than_ranks_are_one_sentence),
+      cmocka_unit_test(a_variant_of_a_team_says_how_it_is_started),
+      cmocka_unit_test(without_the_object_it_is_said_what_is_missing),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
