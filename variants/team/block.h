@@ -7,8 +7,12 @@
 #include "../team.h"
 #include "../tile/schedule.h"
 
-/* Of a problem that fused takes, what does not ask where a key stands but how far it is from the query. */
-enum { BLOCK_FEATURES = SCHEDULE_FEATURES };
+/* Of what fused takes, that which does not ask where a key stands but how far it is from the query. By name: what fused learns
+ * is not taken unseen. */
+enum {
+  BLOCK_FEATURES = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
+                   ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5
+};
 
 /* Whether a query of [i0, i0 + n) sees a key of [j0, j0 + m) in any entry, by band and lengths: who asks with what another
  * rank owns gets the answer that it has. */
