@@ -87,7 +87,7 @@ endif
 TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
-  VARIANT_SOURCES := $(filter-out variants/blas.c,$(VARIANT_SOURCES))
+  VARIANT_SOURCES := $(filter-out variants/blas.c variants/layer.c,$(VARIANT_SOURCES))
   BLAS_CFLAGS :=
   BLAS_LIBS :=
 else
@@ -242,7 +242,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(TEAM) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
-	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas variant and the sgemm peak are left out")
+	@$(if $(HAVE_OPENBLAS),:,echo "OpenBLAS is not installed: the blas and layer variants and the sgemm peak are left out")
 	@$(if $(HAVE_CXX),:,echo "$(CXX) is not installed: the emulated device is left out")
 
 help: ## list these targets
@@ -403,7 +403,7 @@ cppcheck:
 run-bench: $(PROGRAM) $(VARIANTS)
 	@$(PROGRAM) verify --count 20 --every 12
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
-	$(PROGRAM) bench --out $(RESULTS)/$$now $(or $(ARGS),'--benchmark_filter=-^(block_sparse|naive_backward|fused_backward|naive_linear_backward|linear_backward)/' --point-budget 0.6); status=$$?; \
+	$(PROGRAM) bench --out $(RESULTS)/$$now $(or $(ARGS),'--benchmark_filter=-^(block_sparse|naive_backward|fused_backward|naive_linear_backward|linear_backward|layer_naive|layer)/' --point-budget 0.6); status=$$?; \
 	$(if $(ARGS),,if [ $$status = 0 ]; then scripts/patterns.sh $(PROGRAM) $(RESULTS)/$$now/patterns --quiet >/dev/null; status=$$?; \
 	  grep -A 8 '^Growth' $(RESULTS)/$$now/patterns/summary.txt; echo "Pictures of the patterns lie in $(RESULTS)/$$now/patterns"; fi;) \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \

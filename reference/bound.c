@@ -103,6 +103,19 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   return error;
 }
 
+void reference_vectors_score_errors(const attn_problem *problem, const attn_tensors *tensors,
+                                    const reference_pair *pair, const float *query, const float *key,
+                                    double score, const double chains[], double errors[]) {
+  const float *bias =
+      problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
+  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j};
+  const score_error error =
+      error_of_score(problem, &of, bias ? bias + pair->j : NULL,
+                     reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
+  for (int form = WORST; form <= PROBABLE; form++)
+    errors[form] = error.overflows ? INFINITY : chains[form] * error.products + error.fixed;
+}
+
 double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_pair *pair, double score, int form) {
   const float *query = reference_vector(tensors->query, problem->query, pair->b, pair->h, pair->i);

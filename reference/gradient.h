@@ -62,5 +62,10 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
 void reference_linear_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
                                     const reference_given *given, int64_t b, int64_t kv_head, int64_t j,
                                     reference_gradient *key, reference_gradient *value);
+/* The same of a query and a key [D] that are not the problem's own, of which the sizes of the elements matter alone, in both
+ * forms; chains: the relative errors of D products. */
+void reference_vectors_score_errors(const attn_problem *problem, const attn_tensors *tensors,
+                                    const reference_pair *pair, const float *query, const float *key,
+                                    double score, const double chains[], double errors[]);
 
 #endif

@@ -54,7 +54,7 @@ typedef struct reference_function {
   const char *name;     /* "softmax" */
   const char *computes; /* of a variant: "computes softmax attention" */
   reference_of_row
-      *solve; /* fills everything above the bounds; NULL: it has other rows, those of gradient.h */
+      *solve; /* fills everything above the bounds; NULL: it has other rows, those of gradient.h or layer.h */
   reference_of_row *bound; /* and these, of a row that is solved */
 
   /* Floating-point operations that count, with so many visible pairs of query and key over all heads. */
@@ -69,9 +69,11 @@ typedef struct reference_function {
 } reference_function;
 
 extern const reference_function reference_softmax, reference_linear, reference_backward,
-    reference_linear_backward;
+    reference_linear_backward, reference_layers;
 
-/* NULL for a number that is no function. They are counted from 0. */
+enum { REFERENCE_FUNCTIONS = ATTN_LAYER + 1 };
+
+/* NULL for a number that is no function; all that are are below REFERENCE_FUNCTIONS. */
 const reference_function *reference_function_of(attn_function function);
 
 reference_of_row reference_softmax_bound, reference_linear_bound; /* bound.c */

@@ -7,7 +7,8 @@ const reference_function *reference_function_of(attn_function function) {
   static const reference_function *const table[] = {[ATTN_SOFTMAX] = &reference_softmax,
                                                     [ATTN_LINEAR] = &reference_linear,
                                                     [ATTN_SOFTMAX_BACKWARD] = &reference_backward,
-                                                    [ATTN_LINEAR_BACKWARD] = &reference_linear_backward};
+                                                    [ATTN_LINEAR_BACKWARD] = &reference_linear_backward,
+                                                    [ATTN_LAYER] = &reference_layers};
   return (unsigned)function < sizeof table / sizeof *table ? table[function] : NULL;
 }
 

@@ -60,7 +60,9 @@ enum {
   ATTN_DROPOUT = 1 << 18,     /* keep */
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
   ATTN_UNNORMALISED = 1 << 22,
-  ATTN_DECAY = 1 << 23
+  ATTN_DECAY = 1 << 23,
+  ATTN_MEMORY = 1 << 26,
+  ATTN_PROJECTION_BIAS = 1 << 27 /* of a layer */
 };
 
 /* Element types. A tensor that is not there has none. */
@@ -81,6 +83,8 @@ typedef struct attn_layout {
   int64_t batch, head, position;
 } attn_layout;
 
+#include "layer_weights.h"
+
 /* What is asked, never how. A later version adds fields at the end, each with a feature.
  *
  * A variant may rely on: sizes not negative, D at least 1, H a multiple of Hkv, the address of every element
@@ -96,7 +100,6 @@ typedef struct attn_problem {
   int64_t key_length;
   int64_t head_dim;
   int64_t value_dim;
-
   double scale;   /* of the scores; any finite number, 1/sqrt(D) by custom. Softmax only. */
   double softcap; /* 0: none. Softmax only. */
   double epsilon; /* added to the normaliser; 0 allowed. Linear only. */
@@ -126,9 +129,9 @@ typedef struct attn_problem {
   attn_layout topk;   /* the keys that are listed, each once */
   int64_t block_q, block_k, topk_count;
 
-  const int64_t
-      *query_lengths; /* [B], queries of each entry that exist: the others see no key, nor does a sink join
-                                 * their sum, so that their log-sum-exp is -inf; NULL: all Tq */
+  /* [B], queries of each entry that exist: the others see no key, nor does a sink join their sum, so that their log-sum-exp is
+   * -inf; NULL: all Tq */
+  const int64_t *query_lengths;
 
   /* Where these tensors are; NULL in problems that come without tensors. */
   const int32_t *query_documents_data; /* int32 [B, Tq] */
@@ -153,19 +156,16 @@ typedef struct attn_problem {
   void *value_grad_data;        /* [B, Hkv, Tk, Dv] */
   void *bias_grad_data;         /* [B, H, Tq, Tk] */
   void *sink_grad_data;         /* [H] */
-  attn_layout
-      relative; /* float32: of the distances from -R to R, which the first and the last also stand for beyond */
+  attn_layout relative;       /* float32: of distances from -R to R; both ends also stand for those beyond */
   int64_t relative_distance;  /* R, 1 or more where there is a table */
   const float *relative_data; /* [H, 2 R + 1] */
   attn_layout t5;             /* float32: of T5's buckets */
-  int64_t t5_buckets,
-      t5_distance; /* 2 to 1024, with both directions an even number from 4; the greatest distance is above the
-                                    * number of buckets that have one distance each, and at most 2^20 */
-  bool t5_both;    /* both directions; else keys ahead are in bucket 0 */
+  /* 2 to 1024, with both directions an even number from 4; above the number of buckets that have one distance each, at most 2^20 */
+  int64_t t5_buckets, t5_distance;
+  bool t5_both;         /* both directions; else keys ahead are in bucket 0 */
   const float *t5_data; /* [H, t5_buckets] */
 
-  /* Of linear attention. */
-  attn_feature_map feature_map;
+  attn_feature_map feature_map; /* this and the next three: of linear attention */
   bool unnormalised;
   attn_layout decay;              /* float32: logarithms of the gates, at most 0 */
   const float *decay_data;        /* [B, Hkv, Tk] */
@@ -177,6 +177,7 @@ typedef struct attn_problem {
   attn_layout keep;         /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
   double dropout_p;         /* 0 up to, but not, 1; 0 without keep */
   const uint8_t *keep_data; /* [B, H, Tq, Tk] */
+  attn_layer layer;         /* of ATTN_LAYER */
 } attn_problem;
 
 /* ---- a call ---- */

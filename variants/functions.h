@@ -53,6 +53,10 @@
  *     dq_i    = phi'(q_i) sum_j g_ij phi(k_j)            feature by feature
  *     dk_j    = phi'(k_j) sum_i g_ij phi(q_i)            over all query heads that read the key, as is
  *     dv_j    = sum_i w_ij do_i / n_i
+ * ATTN_LAYER (Vaswani et al. 2017, section 3.2.2), from x [B, Tq, M] and a memory m [B, Tk, M], which is x itself in self-attention:
+ *     q_h = W_Q,h x + b_Q,h,  k_g = W_K,g m + b_K,g,  v_g = W_V,g m + b_V,g    head h of H, g of Hkv
+ *     y   = W_O [o_1 ... o_H] + b_O    o_h as of ATTN_SOFTMAX from q_h, k_g and v_g, with all that adds to scores or hides keys
+ * A row that sees no key has o = 0, so y = b_O.
  *
  * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other; a key whose score is -inf, or that is dropped, may be left
@@ -61,7 +65,8 @@ typedef enum attn_function {
   ATTN_SOFTMAX = 0,
   ATTN_LINEAR = 1,
   ATTN_SOFTMAX_BACKWARD = 2,
-  ATTN_LINEAR_BACKWARD = 3
+  ATTN_LINEAR_BACKWARD = 3,
+  ATTN_LAYER = 4
 } attn_function;
 
 /* phi(x) of linear attention: elu(x) + 1, which is x + 1 where x > 0 and e^x elsewhere; max(x, 0); x. A NaN stays one. */

@@ -155,7 +155,9 @@ static void declare(growth *growth, int time_exponent, const curve *curve) {
   growth->time_declared = complexity_declared_along(growth->swept, function, time_exponent);
   if (growth->swept != SWEPT_BOTH && !has_more_to_do(curve)) growth->time_declared = 0;
   /* A variant declares for queries that see a share of all keys, or a band; a pattern is part of the problem. */
-  if (result_has_pattern(curve->points[0])) growth->time_declared = growth_of_work(curve);
+  const bool along_size =
+      growth->swept >= SWEPT_BATCH; /* of which variants say nothing: what is counted does */
+  if (along_size || result_has_pattern(curve->points[0])) growth->time_declared = growth_of_work(curve);
   /* Of one panel of scores, either length may be that of its rows: nothing is declared. */
   if (growth->swept != SWEPT_BOTH) growth->workspace_declared = GROWTH_UNDECLARED;
 }

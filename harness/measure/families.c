@@ -62,10 +62,45 @@ static sweep_axis axis_of(const result *point, const result *results, size_t cou
   return kin.same_queries >= kin.same_keys ? SWEPT_KEYS : SWEPT_QUERIES;
 }
 
+/* The name with its batch or head dimension left out; values as wide as keys are said by no part of it. */
+static void strip_size(const char *name, const char *part, char family[WORKLOAD_NAME_BYTES]) {
+  const char *at = strstr(name, part);
+  if (!at)
+    snprintf(family, WORKLOAD_NAME_BYTES, "%s", name);
+  else
+    snprintf(family, WORKLOAD_NAME_BYTES, "%.*s%s", (int)(at - name), name, at + 1 + strcspn(at + 1, "/"));
+}
+
+static const char *const size_parts[] = {[SWEPT_BATCH] = "/B:", [SWEPT_HEAD_DIM] = "/D:"};
+
+/* Points that are of no length's curve, and of which three and more differ in this alone, are a curve along it. */
+static void find_along(sweep_axis axis, result *results, size_t count) {
+  enum { LEAST_POINTS = 3 };
+  char family[WORKLOAD_NAME_BYTES], other[WORKLOAD_NAME_BYTES];
+  for (size_t n = 0; n < count; n++) {
+    size_t kin = 0;
+    if (results[n].swept >= SWEPT_BATCH || kin_of(&results[n], results, count).all > 1) continue;
+    strip_size(results[n].name, size_parts[axis], family);
+    for (size_t m = 0; m < count; m++) {
+      strip_size(results[m].name, size_parts[axis], other);
+      kin += strcmp(family, other) == 0;
+    }
+    for (size_t m = 0; kin >= LEAST_POINTS && m < count; m++) {
+      strip_size(results[m].name, size_parts[axis], other);
+      if (strcmp(family, other) == 0) results[m].swept = axis;
+    }
+  }
+}
+
 void families_find(result *results, size_t count) {
   for (size_t n = 0; n < count; n++)
     strip_lengths(results[n].name, &results[n].workload, SWEPT_BOTH, results[n].family);
   for (size_t n = 0; n < count; n++) results[n].swept = axis_of(&results[n], results, count);
+  find_along(SWEPT_BATCH, results, count);
+  find_along(SWEPT_HEAD_DIM, results, count);
   for (size_t n = 0; n < count; n++)
-    strip_lengths(results[n].name, &results[n].workload, results[n].swept, results[n].family);
+    if (results[n].swept >= SWEPT_BATCH)
+      strip_size(results[n].name, size_parts[results[n].swept], results[n].family);
+    else
+      strip_lengths(results[n].name, &results[n].workload, results[n].swept, results[n].family);
 }

@@ -98,8 +98,10 @@ static bool fits_memory(bench *bench, const length_group *length_group, size_t n
 /* Rows that the reference solves in a tenth of a second on two processors: all up to some 256 keys, 47 with 8192. The
  * projection looks at the others. Linear attention takes exponentials of all features. */
 static int64_t rows_to_check(const workload *w) {
-  const double cost = 2 * (double)w->key_length * (double)(w->head_dim + w->value_dim) *
-                      (reference_function_of(w->function)->has_scores ? 1 : 5);
+  const double times = w->function == ATTN_LAYER                        ? 24 * (double)w->query_heads
+                       : reference_function_of(w->function)->has_scores ? 1
+                                                                        : 5;
+  const double cost = 2 * (double)w->key_length * (double)(w->head_dim + w->value_dim) * times;
   return (int64_t)fmax(4, 1e8 / fmax(1, cost));
 }
 

@@ -6,7 +6,12 @@
 #include <string.h>
 
 const char *sweep_axis_name(sweep_axis axis) {
-  return axis == SWEPT_KEYS ? "Tk" : axis == SWEPT_QUERIES ? "Tq" : "T";
+  static const char *const names[] = {[SWEPT_BOTH] = "T",
+                                      [SWEPT_KEYS] = "Tk",
+                                      [SWEPT_QUERIES] = "Tq",
+                                      [SWEPT_BATCH] = "B",
+                                      [SWEPT_HEAD_DIM] = "D"};
+  return names[axis];
 }
 
 bool result_is_measured(const result *result) {
@@ -24,7 +29,12 @@ const char *result_problem(const char *name) {
 }
 
 int64_t result_length(const result *result) {
-  return result->swept == SWEPT_QUERIES ? result->workload.query_length : result->workload.key_length;
+  switch (result->swept) {
+    case SWEPT_QUERIES: return result->workload.query_length;
+    case SWEPT_BATCH: return result->workload.batch;
+    case SWEPT_HEAD_DIM: return result->workload.head_dim;
+    default: return result->workload.key_length;
+  }
 }
 
 result_limit result_limit_of(const result *result) {

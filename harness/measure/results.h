@@ -14,10 +14,12 @@
 typedef enum sweep_axis {
   SWEPT_BOTH, /* queries and keys together */
   SWEPT_KEYS, /* with as many queries, as in decoding */
-  SWEPT_QUERIES
+  SWEPT_QUERIES,
+  SWEPT_BATCH, /* no length, but the batch, or the head dimension of all there is */
+  SWEPT_HEAD_DIM
 } sweep_axis;
 
-/* "T", "Tk", "Tq". */
+/* "T", "Tk", "Tq", "B", "D". */
 const char *sweep_axis_name(sweep_axis axis);
 
 typedef enum result_state { RESULT_MEASURED, RESULT_SKIPPED, RESULT_FAILED } result_state;
@@ -142,7 +144,7 @@ typedef struct report {
 
 void report_destroy(report *report);
 
-/* The length of a result along which its family grows. */
+/* The size of a result along which its family grows. */
 int64_t result_length(const result *result);
 
 /* Whether it has a time. */

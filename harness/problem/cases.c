@@ -39,8 +39,11 @@ static bool parse_type(const char *text, attn_type *type) {
 }
 
 static bool parse_function(const char *text, attn_function *function) {
-  for (*function = 0; reference_function_of(*function); ++*function)
-    if (strcmp(reference_function_of(*function)->name, text) == 0) return true;
+  for (int n = 0; n < REFERENCE_FUNCTIONS; n++) {
+    *function = (attn_function)n;
+    const reference_function *row = reference_function_of(*function);
+    if (row && strcmp(row->name, text) == 0) return true;
+  }
   return false;
 }
 
@@ -342,7 +345,7 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
   attn_type type = ATTN_FLOAT32;
   while (!(tensor_table[id].types >> type & 1)) type++;
   if (tensor_table[id].types >> words->type & 1) type = words->type;
-  if (!tensor_is_optional(id)) return type;
+  if (!tensor_is_optional(&loaded->inputs.problem, id)) return type;
   if (!tensor_table[id].file) return ATTN_ABSENT;
   if (id == TENSOR_MASK) return words->has_mask ? type : ATTN_ABSENT;
   if (id == TENSOR_BIAS) return words->has_bias ? ATTN_FLOAT32 : ATTN_ABSENT;
@@ -360,7 +363,7 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
 
 /* Packed; a mask is for all heads, a bias for all entries. */
 static attn_layout packed_layout(const attn_problem *p, tensor_id id, attn_type type) {
-  const char *axes = tensor_table[id].axes;
+  const char *axes = tensor_axes(p, id);
   const bool of_bias = id == TENSOR_BIAS || id == TENSOR_BIAS_GRAD;
   const bool batch = axes[0] != '1' && !of_bias, head = axes[1] != '1' && id != TENSOR_MASK;
   const tensor_shape whole = tensor_shape_of(p, id);

@@ -53,25 +53,30 @@ static bool check_numbers(const attn_problem *p, complaint to) {
   return true;
 }
 
+static const char *what_computes(attn_function function) {
+  switch (function) {
+    case ATTN_LINEAR: return "linear attention";
+    case ATTN_SOFTMAX_BACKWARD: return "the backward pass";
+    case ATTN_LINEAR_BACKWARD: return "the backward pass of linear attention";
+    case ATTN_LAYER: return "a layer";
+    default: return "softmax attention";
+  }
+}
+
 static bool check_function(const attn_problem *p, complaint to) {
   const reference_function *function = reference_function_of(p->function);
   if (!function)
     return wrong(to,
-                 "function is %d: it must be %d (softmax), %d (linear), %d (softmax, backward) or %d "
-                 "(linear, backward)",
-                 (int)p->function, ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD);
+                 "function is %d: it must be %d (softmax), %d (linear), %d (softmax, backward), %d (linear, "
+                 "backward) or %d (layer)",
+                 (int)p->function, ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD,
+                 ATTN_LAYER);
   for (int n = 0; n < FEATURES; n++) {
     const feature_row *feature = &feature_table[n];
     const bool used = feature_is_used(feature, p);
     if (used && !(feature->functions >> p->function & 1))
-      return p->function == ATTN_SOFTMAX ? wrong(to, "softmax attention has no use for %s", feature->what)
-             : p->function == ATTN_SOFTMAX_BACKWARD
-                 ? wrong(to, "the backward pass has no use for %s", feature->what)
-                 : wrong(to, "%s has no use for %s: it takes a band and key lengths",
-                         p->function == ATTN_SOFTMAX  ? "softmax attention"
-                         : p->function == ATTN_LINEAR ? "linear attention"
-                                                      : "the backward pass of linear attention",
-                         feature->what);
+      return wrong(to, "%s has no use for %s%s", what_computes(p->function), feature->what,
+                   function->has_scores ? "" : ": it takes a band and key lengths");
     if (feature->bit && used != (bool)(p->features & feature->bit))
       return wrong(to, "features %s %s, which the problem %s: features_of tells the set",
                    used ? "lacks" : "has", feature->what, used ? "uses" : "does not use");
@@ -83,7 +88,7 @@ static bool check_types(const attn_problem *p, complaint to) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const attn_type type = tensor_layout(p, id)->type;
     char allowed[64];
-    if (type == ATTN_ABSENT ? tensor_is_optional(id)
+    if (type == ATTN_ABSENT ? tensor_is_optional(p, id)
                             : (unsigned)type < 32 && tensor_table[id].types >> type & 1)
       continue;
     element_types_name(tensor_table[id].types, allowed, sizeof allowed);
@@ -116,6 +121,30 @@ static bool check_pass(const attn_problem *p, complaint to) {
                      (bias->position == 0) != (grad->position == 0)))
     return wrong(to, "bias_grad has not the axes of the bias: its strides are 0 where those of the bias are");
   return true;
+}
+
+/* What a layer has and has not. */
+static bool check_layer(const attn_problem *p, complaint to) {
+  const bool of_layer = tensors_are_of_layer(p);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const attn_type type = tensor_layout(p, id)->type;
+    if (type && ((tensor_is_projection(id) && !of_layer) || (id == TENSOR_VALUE && of_layer)))
+      return wrong(to,
+                   of_layer ? "%s is given: a layer projects its own" : "%s is given: only a layer has it",
+                   tensor_table[id].name);
+    if (of_layer && (type == ATTN_BFLOAT16 || type == ATTN_FLOAT16))
+      return wrong(to, "%s is of 16 bits: a layer is defined for f32", tensor_table[id].name);
+    if (of_layer && id >= TENSOR_B_Q && id <= TENSOR_B_O && !type != !p->layer.b_q.type)
+      return wrong(to, "%s is %s, and b_q is %s: projections have all four biases or none",
+                   tensor_table[id].name, type ? "given" : "not given", type ? "not given" : "given");
+  }
+  if (!of_layer)
+    return p->layer.model_dim == 0 ||
+           wrong(to, "model_dim is %lld: only a layer has one", SHOW(p->layer.model_dim));
+  if (!check_size("model_dim", p->layer.model_dim, 1, to)) return false;
+  return p->key.type || p->query_length == p->key_length ||
+         wrong(to, "key_length %lld is not query_length %lld without a memory, of which keys are then made",
+               SHOW(p->key_length), SHOW(p->query_length));
 }
 
 static bool check_offset(const char *name, int64_t offset, complaint to) {
@@ -384,6 +413,6 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
   complaint to = {reason, reason_size};
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
-         check_pattern(problem, to) && check_position(problem, to) && check_dropout(problem, to) &&
-         check_tensors(problem, to);
+         check_layer(problem, to) && check_pattern(problem, to) && check_position(problem, to) &&
+         check_dropout(problem, to) && check_tensors(problem, to);
 }

@@ -29,7 +29,7 @@ dump_file dump_file_of(const attn_problem *p, tensor_id id) {
   dump_file file = {.descr = descr_of(tensor_layout(p, id)->type)};
   snprintf(file.name, sizeof file.name, "%s.npy", row->file ? row->file : row->name);
   for (int axis = 0; axis < 4; axis++) {
-    if (row->axes[axis] == '1') continue;
+    if (tensor_axes(p, id)[axis] == '1') continue;
     file.axis_of[file.axes] = axis;
     file.shape[file.axes++] = sizes[axis];
   }
@@ -68,6 +68,11 @@ static json_t *axes_of(const char *letters) {
                        : *letters == 's' ? "buckets"
                        : *letters == 'p' ? "positions"
                        : *letters == 'n' ? "pairs"
+                       : *letters == 'M' ? "M"
+                       : *letters == 'd' ? "H D"
+                       : *letters == 'e' ? "Hkv D"
+                       : *letters == 'f' ? "Hkv Dv"
+                       : *letters == 'g' ? "H Dv"
                                          : NULL;
     if (name) json_array_append_new(list, json_string(name));
   }
@@ -80,7 +85,7 @@ static json_t *describe_tensor(const attn_problem *p, tensor_id id) {
   if (!tensor_is_written(p, id)) json_object_set_new(object, "file", json_string(file.name));
   json_object_set_new(object, "type", json_string(element_type_of(tensor_layout(p, id)->type)->words));
   json_object_set_new(object, "numpy", json_string(file.descr));
-  json_object_set_new(object, "axes", axes_of(tensor_table[id].axes));
+  json_object_set_new(object, "axes", axes_of(tensor_axes(p, id)));
   json_object_set_new(object, "shape", list_of(file.shape, file.axes));
   return object;
 }
@@ -152,7 +157,8 @@ json_t *dump_describe(const workload *w) {
                {"query_length", offsetof(attn_problem, query_length)},
                {"key_length", offsetof(attn_problem, key_length)},
                {"head_dim", offsetof(attn_problem, head_dim)},
-               {"value_dim", offsetof(attn_problem, value_dim)}};
+               {"value_dim", offsetof(attn_problem, value_dim)},
+               {"model_dim", offsetof(attn_problem, layer.model_dim)}};
   const attn_problem p = workload_problem(w);
   char line[WORKLOAD_NAME_BYTES];
   json_t *object = json_object(), *inputs = json_object(), *outputs = json_object();
@@ -164,7 +170,8 @@ json_t *dump_describe(const workload *w) {
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
     int64_t size;
     memcpy(&size, (const char *)&p + sizes[n].place, sizeof size);
-    json_object_set_new(object, sizes[n].name, json_integer(size));
+    if (size > 0 || sizes[n].place != offsetof(attn_problem, layer.model_dim))
+      json_object_set_new(object, sizes[n].name, json_integer(size));
   }
   if (reference_function_of(p.function)->has_scores) {
     json_object_set_new(object, "scale", json_real(p.scale));

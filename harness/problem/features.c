@@ -13,6 +13,7 @@
 #define LINEAR (1u << ATTN_LINEAR)
 #define SCORES (SOFTMAX | 1u << ATTN_SOFTMAX_BACKWARD)
 #define ALL_LINEAR (LINEAR | 1u << ATTN_LINEAR_BACKWARD)
+#define LAYER (1u << ATTN_LAYER)
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
 /* ---- the band, which has words of its own in workload_text.c ---- */
@@ -171,56 +172,63 @@ static bool uses_unnormalised(const attn_problem *p) { return p->unnormalised; }
 static void leave_out_dropout(workload *w) { w->dropout_p = 0; }
 static void copy_dropout(const workload *from, workload *to) { to->dropout_p = from->dropout_p; }
 
+/* ---- a layer ---- */
+
+static bool uses_memory(const attn_problem *p) {
+  return tensors_are_of_layer(p) && p->key.type != ATTN_ABSENT;
+}
+
 /* ---- the table ---- */
 
 #define NO_TENSOR .tensor = TENSORS
 
 const feature_row feature_table[FEATURES] = {
-    {ATTN_BAND, "a band", "takes no band", SCORES | ALL_LINEAR, NULL, NO_TENSOR, .is_used = uses_band,
+    {ATTN_BAND, "a band", "takes no band", SCORES | ALL_LINEAR | LAYER, NULL, NO_TENSOR, .is_used = uses_band,
      .leave_out = leave_out_band, .copy = copy_band},
-    {ATTN_OFFSET, "an offset", "takes no offset", SCORES | ALL_LINEAR, "offsets", NO_TENSOR,
+    {ATTN_OFFSET, "an offset", "takes no offset", SCORES | ALL_LINEAR | LAYER, "offsets", NO_TENSOR,
      .is_used = uses_offset, .read = read_offsets, .write = write_offsets, .leave_out = leave_out_offsets,
      .copy = copy_offsets},
-    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SCORES | ALL_LINEAR, "lengths", NO_TENSOR,
-     .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
+    {ATTN_KEY_LENGTHS, "key lengths", "takes no key lengths", SCORES | ALL_LINEAR | LAYER, "lengths",
+     NO_TENSOR, .is_used = uses_key_lengths, .read = read_lengths, .write = write_lengths,
      .leave_out = leave_out_lengths, .copy = copy_lengths},
-    {0, "a scale", NULL, SCORES, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
+    {0, "a scale", NULL, SCORES | LAYER, "scale", NO_TENSOR, .read = read_scale, .write = write_scale,
      .draw = draw_scale, .leave_out = leave_out_scale, .copy = copy_scale},
-    {ATTN_SOFTCAP, "a softcap", "takes no softcap", SCORES, "softcap", NO_TENSOR, .is_used = uses_softcap,
-     .read = read_softcap, .write = write_softcap, .draw = draw_softcap, .leave_out = leave_out_softcap,
-     .copy = copy_softcap},
+    {ATTN_SOFTCAP, "a softcap", "takes no softcap", SCORES | LAYER, "softcap", NO_TENSOR,
+     .is_used = uses_softcap, .read = read_softcap, .write = write_softcap, .draw = draw_softcap,
+     .leave_out = leave_out_softcap, .copy = copy_softcap},
     {0, "an epsilon", NULL, ALL_LINEAR, "epsilon", NO_TENSOR, .read = read_epsilon, .write = write_epsilon,
      .draw = draw_epsilon, .leave_out = leave_out_epsilon, .copy = copy_epsilon},
-    {ATTN_MASK, "a mask", "takes no mask", SCORES, "mask", TENSOR_MASK, .axes = offsetof(workload, mask),
-     .rarity = 5},
-    {ATTN_BIAS, "a bias", "takes no bias", SCORES, "bias", TENSOR_BIAS, .axes = offsetof(workload, bias),
-     .rarity = 5},
-    {ATTN_SINK, "sinks", "takes no attention sinks", SCORES, "sink", TENSOR_SINK,
+    {ATTN_MASK, "a mask", "takes no mask", SCORES | LAYER, "mask", TENSOR_MASK,
+     .axes = offsetof(workload, mask), .rarity = 5},
+    {ATTN_BIAS, "a bias", "takes no bias", SCORES | LAYER, "bias", TENSOR_BIAS,
+     .axes = offsetof(workload, bias), .rarity = 5},
+    {ATTN_SINK, "sinks", "takes no attention sinks", SCORES | LAYER, "sink", TENSOR_SINK,
      .flag = offsetof(workload, sink), .rarity = 4},
     {ATTN_LSE, "a log-sum-exp", "gives no log-sum-exp", SCORES, "lse", TENSOR_LSE,
      .flag = offsetof(workload, wants_lse), .rarity = 2},
     {ATTN_WEIGHTS, "weights", "never holds the attention weights", SOFTMAX, "weights", TENSOR_WEIGHTS,
      .flag = offsetof(workload, wants_weights), .rarity = 12},
-    {ATTN_QUERY_LENGTHS, "query lengths", "takes no query lengths", SCORES, "qlengths", NO_TENSOR,
+    {ATTN_QUERY_LENGTHS, "query lengths", "takes no query lengths", SCORES | LAYER, "qlengths", NO_TENSOR,
      .is_used = uses_query_lengths, .read = read_query_lengths, .write = write_query_lengths,
      .leave_out = leave_out_query_lengths, .copy = copy_query_lengths},
-    {ATTN_PATTERN, "a pattern", "takes no pattern of terms", SCORES, "see", NO_TENSOR, .is_used = uses_terms,
-     .read = pattern_read_see, .write = pattern_write_see, .leave_out = leave_out_terms, .copy = copy_terms},
-    {ATTN_DOCUMENTS, "documents", "takes no documents", SCORES, "docs", TENSOR_QUERY_DOCUMENTS,
+    {ATTN_PATTERN, "a pattern", "takes no pattern of terms", SCORES | LAYER, "see", NO_TENSOR,
+     .is_used = uses_terms, .read = pattern_read_see, .write = pattern_write_see,
+     .leave_out = leave_out_terms, .copy = copy_terms},
+    {ATTN_DOCUMENTS, "documents", "takes no documents", SCORES | LAYER, "docs", TENSOR_QUERY_DOCUMENTS,
      .number = offsetof(workload, document_length), .read = pattern_read_documents,
      .write = pattern_write_documents, .leave_out = leave_out_documents, .copy = copy_documents},
-    {ATTN_BLOCKS, "a block mask", "takes no block mask", SCORES, "blocks", TENSOR_BLOCKS,
+    {ATTN_BLOCKS, "a block mask", "takes no block mask", SCORES | LAYER, "blocks", TENSOR_BLOCKS,
      .axes = offsetof(workload, blocks), .read = pattern_read_blocks, .write = pattern_write_blocks,
      .copy = copy_blocks},
-    {ATTN_TOPK, "listed keys", "takes no listed keys", SCORES, "topk", TENSOR_TOPK,
+    {ATTN_TOPK, "listed keys", "takes no listed keys", SCORES | LAYER, "topk", TENSOR_TOPK,
      .number = offsetof(workload, topk), .read = pattern_read_topk, .write = pattern_write_topk,
      .leave_out = leave_out_topk, .copy = copy_topk},
-    {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SCORES, "alibi", TENSOR_ALIBI,
+    {ATTN_ALIBI, "ALiBi slopes", "takes no ALiBi slopes", SCORES | LAYER, "alibi", TENSOR_ALIBI,
      .flag = offsetof(workload, alibi)},
-    {ATTN_RELATIVE, "a relative table", "takes no relative table", SCORES, "relative", TENSOR_RELATIVE,
-     .number = offsetof(workload, relative), .read = position_read_relative, .write = position_write_relative,
-     .leave_out = leave_out_relative, .copy = copy_relative},
-    {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES, "t5", TENSOR_T5,
+    {ATTN_RELATIVE, "a relative table", "takes no relative table", SCORES | LAYER, "relative",
+     TENSOR_RELATIVE, .number = offsetof(workload, relative), .read = position_read_relative,
+     .write = position_write_relative, .leave_out = leave_out_relative, .copy = copy_relative},
+    {ATTN_T5, "T5 buckets", "takes no T5 buckets", SCORES | LAYER, "t5", TENSOR_T5,
      .number = offsetof(workload, t5_buckets), .read = position_read_t5, .write = position_write_t5,
      .leave_out = leave_out_t5, .copy = copy_t5},
     {ATTN_ROPE, "a rotary embedding", "takes no rotary embedding", SCORES, "rope", TENSOR_ROPE_COS,
@@ -236,6 +244,10 @@ const feature_row feature_table[FEATURES] = {
     {ATTN_DROPOUT, "dropout", "takes no dropout", SCORES, "dropout", TENSOR_KEEP,
      .axes = offsetof(workload, keep), .read = weights_read_dropout, .write = weights_write_dropout,
      .leave_out = leave_out_dropout, .copy = copy_dropout},
+    {ATTN_MEMORY, "a memory", "takes no memory: keys and values are of x itself", LAYER, "memory", NO_TENSOR,
+     .flag = offsetof(workload, memory), .is_used = uses_memory},
+    {ATTN_PROJECTION_BIAS, "biases of projections", "takes no biases of projections", LAYER, "biases",
+     TENSOR_B_Q, .flag = offsetof(workload, biases)},
 };
 
 /* ---- rows ---- */
@@ -293,7 +305,8 @@ void feature_copy(const feature_row *row, const workload *from, workload *to) {
 }
 
 bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *axes) {
-  const char *letters = tensor_table[tensor].axes;
+  const attn_problem of_function = {.function = w->function};
+  const char *letters = tensor_axes(&of_function, tensor);
   workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
@@ -302,6 +315,9 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
   if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */
     return features_have_tensor(w, tensor == TENSOR_BIAS_GRAD ? TENSOR_BIAS : TENSOR_SINK, axes);
+  if (tensor_is_projection(tensor)) return tensor <= TENSOR_W_O ? w->function == ATTN_LAYER : w->biases;
+  if (w->function == ATTN_LAYER && tensor == TENSOR_KEY) return w->memory || w->query_length != w->key_length;
+  if (w->function == ATTN_LAYER && tensor == TENSOR_VALUE) return false;
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
     if (row->tensor != tensor) continue;
     if (row->axes) *axes = *feature_axes(row, &copy);

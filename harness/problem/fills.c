@@ -15,7 +15,23 @@
 static const int64_t worth_threads = 1 << 16;
 
 /* Streams of random numbers; the first three also say what is drawn. */
-enum { QUERY = 1, KEY, VALUE, MASK, BIAS, PLACE, SINK, ALIBI, GRADIENT, RELATIVE, T5, DECAY, ROPE, KEEP };
+enum {
+  QUERY = 1,
+  KEY,
+  VALUE,
+  MASK,
+  BIAS,
+  PLACE,
+  SINK,
+  ALIBI,
+  GRADIENT,
+  RELATIVE,
+  T5,
+  DECAY,
+  ROPE,
+  KEEP,
+  PROJECTION = 40
+};
 
 static uint64_t stream_of(const workload *w, uint64_t tensor) { return random_mixed(w->seed * 64 + tensor); }
 
@@ -435,6 +451,18 @@ static void fill_keep(const drawn *to) {
   }
 }
 
+/* Uniform, with a variance by which features that come out are as large as those that come in; biases are a tenth of such. */
+static void fill_projection(const drawn *to) {
+  const int64_t rows = to->shape.length, width = to->shape.width;
+  const bool is_bias = rows == 1 && to->layout.position == 0;
+  const float factor = is_bias ? 0.1f : (float)sqrt(3 / (double)width);
+#pragma omp parallel for schedule(static) if (rows * width > worth_threads)
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t m = 0; m < width; m++)
+      ((float *)to->data)[r * to->layout.position + m] =
+          factor * uniform(random_bits(to->stream, (uint64_t)(r * width + m)));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -454,6 +482,14 @@ static const struct {
     [TENSOR_ROPE_COS] = {ROPE, fill_cosines},
     [TENSOR_ROPE_SIN] = {ROPE, fill_sines},
     [TENSOR_KEEP] = {KEEP, fill_keep},
+    [TENSOR_W_Q] = {PROJECTION, fill_projection},
+    [TENSOR_W_K] = {PROJECTION + 1, fill_projection},
+    [TENSOR_W_V] = {PROJECTION + 2, fill_projection},
+    [TENSOR_W_O] = {PROJECTION + 3, fill_projection},
+    [TENSOR_B_Q] = {PROJECTION + 4, fill_projection},
+    [TENSOR_B_K] = {PROJECTION + 5, fill_projection},
+    [TENSOR_B_V] = {PROJECTION + 6, fill_projection},
+    [TENSOR_B_O] = {PROJECTION + 7, fill_projection},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -231,9 +231,24 @@ static void draw_rope(draws *from, workload *w) {
 /* One in ten has dropout, from yet another. */
 static void draw_dropout(draws *from, workload *w) {
   static const double shares[] = {0, 0.1, 0.25, 0.5, 0.9};
-  if (w->function == ATTN_LINEAR || !draw_one_in(from, 10)) return;
+  const bool has_scores = w->function == ATTN_SOFTMAX || w->function == ATTN_SOFTMAX_BACKWARD;
+  if (!has_scores || !draw_one_in(from, 10)) return;
   w->keep = (workload_axes){true, draw_one_in(from, 2), draw_one_in(from, 2), !draw_one_in(from, 4)};
   w->dropout_p = shares[draw_between(from, 0, COUNT(shares) - 1)];
+}
+
+/* One problem in sixteen is of a whole layer, in float32, from a stream of its own. */
+static void draw_layer(draws *from, workload *w) {
+  if (w->function != ATTN_SOFTMAX || w->type != ATTN_ABSENT || !draw_one_in(from, 16)) return;
+  if (w->rope || w->keep.present) return;
+  w->function = ATTN_LAYER;
+  w->wants_lse = w->wants_weights = false;
+  if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
+  w->model_dim = draw_one_in(from, 2) ? draw_between(from, 1, 40) : draw_between(from, 1, 300);
+  if (draw_one_in(from, 3) && w->query_heads * w->head_dim <= 512)
+    w->model_dim = w->query_heads * w->head_dim;
+  w->memory = draw_one_in(from, 3);
+  w->biases = draw_one_in(from, 2);
 }
 
 workload random_problem(uint64_t seed, int64_t n) {
@@ -267,5 +282,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_rope(&rope, &w);
   draws dropout = {from.stream ^ UINT64_C(0xd809), 0};
   draw_dropout(&dropout, &w);
+  draws layer = {from.stream ^ UINT64_C(0x1a7e4), 0};
+  draw_layer(&layer, &w);
   return w;
 }

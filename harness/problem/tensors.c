@@ -24,6 +24,12 @@
 #define PATTERN(field, words, file, axes, types) IN_PROBLEM(field, words, file, axes, types, true)
 #define POSITION(field, words, file, axes) IN_PROBLEM(field, words, file, axes, 1u << ATTN_FLOAT32, false)
 
+#define PROJECTION(field, words, axes)                                                                       \
+  {                                                                                                          \
+#field, words, #field, axes, offsetof(attn_problem, layer.field),                                        \
+        offsetof(attn_problem, layer.field##_data), false, 1u << ATTN_FLOAT32, true, false                   \
+  }
+
 const tensor_row tensor_table[TENSORS] = {
     [TENSOR_QUERY] = ROW(query, "the queries", "q", "BHqD", false, FLOATS),
     [TENSOR_KEY] = ROW(key, "the keys", "k", "BKkD", false, FLOATS),
@@ -53,12 +59,28 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_ROPE_COS] = POSITION(rope_cos, "the cosines", "cos", "11pn"),
     [TENSOR_ROPE_SIN] = POSITION(rope_sin, "the sines", "sin", "11pn"),
     [TENSOR_KEEP] = IN_PROBLEM(keep, "the keep mask", "keep", "BHqk", 1u << ATTN_UINT8, false),
+    [TENSOR_W_Q] = PROJECTION(w_q, "the weights of the queries' projection", "11dM"),
+    [TENSOR_W_K] = PROJECTION(w_k, "the weights of the keys' projection", "11eM"),
+    [TENSOR_W_V] = PROJECTION(w_v, "the weights of the values' projection", "11fM"),
+    [TENSOR_W_O] = PROJECTION(w_o, "the weights of the output's projection", "11Mg"),
+    [TENSOR_B_Q] = PROJECTION(b_q, "the bias of the queries' projection", "111d"),
+    [TENSOR_B_K] = PROJECTION(b_k, "the bias of the keys' projection", "111e"),
+    [TENSOR_B_V] = PROJECTION(b_v, "the bias of the values' projection", "111f"),
+    [TENSOR_B_O] = PROJECTION(b_o, "the bias of the output's projection", "111M"),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }
 
 bool function_is_backward(attn_function function) {
   return function == ATTN_SOFTMAX_BACKWARD || function == ATTN_LINEAR_BACKWARD;
+}
+
+bool tensors_are_of_layer(const attn_problem *problem) { return problem->function == ATTN_LAYER; }
+
+const char *tensor_axes(const attn_problem *problem, tensor_id id) {
+  if (problem->function == ATTN_LAYER && (id == TENSOR_QUERY || id == TENSOR_OUTPUT)) return "B1qM";
+  if (problem->function == ATTN_LAYER && id == TENSOR_KEY) return "B1kM";
+  return tensor_table[id].axes;
 }
 
 bool tensor_is_gradient(tensor_id id) { return id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD; }
@@ -68,9 +90,14 @@ bool tensor_is_written(const attn_problem *problem, tensor_id id) {
   return of_forward ? !tensors_are_backward(problem) : tensor_table[id].written;
 }
 
-bool tensor_is_optional(tensor_id id) {
-  return id != TENSOR_QUERY && id != TENSOR_KEY && id != TENSOR_VALUE && id != TENSOR_OUTPUT;
+bool tensor_is_optional(const attn_problem *problem, tensor_id id) {
+  const bool projects = id >= TENSOR_W_Q && id <= TENSOR_W_O;
+  const bool of_heads = id == TENSOR_KEY || id == TENSOR_VALUE;
+  if (id == TENSOR_QUERY || id == TENSOR_OUTPUT) return false;
+  return tensors_are_of_layer(problem) ? !projects : !of_heads;
 }
+
+bool tensor_is_projection(tensor_id id) { return id >= TENSOR_W_Q && id <= TENSOR_B_O; }
 
 const attn_layout *tensor_layout(const attn_problem *problem, tensor_id id) {
   return (const attn_layout *)(const void *)((const char *)problem + tensor_table[id].layout);
@@ -100,6 +127,11 @@ static int64_t distances_of(int64_t reach) {
   return reach >= 0 && reach <= ATTN_FARTHEST ? 2 * reach + 1 : INT64_MAX;
 }
 
+static int64_t product(int64_t a, int64_t b) {
+  int64_t both;
+  return __builtin_mul_overflow(a, b, &both) ? INT64_MAX : both;
+}
+
 static int64_t axis_size(const attn_problem *p, char axis) {
   switch (axis) {
     case 'B': return p->batch;
@@ -116,12 +148,17 @@ static int64_t axis_size(const attn_problem *p, char axis) {
     case 'r': return distances_of(p->relative_distance);
     case 'p': return p->rope_positions;
     case 'n': return p->rope_features / 2;
+    case 'M': return p->layer.model_dim;
+    case 'd': return product(p->query_heads, p->head_dim);
+    case 'e': return product(p->kv_heads, p->head_dim);
+    case 'f': return product(p->kv_heads, p->value_dim);
+    case 'g': return product(p->query_heads, p->value_dim);
     default: return 1;
   }
 }
 
 tensor_shape tensor_shape_of(const attn_problem *p, tensor_id id) {
-  const char *axes = tensor_table[id].axes;
+  const char *axes = tensor_axes(p, id);
   return (tensor_shape){axis_size(p, axes[0]), axis_size(p, axes[1]), axis_size(p, axes[2]),
                         axis_size(p, axes[3])};
 }

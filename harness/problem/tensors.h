@@ -32,6 +32,14 @@ typedef enum tensor_id {
   TENSOR_ROPE_COS,
   TENSOR_ROPE_SIN,
   TENSOR_KEEP,
+  TENSOR_W_Q,
+  TENSOR_W_K,
+  TENSOR_W_V,
+  TENSOR_W_O,
+  TENSOR_B_Q,
+  TENSOR_B_K,
+  TENSOR_B_V,
+  TENSOR_B_O,
   TENSORS
 } tensor_id;
 
@@ -41,7 +49,8 @@ typedef struct tensor_row {
   const char *file;  /* in a case folder, without its ending; NULL: none */
   const char *
       axes; /* a letter each: B; H, K (Hkv); q, k; D, V (Dv), k; 1 for an axis that it lacks; of blocks u and v,
-                        * of listed keys t, of a relative table r, of T5's s, of tables of angles p and n */
+                        * of listed keys t, of a relative table r, of T5's s, of tables of angles p and n, of a layer
+                        * M, d (H D), e (Hkv D), f (Hkv Dv) and g (H Dv): ask tensor_axes */
   size_t layout, data; /* where in attn_problem, and in attn_tensors or, if in_problem, there too */
   bool written;        /* an output of its pass: ask tensor_is_written */
   uint32_t types;      /* bits 1 << type: what its elements may be */
@@ -59,10 +68,19 @@ bool tensor_is_written(const attn_problem *problem, tensor_id id);
 /* It belongs to the backward pass alone. */
 bool tensor_is_gradient(tensor_id id);
 
-/* Not every problem has it. */
-bool tensor_is_optional(tensor_id id);
+/* The problem is of a layer: its queries are x, its keys a memory, and it has no values. */
+bool tensors_are_of_layer(const attn_problem *problem);
+
+/* It belongs to a layer alone: weights and biases of a projection. */
+bool tensor_is_projection(tensor_id id);
+
+/* Not every problem of this function has it. */
+bool tensor_is_optional(const attn_problem *problem, tensor_id id);
 
 extern const tensor_row tensor_table[TENSORS];
+
+/* The row's, but of a layer what x, the memory and the output have. */
+const char *tensor_axes(const attn_problem *problem, tensor_id id);
 
 /* [batch, heads, length, width] */
 typedef struct tensor_shape {

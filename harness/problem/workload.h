@@ -77,6 +77,8 @@ typedef struct workload {
   int64_t rope_features; /* that are rotated; 0: all that have a partner */
   workload_axes keep;    /* of dropout */
   double dropout_p;
+  int64_t model_dim; /* of a layer; 0: of no layer */
+  bool memory, biases;
   bool wants_lse, wants_weights;
   attn_type type, output_type; /* ATTN_ABSENT: float32; as the others */
   workload_layout layout;
@@ -126,7 +128,7 @@ void workload_terms(const workload *workload, attn_problem *problem);
 
 /* Visible (query, key) pairs over all batch entries and query heads, by pattern too, but masks not looked at; and the
  * floating-point operations that count: 2 (D + Dv) a visible pair for softmax (the exponential is free),
- * 2 D Dv a key and 2 D Dv a query row for linear. */
+ * 2 D Dv a key and 2 D Dv a query row for linear, those of its projections for a layer. */
 double workload_visible_pairs(const workload *workload);
 double workload_flops(const workload *workload);
 

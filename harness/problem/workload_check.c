@@ -35,6 +35,16 @@ bool workload_check(const workload *workload, char *why, size_t why_size) {
              "the backward pass has no fill:largest: what it is given of the forward pass overflows");
     return false;
   }
+  if (workload->function == ATTN_LAYER &&
+      (workload->fill == FILL_LARGEST || workload->fill == FILL_NONFINITE)) {
+    snprintf(why, why_size, "a layer has no fill:%s: what is no number or overflows reaches all heads",
+             workload_fill_name(workload->fill));
+    return false;
+  }
+  if (workload->function != ATTN_LAYER && (workload->model_dim != 0 || workload->memory)) {
+    snprintf(why, why_size, "%s is of a layer: layer/...", workload->memory ? "a memory" : "M");
+    return false;
+  }
   attn_problem problem = workload_problem(workload);
   return check_problem(&problem, why, why_size);
 }

@@ -68,6 +68,11 @@ static attn_layout layout_of(const workload *w, const attn_problem *p, tensor_id
   const tensor_shape shape = tensor_shape_of(p, id);
   attn_layout layout = strides_of(order_of(w, id), id, axes.head ? shape.heads : 1,
                                   axes.query ? shape.length : 1, shape.width);
+  if (w->function == ATTN_LAYER && order_of(w, id) == LAYOUT_BTHD && axes.batch &&
+      !axes.head) { /* [T, B, M] */
+    layout.batch = shape.width;
+    layout.position = times(shape.batch, shape.width);
+  }
   if (!axes.batch) layout.batch = 0;
   if (!axes.head) layout.head = 0;
   if (!axes.query) layout.position = 0;
@@ -141,6 +146,7 @@ attn_problem workload_problem(const workload *w) {
       .unnormalised = w->unnormalised,
       .rope_interleaved = w->rope == ROPE_INTERLEAVED,
       .dropout_p = w->dropout_p,
+      .layer.model_dim = w->function == ATTN_LAYER ? w->model_dim : 0,
   };
   if (w->rope != ROPE_NONE) {
     p.rope_features = w->rope_features > 0 ? w->rope_features : w->head_dim / 2 * 2;
@@ -234,6 +240,7 @@ static double seen_keys(const attn_problem *p) {
 
 /* Of a key and its value, as many heads as there are. */
 static double key_bytes(const attn_problem *p) {
+  if (tensors_are_of_layer(p)) return p->key.type ? (double)p->layer.model_dim * sizeof(float) : 0;
   return (double)p->kv_heads * ((double)p->head_dim * (double)element_type_of(p->key.type)->bytes +
                                 (double)p->value_dim * (double)element_type_of(p->value.type)->bytes);
 }

@@ -71,9 +71,10 @@ static void list_word(char *all, size_t size, const char *word, const char *endi
 /* The words of all parts, for the message about one that is none. */
 static bool refuse_part(const workload_reading *r, const char *part) {
   char all[640] = "full, causal, causal_bottom_right, window:W, band:LEFT,RIGHT,OFFSET, ";
-  for (int n = 0; reference_function_of((attn_function)n); n++)
-    if (n != ATTN_SOFTMAX) list_word(all, sizeof all, reference_function_of((attn_function)n)->name, "");
-  list_word(all, sizeof all, "B:, H:, Hkv:, D:, Dv:, T:, Tq:, Tk:", "");
+  for (int n = 0; n < REFERENCE_FUNCTIONS; n++)
+    if (n != ATTN_SOFTMAX && reference_function_of((attn_function)n))
+      list_word(all, sizeof all, reference_function_of((attn_function)n)->name, "");
+  list_word(all, sizeof all, "B:, H:, Hkv:, D:, Dv:, M:, T:, Tq:, Tk:", "");
   for (int n = 0; n < FEATURES; n++)
     if (feature_table[n].key)
       list_word(all, sizeof all, feature_table[n].key, feature_table[n].flag ? "" : ":");
@@ -82,8 +83,9 @@ static bool refuse_part(const workload_reading *r, const char *part) {
 }
 
 static bool read_function(workload_reading *r, const char *word) {
-  for (int n = 0; reference_function_of((attn_function)n); n++) {
-    if (strcmp(reference_function_of((attn_function)n)->name, word) != 0) continue;
+  for (int n = 0; n < REFERENCE_FUNCTIONS; n++) {
+    const reference_function *function = reference_function_of((attn_function)n);
+    if (!function || strcmp(function->name, word) != 0) continue;
     r->workload.function = (attn_function)n;
     return true;
   }
@@ -128,6 +130,7 @@ static bool read_size(workload_reading *r, const char *name, const char *text, b
                {"Hkv", &w->kv_heads, &r->said_kv_heads},
                {"D", &w->head_dim, NULL},
                {"Dv", &w->value_dim, &r->said_value_dim},
+               {"M", &w->model_dim, NULL},
                {"Tq", &w->query_length, &r->said_query_length},
                {"Tk", &w->key_length, &r->said_key_length}};
   for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
@@ -218,6 +221,9 @@ static bool finish(workload_reading *r) {
   workload *w = &r->workload;
   if (!r->said_kv_heads) w->kv_heads = w->query_heads;
   if (!r->said_value_dim) w->value_dim = w->head_dim;
+  if (w->function == ATTN_LAYER && w->model_dim == 0 &&
+      __builtin_mul_overflow(w->query_heads, w->head_dim, &w->model_dim))
+    return wrong(r->to, "H x D is out of range");
   if (r->said_query_length != r->said_key_length)
     return wrong(r->to, "%s is given without %s: give both, or T for both",
                  r->said_query_length ? "Tq" : "Tk", r->said_query_length ? "Tk" : "Tq");
@@ -284,6 +290,7 @@ void workload_name(const workload *w, char name[WORKLOAD_NAME_BYTES]) {
   words_add(&to, "/B:%" PRId64 "/H:%" PRId64 "/Hkv:%" PRId64 "/D:%" PRId64, w->batch, w->query_heads,
             w->kv_heads, w->head_dim);
   if (w->value_dim != w->head_dim) words_add(&to, "/Dv:%" PRId64, w->value_dim);
+  if (w->function == ATTN_LAYER) words_add(&to, "/M:%" PRId64, w->model_dim);
   if (w->query_length == w->key_length)
     words_add(&to, "/T:%" PRId64, w->query_length);
   else

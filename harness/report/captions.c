@@ -81,10 +81,12 @@ static void write_title(const picture *picture, char title[CAPTION_BYTES]) {
   const sweep_axis axis = picture_axis(picture, &mixed);
   const int64_t queries = picture_queries(picture);
   const char *what = texts[picture->kind].title;
-  const char *against = mixed                   ? "the length that is swept"
-                        : axis == SWEPT_KEYS    ? "key length"
-                        : axis == SWEPT_QUERIES ? "query length"
-                                                : "sequence length";
+  const char *against = mixed                    ? "the length that is swept"
+                        : axis == SWEPT_KEYS     ? "key length"
+                        : axis == SWEPT_QUERIES  ? "query length"
+                        : axis == SWEPT_BATCH    ? "batch"
+                        : axis == SWEPT_HEAD_DIM ? "head dimension"
+                                                 : "sequence length";
   char of[48] = "";
   if (queries > 0) snprintf(of, sizeof of, ", Tq = %lld", (long long)queries);
   if (picture->kind == ROOFLINE)
@@ -107,6 +109,8 @@ static void write_axis(const picture *picture, char text[CAPTION_BYTES]) {
     snprintf(text, CAPTION_BYTES, "length that is swept (tokens): T, Tk where Tq stays, Tq where Tk stays");
   else if (axis == SWEPT_KEYS && queries > 0)
     snprintf(text, CAPTION_BYTES, "key length Tk (tokens), Tq = %lld", (long long)queries);
+  else if (axis >= SWEPT_BATCH)
+    snprintf(text, CAPTION_BYTES, "%s", axis == SWEPT_BATCH ? "batch B" : "head dimension D");
   else
     snprintf(text, CAPTION_BYTES, "%s (tokens)",
              axis == SWEPT_KEYS      ? "key length Tk"

@@ -30,7 +30,12 @@ static const char *length_head(const report *report) {
   for (size_t n = 1; n < report->result_count; n++)
     if (report->results[n].swept != report->results[0].swept) return "#Length";
   const sweep_axis axis = report->result_count ? report->results[0].swept : SWEPT_BOTH;
-  return axis == SWEPT_KEYS ? "#Tk" : axis == SWEPT_QUERIES ? "#Tq" : "#T";
+  static const char *const columns[] = {[SWEPT_BOTH] = "#T",
+                                        [SWEPT_KEYS] = "#Tk",
+                                        [SWEPT_QUERIES] = "#Tq",
+                                        [SWEPT_BATCH] = "#B",
+                                        [SWEPT_HEAD_DIM] = "#D"};
+  return columns[axis];
 }
 
 typedef void put_point(const report *whole, const result *point, FILE *out);

@@ -90,7 +90,7 @@ static bool get_bytes(const reader *reader, const json_t *object, const char *ke
 
 static sweep_axis get_axis(const json_t *row) {
   const char *name = json_string_value(json_object_get(row, "swept")); /* reports of before have none */
-  for (int n = SWEPT_BOTH; name && n <= SWEPT_QUERIES; n++)
+  for (int n = SWEPT_BOTH; name && n <= SWEPT_HEAD_DIM; n++)
     if (strcmp(name, sweep_axis_name((sweep_axis)n)) == 0) return (sweep_axis)n;
   return SWEPT_BOTH;
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "problem/check.h"
 #include "problem/widened.h"
+#include "reference/reference.h"
 #include "show_picture.h"
 
 #define SHOW(number) ((long long)(number))
@@ -65,6 +66,9 @@ static bool check_size(const show_request *request, const shown *s, complaint to
       SHOW_MOST_TILES)
     return wrong(to, "--tile %.64s makes too many tiles of Tq %lld x Tk %lld; show counts up to 2^22 of them",
                  request->tile, SHOW(w->query_length), SHOW(w->key_length));
+  if (request->weights && !reference_function_of(w->function)->solve)
+    return wrong(to, "--weights shows softmax and linear attention: leave '%s/' out of the problem",
+                 reference_function_of(w->function)->name);
   if (request->weights && (double)pairs * (double)w->head_dim > (double)SHOW_MOST_PRODUCTS)
     return wrong(to, "--weights takes Tq Tk D up to 2^34 (D:64/T:16384), not %lld x %lld x %lld",
                  SHOW(w->query_length), SHOW(w->key_length), SHOW(w->head_dim));

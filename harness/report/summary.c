@@ -151,6 +151,8 @@ static bool same_sizes(const result *one, const result *other) {
   if (one->swept != other->swept || strcmp(one->host, other->host) != 0) return false;
   if (one->swept == SWEPT_KEYS && a->query_length != b->query_length) return false;
   if (one->swept == SWEPT_QUERIES && a->key_length != b->key_length) return false;
+  if (one->swept >= SWEPT_BATCH && (a->query_length != b->query_length || a->key_length != b->key_length))
+    return false;
   return a->batch == b->batch && a->query_heads == b->query_heads && a->kv_heads == b->kv_heads &&
          a->head_dim == b->head_dim && a->value_dim == b->value_dim;
 }

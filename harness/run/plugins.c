@@ -82,9 +82,9 @@ static bool check_variant(const variant_list *list, const attn_variant *variant,
   if (!reference_function_of(variant->function))
     return wrong(to,
                  "variant '%s' of plugin %s computes function %d: there are %d (softmax), %d (linear), %d "
-                 "(softmax, backward) and %d (linear, backward)",
+                 "(softmax, backward), %d (linear, backward) and %d (layer)",
                  variant->name, path, (int)variant->function, ATTN_SOFTMAX, ATTN_LINEAR,
-                 ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD);
+                 ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD, ATTN_LAYER);
   if (variant->place == ATTN_TEAM && !team_of(variant))
     return wrong(to,
                  "variant '%s' of plugin %s works in a team, and the plugin has no attn_plugin_team: link "

@@ -26,6 +26,18 @@ static run_change change_of(const inputs *in, tensor_id id, int64_t at, int64_t 
   return change;
 }
 
+/* Of x and of what its keys are made of: a row of each, and an element of the second. */
+static int64_t change_layer(run_batch *batch, int64_t b, int64_t i, int64_t j) {
+  const attn_problem *p = &batch->inputs->problem;
+  const tensor_id memory = p->key.type ? TENSOR_KEY : TENSOR_QUERY;
+  const attn_layout *k = p->key.type ? &p->key : &p->query;
+  const int64_t M = p->layer.model_dim, key = b * k->batch + j * k->position;
+  batch->changes[0] = change_of(batch->inputs, TENSOR_QUERY, b * p->query.batch + i * p->query.position, M);
+  batch->changes[1] = change_of(batch->inputs, memory, key, M);
+  batch->changes[2] = change_of(batch->inputs, memory, key + drawn_below(batch->seed, 3, M), 1);
+  return b * p->output.batch + i * p->output.position + drawn_below(batch->seed, 7, M);
+}
+
 /* Finds a row that the band, the lengths and the mask let see a key, and notes what changes; returns an
  * element of the row's output (or of its query's gradient), -1 when there is none. */
 static int64_t find_changes(run_batch *batch) {
@@ -46,6 +58,7 @@ static int64_t find_changes(run_batch *batch) {
     const int64_t kv_head = h / (p->query_heads / p->kv_heads);
     const attn_layout *q = &p->query, *k = &p->key, *v = &p->value;
     batch->changed_row = row;
+    if (tensors_are_of_layer(p)) return change_layer(batch, b, i, j);
     batch->changes[0] =
         change_of(in, TENSOR_QUERY, b * q->batch + h * q->head + i * q->position, p->head_dim);
     batch->changes[1] =

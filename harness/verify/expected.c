@@ -216,30 +216,34 @@ static bool finish(expected *known, bool chosen, char *why, size_t why_size) {
 
 int64_t expected_affordable_rows(const workload *w) {
   /* Of gradients there are three and more, and each of their rows takes some dozen passes over what a row of the output takes one. */
-  const double passes = function_is_backward(w->function) ? 48 : 1;
+  const bool of_layer = w->function == ATTN_LAYER; /* whose row is one of each head, and has more to bound */
+  const double passes = function_is_backward(w->function) ? 48 : of_layer ? 24 * (double)w->query_heads : 1;
   const double row = passes * (double)w->key_length * (double)(w->head_dim + w->value_dim) + 1;
-  const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
+  const double rows = (double)w->batch * (of_layer ? 1 : (double)w->query_heads) * (double)w->query_length;
   const double affordable = 4e9 / row;
-  return rows <= affordable ? 0 : affordable < 64 ? 64 : (int64_t)affordable;
+  const double least = of_layer ? 8 : 64;
+  return rows <= affordable ? 0 : affordable < least ? (int64_t)least : (int64_t)affordable;
 }
 
-/* Of the backward pass. */
+/* Those of the backward pass, and of a layer. */
+static bool has_other_rows(const attn_problem *p) { return !reference_function_of(p->function)->solve; }
+
 static bool solve_gradients(expected *known, int64_t max_rows, char *why, size_t why_size) {
   known->gradients = gradients_solve(known->inputs, max_rows);
-  if (!known->gradients) snprintf(why, why_size, "no memory for the gradients of the reference");
+  if (!known->gradients) snprintf(why, why_size, "no memory for the rows of the reference");
   return known->gradients != NULL;
 }
 
 bool expected_solve(expected *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
   begin(known, in);
-  if (tensors_are_backward(&in->problem)) return solve_gradients(known, max_rows, why, why_size);
+  if (has_other_rows(&in->problem)) return solve_gradients(known, max_rows, why, why_size);
   return finish(known, choose_rows(known, max_rows), why, why_size);
 }
 
 bool expected_solve_rows(expected *known, const inputs *in, const int64_t *positions, int64_t count,
                          char *why, size_t why_size) {
   begin(known, in);
-  if (tensors_are_backward(&in->problem)) return solve_gradients(known, GRADIENTS_FEW, why, why_size);
+  if (has_other_rows(&in->problem)) return solve_gradients(known, GRADIENTS_FEW, why, why_size);
   known->rows = count;
   known->positions = malloc(((size_t)count + 1) * sizeof *positions);
   if (known->positions) memcpy(known->positions, positions, (size_t)count * sizeof *positions);

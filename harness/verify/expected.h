@@ -14,7 +14,7 @@ typedef struct expected {
   int64_t *positions;          /* [rows] (b * H + h) * Tq + i, ascending */
   reference_row *solved;       /* [rows] without scores and visible; weights only where they are wanted */
   bool *is_first;              /* [rows] false: an earlier row has its solution */
-  struct gradients *gradients; /* of the backward pass, which has no rows; else NULL */
+  struct gradients *gradients; /* of the backward pass and of a layer, which have other rows; else NULL */
   double *numbers;             /* what the rows point to, those that ask the same to the same */
 } expected;
 

@@ -192,7 +192,7 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
 }
 
 static void print_passed(const verification *all, FILE *out) {
-  const int64_t asked[ATTN_LINEAR_BACKWARD + 1] = {0}; /* no number of them */
+  const int64_t asked[REFERENCE_FUNCTIONS] = {0}; /* no number of them */
   verification_print(all, out);
   verification_print_posed(all, asked, out);
 }

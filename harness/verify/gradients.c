@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "reference/layer.h"
 #include "written.h"
 
-static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD, TENSOR_KEY_GRAD, TENSOR_VALUE_GRAD,
-                                          TENSOR_BIAS_GRAD, TENSOR_SINK_GRAD};
+static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD, TENSOR_KEY_GRAD,  TENSOR_VALUE_GRAD,
+                                          TENSOR_BIAS_GRAD,  TENSOR_SINK_GRAD, TENSOR_OUTPUT};
 enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
 
 /* Rows of a tensor, and those that are solved. */
@@ -20,8 +21,8 @@ typedef struct sampled {
 
 static sampled sample_of(const inputs *in, tensor_id id, int64_t max_rows) {
   sampled rows = {.shape = tensor_stored_shape(&in->problem, id)};
-  if (tensor_layout(&in->problem, id)->type && rows.shape.width > 0)
-    rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
+  const bool is_there = tensor_layout(&in->problem, id)->type && tensor_is_written(&in->problem, id);
+  if (is_there && rows.shape.width > 0) rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
   rows.count = max_rows > 0 && max_rows < rows.total ? max_rows : rows.total;
   return rows;
 }
@@ -115,11 +116,50 @@ static bool solve(const gradients *all) {
   return sound;
 }
 
+/* The keys and values of all entries that have a row among those. */
+static bool project(const gradients *all, const reference_layer *layer) {
+  const inputs *in = all->inputs;
+  const int64_t Tk = in->problem.key_length;
+  bool *wanted = calloc((size_t)in->problem.batch + 1, sizeof *wanted);
+  if (!wanted) return false;
+  for (int64_t n = 0; n < all->count; n++) wanted[all->rows[n].at.b] = true;
+  for (int64_t b = 0; b < in->problem.batch; b++)
+#pragma omp parallel for schedule(static) if (Tk > 4 * REFERENCE_KEYS_AT_ONCE)
+    for (int64_t j = 0; j < (wanted[b] ? Tk : 0); j += REFERENCE_KEYS_AT_ONCE)
+      reference_layer_project(&in->problem, &in->tensors, layer, b, j);
+  free(wanted);
+  reference_layer_finish(&in->problem, layer);
+  return true;
+}
+
+static bool solve_layer(const gradients *all) {
+  const inputs *in = all->inputs;
+  reference_layer layer;
+  double *room = calloc(reference_layer_room(&in->problem) + 1, sizeof *room);
+  bool sound = room != NULL;
+  if (sound) reference_layer_begin(&in->problem, room, &layer);
+  if (sound) sound = project(all, &layer);
+#pragma omp parallel reduction(&& : sound)
+  {
+    double *of_row = malloc((reference_layer_row_room(&in->problem) + 1) * sizeof *of_row);
+    sound = sound && of_row;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t n = 0; n < all->count; n++)
+      if (sound)
+        reference_layer_row(&in->problem, &in->tensors, &layer, all->rows[n].at.b, all->rows[n].at.i, of_row,
+                            &all->rows[n].of);
+    free(of_row);
+  }
+  free(room);
+  return sound;
+}
+
 gradients *gradients_solve(const inputs *in, int64_t max_rows) {
   gradients *all = calloc(1, sizeof *all);
   if (!all) return NULL;
   all->inputs = in;
-  if (place_rows(all, max_rows) && solve(all)) return all;
+  const bool placed = place_rows(all, max_rows);
+  if (placed && (tensors_are_of_layer(&in->problem) ? solve_layer(all) : solve(all))) return all;
   gradients_destroy(all);
   return NULL;
 }
@@ -160,8 +200,8 @@ static bool hold_row(const gradients *all, const gradient_row *row, verdict *res
              "%s[b %lld, h %lld, %c %lld, d %lld] is %.9g, the reference is %.9g within %.3g: %.3g times the "
              "%s bound",
              tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
-             tensor_table[row->tensor].axes[2] == 'k' ? 'j' : 'i', (long long)row->at.i, (long long)d, number,
-             truth, beyond_worst ? row->of.worst[d] : row->of.probabilistic[d],
+             tensor_axes(&all->inputs->problem, row->tensor)[2] == 'k' ? 'j' : 'i', (long long)row->at.i,
+             (long long)d, number, truth, beyond_worst ? row->of.worst[d] : row->of.probabilistic[d],
              beyond_worst ? worst : probable, beyond_worst ? "worst-case" : "probabilistic");
   }
   return is_right;
@@ -198,13 +238,15 @@ void gradients_compare(const gradients *all, verdict *result) {
   result->rows_total = all->rows_total;
   result->sampled = all->count < all->rows_total;
   for (int g = 0; g < GRADIENTS; g++)
-    if (tensor_layout(&all->inputs->problem, all_gradients[g])->type)
+    if (tensor_layout(&all->inputs->problem, all_gradients[g])->type &&
+        tensor_is_written(&all->inputs->problem, all_gradients[g]))
       written_check(all->inputs, all_gradients[g], result);
   int64_t wrong = 0;
   for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], result);
   result->output_share = fmax(result->bound_share, result->probabilistic_share);
   const size_t used = strlen(result->problem);
   if (wrong > 0 && used < sizeof result->problem)
-    snprintf(result->problem + used, sizeof result->problem - used,
-             "; wrong in %lld of %lld rows of gradients", (long long)wrong, (long long)all->count);
+    snprintf(result->problem + used, sizeof result->problem - used, "; wrong in %lld of %lld rows%s",
+             (long long)wrong, (long long)all->count,
+             tensors_are_of_layer(&all->inputs->problem) ? "" : " of gradients");
 }

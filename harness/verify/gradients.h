@@ -1,4 +1,5 @@
-/* Reference rows of the gradients of one problem of the backward pass, solved once and compared with the outputs of many runs. */
+/* Reference rows of the gradients of one problem of the backward pass, or of the output of a layer, solved once and compared with
+ * the outputs of many runs. */
 #ifndef ATTN_HARNESS_GRADIENTS_H
 #define ATTN_HARNESS_GRADIENTS_H
 
@@ -6,7 +7,7 @@
 #include "reference/gradient.h"
 #include "verdict.h"
 
-/* One row of one gradient. */
+/* One row of one gradient, or of a layer's output. */
 typedef struct gradient_row {
   tensor_id tensor;
   row_place at; /* in its tensor */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "backward_problems.h"
+#include "layer_problems.h"
 
 static const char *const single[] = {
     /* sizes at their ends */
@@ -451,7 +452,7 @@ static const struct family {
 };
 
 int64_t verify_grid_count(void) {
-  int64_t count = pair_problems_count() + backward_problems_count();
+  int64_t count = pair_problems_count() + backward_problems_count() + layer_problems_count();
   for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
   return count;
 }
@@ -462,6 +463,8 @@ posed_problem verify_grid_problem(int64_t n) {
   n -= chosen;
   if (n < backward_problems_count()) return (posed_problem){backward_problem(n), 0, -1};
   n -= backward_problems_count();
+  if (n < layer_problems_count()) return (posed_problem){layer_problem(n), 0, -1};
+  n -= layer_problems_count();
   const struct family *family = families;
   while (n >= family->count) n -= (family++)->count;
   /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */

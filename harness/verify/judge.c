@@ -138,8 +138,9 @@ static void fill(judge_verdict *to, const expected *known, const verdict *result
   to->mean_square_share = result->mean_square_share;
   if (to->ok) return;
   if (known->gradients)
-    snprintf(to->pattern, sizeof to->pattern, "wrong in %lld of %lld rows of gradients",
-             (long long)to->wrong_rows, (long long)to->rows_checked);
+    snprintf(to->pattern, sizeof to->pattern, "wrong in %lld of %lld rows%s", (long long)to->wrong_rows,
+             (long long)to->rows_checked,
+             tensors_are_of_layer(&known->inputs->problem) ? "" : " of gradients");
   else
     examination_describe(seen, known, to->pattern, sizeof to->pattern);
   /* What is wrong is said apart from where. */

@@ -6,8 +6,8 @@
 
 #include "problem/types.h"
 
-static const char *const size_names[POSED_SIZES] = {"B", "H", "Hkv", "Tq", "Tk", "D", "Dv"};
-enum { SIZE_B, SIZE_H, SIZE_HKV, SIZE_TQ, SIZE_TK, SIZE_D, SIZE_DV };
+static const char *const size_names[POSED_SIZES] = {"B", "H", "Hkv", "Tq", "Tk", "D", "Dv", "M"};
+enum { SIZE_B, SIZE_H, SIZE_HKV, SIZE_TQ, SIZE_TK, SIZE_D, SIZE_DV, SIZE_M };
 
 static void note_size(posed_size *to, bool is_first, int64_t value) {
   if (is_first || value < to->least) to->least = value;
@@ -31,8 +31,8 @@ static int type_of(const workload *w) {
 }
 
 void posed_note(posed *to, const workload *w, bool fitted) {
-  const int64_t sizes[POSED_SIZES] = {w->batch,      w->query_heads, w->kv_heads, w->query_length,
-                                      w->key_length, w->head_dim,    w->value_dim};
+  const int64_t sizes[POSED_SIZES] = {w->batch,      w->query_heads, w->kv_heads,  w->query_length,
+                                      w->key_length, w->head_dim,    w->value_dim, w->model_dim};
   const attn_problem problem = workload_problem(w);
   for (int n = 0; n < POSED_SIZES; n++) note_size(&to->sizes[n], to->problems == 0, sizes[n]);
   for (int n = 0; n < FEATURES; n++)
@@ -63,7 +63,7 @@ static void print_sizes(const posed *of, FILE *out) {
   const bool square = of->square == of->problems;
   fputs("    sizes: ", out);
   for (int n = 0; n < POSED_SIZES; n++) {
-    if (square && n == SIZE_TQ) continue;
+    if ((square && n == SIZE_TQ) || (n == SIZE_M && of->sizes[n].most == 0)) continue;
     fputs(n ? ", " : "", out);
     print_size(&of->sizes[n], square && n == SIZE_TK ? "Tq = Tk" : size_names[n], out);
   }

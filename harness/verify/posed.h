@@ -9,7 +9,7 @@
 #include "problem/workload.h"
 
 enum {
-  POSED_SIZES = 7,
+  POSED_SIZES = 8,
   POSED_VALUES = 6,
   POSED_LAYOUTS = LAYOUT_MIXED + 1,
   POSED_TYPES = 5,

@@ -437,7 +437,7 @@ static const unsigned of_bits = 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE
                                 1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_WIDE | 1u << PROPERTY_LAYOUT |
                                 1u << PROPERTY_COMPANY | 1u << PROPERTY_DECODED;
 
-/* What is said of the backward pass. */
+/* What is said of the backward pass and of a layer. */
 static const unsigned of_gradients = 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE |
                                      1u << PROPERTY_THREADS | 1u << PROPERTY_SIDE_EFFECTS |
                                      1u << PROPERTY_LAYOUT | 1u << PROPERTY_ORDER;
@@ -451,9 +451,8 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
                       .had_memory = true,
                       .why = why,
                       .why_size = why_size};
-  const bool backward = tensors_are_backward(&all->original->problem);
-  if (backward) wanted &= of_gradients;
-  if (all->row_count == 0 && !backward) return true;
+  if (all->gradients) wanted &= of_gradients;
+  if (all->row_count == 0 && !all->gradients) return true;
   if (has_free_bits(&t)) wanted &= ~of_bits;
   if (!check_run_original(&t, setup->threads, RUN_POISONED))
     verdict->failed = (unsigned)t.failed << PROPERTY_REPEAT;

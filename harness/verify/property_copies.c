@@ -24,7 +24,7 @@ static int64_t original_index(const properties *all, const source *from, char ax
     case 'B': return from->entry + n;
     case 'H': return from->query_head + n;
     case 'K': return from->kv_head + n / from->group;
-    case 'q': return from->query + n;
+    case 'q': return from->turns_queries ? key_of(from, n) : from->query + n;
     case 'k': return key_of(from, n);
     case 'u': return from->query / all->original->problem.block_q + n;
     case 'p': return from->key + n; /* keys and queries stand so much nearer to the beginning */
@@ -35,7 +35,7 @@ static int64_t original_index(const properties *all, const source *from, char ax
 /* One input of the copy. Axes that it does not vary over are written once for each place on them, with the same
  * numbers. */
 static void copy_tensor(const properties *all, inputs *to, tensor_id id, const source *from) {
-  const char *axes = tensor_table[id].axes;
+  const char *axes = tensor_axes(&to->problem, id);
   const tensor_shape shape = tensor_shape_of(&to->problem, id);
   const size_t bytes = element_type_of(tensor_layout(&to->problem, id)->type)->bytes;
   const int64_t keys = all->original->problem.key_length; /* the copy may have more */

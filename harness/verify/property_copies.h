@@ -71,6 +71,7 @@ typedef struct source {
   int64_t entry, query_head, kv_head, query, key;
   int64_t group;        /* heads of the copy to one key/value head of the original */
   const int64_t *order; /* or: each key of the copy; NULL: one after the other */
+  bool turns_queries;   /* queries take the keys' order too */
   bool with_pattern;    /* that of the original is in the mask of the copy, which has none */
 } source;
 

@@ -29,26 +29,29 @@ void property_hold_gradients_in_layouts(property_check *t) {
 void property_hold_gradients_in_order(property_check *t) {
   const altered *reordered = check_altered(t, REORDERED);
   const gradients *all = t->all->gradients;
-  const int64_t keys = t->all->original->problem.key_length;
+  const attn_problem *p = &t->all->original->problem;
+  const int64_t keys = p->key_length;
+  const bool turns_queries = tensors_are_of_layer(p) && !p->key.type;
   if (!reordered || !check_run_original(t, t->setup.threads, RUN_POISONED) ||
       !check_run_altered(t, reordered))
     return;
   for (int64_t n = 0; n < all->count; n++) {
     const gradient_row *row = &all->rows[n];
-    const char *axes = tensor_table[row->tensor].axes;
+    const char *axes = tensor_axes(&t->all->original->problem, row->tensor);
     row_place there = row->at;
-    if (axes[2] == 'k') there.i = keys - 1 - there.i;
+    if (axes[2] == 'k' || (axes[2] == 'q' && turns_queries)) there.i = keys - 1 - there.i;
     const number_row one = row_at(t->all->original, row->tensor, row->at),
                      other = row_at(&reordered->inputs, row->tensor, there);
     for (int64_t d = 0; d < row->width; d++) {
       const double x = row_number(one, d), y = row_number(other, axes[3] == 'k' ? keys - 1 - d : d);
       t->compared++;
       if (fabs(x - y) <= 2 * row->of.probabilistic[d]) continue;
-      check_fails(t,
-                  "with the keys the other way round, %s[b %lld, h %lld, %lld, %lld] is %.9g instead of %.9g "
-                  "within %.3g",
-                  tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
-                  (long long)row->at.i, (long long)d, y, x, 2 * row->of.probabilistic[d]);
+      check_fails(
+          t,
+          "with the keys%s the other way round, %s[b %lld, h %lld, %lld, %lld] is %.9g instead of %.9g "
+          "within %.3g",
+          turns_queries ? " and queries" : "", tensor_table[row->tensor].name, (long long)row->at.b,
+          (long long)row->at.h, (long long)row->at.i, (long long)d, y, x, 2 * row->of.probabilistic[d]);
       return;
     }
   }

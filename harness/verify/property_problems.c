@@ -53,6 +53,8 @@ static const char *const chosen[] = {
     "linear_backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/layout:padded",
     "backward/full/B:2/H:4/Hkv:2/D:20/Tq:70/Tk:150/offsets:80,3/rope:half,12",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
+    "layer/full/B:2/H:4/Hkv:2/D:24/M:40/T:90/mask:bhq/sink/biases",
+    "layer/full/B:3/H:2/D:17/Dv:33/M:31/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded/biases",
 };
 
 /* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits
@@ -119,6 +121,11 @@ static workload narrow_problem(uint64_t seed, int64_t n) {
                                  : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
   if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* which is of float32 */
   if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;
+  if (w.function == ATTN_LAYER) {
+    w.function = ATTN_SOFTMAX;
+    w.model_dim = 0;
+    w.memory = w.biases = false;
+  }
   w.type = narrow_types[turn % types][0];
   w.output_type = narrow_types[turn % types][1];
   return w;

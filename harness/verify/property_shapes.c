@@ -239,12 +239,13 @@ static bool make_gradient_layouts(properties *all, char *why, size_t why_size) {
   return property_make(all, BY_POSITIONS, &w, &property_whole, false, why, why_size);
 }
 
-/* Where no key is seen for where it stands. */
+/* Where no key is seen for where it stands. Those that are made of x change places with its rows. */
 static bool make_reordered_gradients(properties *all, char *why, size_t why_size) {
   const attn_problem *p = &all->original->problem;
   source from = property_whole;
+  from.turns_queries = tensors_are_of_layer(p) && !p->key.type;
   if (p->left != ATTN_UNLIMITED || p->right != ATTN_UNLIMITED || p->key_lengths || attn_has_pattern(p) ||
-      attn_has_position_bias(p) || p->rope_cos.type)
+      attn_has_position_bias(p) || p->rope_cos.type || (from.turns_queries && p->query_lengths))
     return true;
   int64_t *order = malloc(((size_t)p->key_length + 1) * sizeof *order);
   for (int64_t j = 0; order && j < p->key_length; j++) order[j] = p->key_length - 1 - j;

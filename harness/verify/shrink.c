@@ -140,6 +140,7 @@ enum {
   BOTH_DIMS,
   HEAD_DIM,
   VALUE_DIM,
+  MODEL_DIM,
   BATCH,
   KV_HEADS,
   GROUP, /* query heads that share a key/value head */
@@ -169,6 +170,7 @@ static int64_t excess(const failing *of, int number) {
     case BOTH_DIMS: return w->head_dim == w->value_dim ? w->head_dim - 1 : 0;
     case HEAD_DIM: return w->head_dim - 1;
     case VALUE_DIM: return w->value_dim;
+    case MODEL_DIM: return w->model_dim > 0 ? w->model_dim - 1 : 0;
     case BATCH: return w->batch;
     case KV_HEADS: return w->kv_heads > 0 ? w->kv_heads - 1 : 0;
     case GROUP: return w->kv_heads > 0 ? w->query_heads / w->kv_heads - 1 : 0;
@@ -210,6 +212,7 @@ static void lower(failing *of, int number, int64_t by) {
     case BOTH_DIMS: w->head_dim -= by, w->value_dim -= by; break;
     case HEAD_DIM: w->head_dim -= by; break;
     case VALUE_DIM: w->value_dim -= by; break;
+    case MODEL_DIM: w->model_dim -= by; break;
     case BATCH: w->batch -= by; break;
     case KV_HEADS: w->kv_heads -= by, w->query_heads = w->kv_heads * group; break;
     case GROUP: w->query_heads = w->kv_heads * (group - by); break;

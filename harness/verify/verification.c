@@ -398,8 +398,7 @@ void verification_print_tightness(const verification *all, FILE *out) {
     if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].name, out);
 }
 
-void verification_print_posed(const verification *all, const int64_t asked[ATTN_LINEAR_BACKWARD + 1],
-                              FILE *out) {
+void verification_print_posed(const verification *all, const int64_t asked[REFERENCE_FUNCTIONS], FILE *out) {
   fprintf(out, "\nWhat was posed:\n");
   for (size_t n = 0; n < all->count; n++)
     if (all->of[n].variant)

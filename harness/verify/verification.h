@@ -102,7 +102,7 @@ bool verification_ran(const verification *verification, bool each);
 void verification_print(const verification *verification, FILE *out);
 
 /* What each variant was posed. asked: how many problems it was to be, by its function. */
-void verification_print_posed(const verification *verification, const int64_t asked[ATTN_LINEAR_BACKWARD + 1],
+void verification_print_posed(const verification *verification, const int64_t asked[REFERENCE_FUNCTIONS],
                               FILE *out);
 
 /* A table of how near the cases of each variant came to the bounds. */

@@ -89,7 +89,7 @@ static bool run_plan(verification *all, const problem_plan *plan, char *why, siz
 
 static void print_posed(const verification *all, FILE *out) {
   const problem_plan plan = plan_of(all->options);
-  int64_t asked[ATTN_LINEAR_BACKWARD + 1] = {0};
+  int64_t asked[REFERENCE_FUNCTIONS] = {0};
   for (int64_t n = 0; n < plan.count; n += plan.step) asked[planned(all->options, n).workload.function]++;
   verification_print_posed(all, asked, out);
 }

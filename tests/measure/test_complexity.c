@@ -288,6 +288,14 @@ static void a_family_is_what_grows_along_one_length(void **state) {
       {"d", "full/Tq:32/Tk:64", "d/full/B:1/H:4/Hkv:4/D:64", SWEPT_BOTH},
       {"e", "band:8,0,63/Tq:1/Tk:64", "e/band:8,0,Tk-Tq/B:1/H:4/Hkv:4/D:64/Tq:1", SWEPT_KEYS},
       {"e", "band:8,0,127/Tq:1/Tk:128", "e/band:8,0,Tk-Tq/B:1/H:4/Hkv:4/D:64/Tq:1", SWEPT_KEYS},
+      {"f", "full/B:1/T:64", "f/full/H:4/Hkv:4/D:64/T:64", SWEPT_BATCH},
+      {"f", "full/B:2/T:64", "f/full/H:4/Hkv:4/D:64/T:64", SWEPT_BATCH},
+      {"f", "full/B:8/T:64", "f/full/H:4/Hkv:4/D:64/T:64", SWEPT_BATCH},
+      {"g", "full/D:16/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
+      {"g", "full/D:32/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
+      {"g", "full/D:64/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
+      {"h", "full/B:1/T:64", "h/full/B:1/H:4/Hkv:4/D:64", SWEPT_BOTH}, /* two batches are no curve */
+      {"h", "full/B:2/T:64", "h/full/B:2/H:4/Hkv:4/D:64", SWEPT_BOTH},
   };
   enum { CASES = sizeof cases / sizeof *cases };
   static result results[CASES];
@@ -296,6 +304,46 @@ static void a_family_is_what_grows_along_one_length(void **state) {
   for (size_t n = 0; n < CASES; n++) {
     assert_string_equal(results[n].family, cases[n].family);
     assert_int_equal(results[n].swept, cases[n].swept);
+  }
+}
+
+/* Time is what is counted, so the exponent is known: 1 in B; 1 in D, but 2 of linear attention, whose state is D x Dv. */
+static void growth_in_batch_and_head_dimension_is_that_of_what_is_counted(void **state) {
+  (void)state;
+  static const struct {
+    const char *function, *part;
+    sweep_axis swept;
+    double declared;
+  } cases[] = {{"", "B", SWEPT_BATCH, 1},
+               {"linear/", "B", SWEPT_BATCH, 1},
+               {"layer/", "B", SWEPT_BATCH, 1},
+               {"", "D", SWEPT_HEAD_DIM, 1},
+               {"linear/", "D", SWEPT_HEAD_DIM, 2}};
+  enum { POINTS = 4 };
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    report report = {.result_count = POINTS};
+    report.results = calloc(POINTS, sizeof *report.results);
+    assert_non_null(report.results);
+    for (int m = 0; m < POINTS; m++) {
+      char problem[64];
+      snprintf(problem, sizeof problem, "%scausal/%s:%d/T:512", cases[n].function, cases[n].part, 8 << m);
+      result *result = &report.results[m];
+      *result = point_of("simulated", problem);
+      result->flops = workload_flops(&result->workload);
+      result->repetitions = 8;
+      result->seconds = calloc(8, sizeof(double));
+      assert_non_null(result->seconds);
+      for (int pass = 0; pass < 8; pass++) result->seconds[pass] = result->flops * 1e-9 * (1 + 1e-4 * pass);
+      result->seconds_median = statistics_median_interval(result->seconds, 8, 0.95);
+    }
+    families_find(report.results, POINTS);
+    simulated_fit(&report, 2);
+    assert_int_equal(report.growth_count, 1);
+    assert_int_equal(report.growths[0].swept, cases[n].swept);
+    assert_true(report.growths[0].time_declared == cases[n].declared);
+    assert_true(fabs(report.growths[0].time.estimate - cases[n].declared) < 0.05);
+    assert_int_equal(report.growths[0].workspace_declared, GROWTH_UNDECLARED);
+    report_destroy(&report);
   }
 }
 
@@ -367,6 +415,7 @@ static void growth_of_a_pattern_is_held_to_that_of_what_it_shows(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_family_is_what_grows_along_one_length),
+      cmocka_unit_test(growth_in_batch_and_head_dimension_is_that_of_what_is_counted),
       cmocka_unit_test(growth_is_declared_in_the_length_that_is_swept),
       cmocka_unit_test(time_of_one_query_is_fitted_along_its_keys),
       cmocka_unit_test(growth_of_a_pattern_is_held_to_that_of_what_it_shows),

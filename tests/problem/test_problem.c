@@ -113,6 +113,38 @@ static void types_that_a_tensor_cannot_have_are_refused(void **state) {
   accepts(&p);
 }
 
+static void a_layer_has_its_weights_and_no_heads_of_its_own(void **state) {
+  (void)state;
+  workload w = workload_default();
+  w.function = ATTN_LAYER;
+  w.model_dim = 24;
+  const attn_problem layer = workload_problem(&w);
+  attn_problem p = layer;
+  accepts(&p);
+  p.value = p.query;
+  refuses(&p, "value is given: a layer projects its own");
+  p = layer;
+  p.layer.w_v.type = ATTN_ABSENT;
+  refuses(&p, "the type of w_v is 0: it must be float32");
+  p = layer;
+  p.layer.b_q = p.layer.w_q;
+  refuses(&p, "b_k is not given, and b_q is given: projections have all four biases or none");
+  p = layer;
+  p.key_length = 7;
+  refuses(&p, "key_length 7 is not query_length 1024 without a memory");
+  p.key = p.query;
+  accepts(&p);
+  p = layer;
+  p.layer.model_dim = 0;
+  refuses(&p, "model_dim is 0: it must be 1");
+  p = sound();
+  p.layer.model_dim = 8;
+  refuses(&p, "model_dim is 8: only a layer has one");
+  p = sound();
+  p.layer.w_o = layer.layer.w_o;
+  refuses(&p, "w_o is given: only a layer has it");
+}
+
 static void a_set_of_features_that_is_not_the_problems_own_is_refused(void **state) {
   (void)state;
   char reason[256] = "";
@@ -208,6 +240,7 @@ int main(void) {
       cmocka_unit_test(sizes_that_make_no_sense_are_refused),
       cmocka_unit_test(numbers_that_make_no_sense_are_refused),
       cmocka_unit_test(types_that_a_tensor_cannot_have_are_refused),
+      cmocka_unit_test(a_layer_has_its_weights_and_no_heads_of_its_own),
       cmocka_unit_test(a_set_of_features_that_is_not_the_problems_own_is_refused),
       cmocka_unit_test(bands_and_lengths_out_of_range_are_refused),
       cmocka_unit_test(addresses_beyond_int64_are_refused),

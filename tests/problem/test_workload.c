@@ -216,6 +216,16 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"backward/weights/T:10", "the backward pass has no use for weights"},
       {"backward/T:10/bf16", "query is of 16 bits: the backward pass is defined for f32"},
       {"backward/T:10/fill:largest", "the backward pass has no fill:largest"},
+      {"layer/T:10/lse", "a layer has no use for a log-sum-exp"},
+      {"layer/T:10/weights", "a layer has no use for weights"},
+      {"layer/T:10/f16", "query is of 16 bits: a layer is defined for f32"},
+      {"layer/T:10/fill:nonfinite", "a layer has no fill:nonfinite"},
+      {"layer/T:10/M:-1", "model_dim is -1: it must be 1"},
+      {"layer/T:10/H:1099511627776/D:1099511627776", "H x D is out of range"},
+      {"layer/H:100000000/D:64/Tq:0/Tk:0/M:100000000000", "w_q of [1, 1, 6400000000, 100000000000]"},
+      {"M:8/T:10", "M is of a layer: layer/..."},
+      {"linear/memory/T:10", "a memory is of a layer"},
+      {"backward/biases/T:10", "the backward pass has no use for biases of projections"},
       {"linear/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/bias:h/T:10", "the backward pass of linear attention has no use for a bias"},
@@ -316,7 +326,7 @@ static void presets_are_sound_and_have_names(void **state) {
     const workload back = parse(name);
     assert_true(same(&p->workload, &back));
   }
-  assert_int_equal(count, 14);
+  assert_int_equal(count, 18);
   assert_null(preset_find("gpt5"));
 }
 

@@ -95,8 +95,8 @@ static void unsound_plugins_are_refused_in_words(void **state) {
       {"nameless", VARIANT("0", "go") TABLE("ATTN_INTERFACE_VERSION", "1"), "one word of a-z, 0-9 and _"},
       {"no_run", VARIANT("\"toy\"", "0") TABLE("ATTN_INTERFACE_VERSION", "1"), "has no run function"},
       {"function", VARIANT("\"toy\"", "go, .function = 9") TABLE("ATTN_INTERFACE_VERSION", "1"),
-       "computes function 9: there are 0 (softmax), 1 (linear), 2 (softmax, backward) and 3 (linear, "
-       "backward)"},
+       "computes function 9: there are 0 (softmax), 1 (linear), 2 (softmax, backward), 3 (linear, backward) "
+       "and 4 (layer)"},
       {"place", VARIANT("\"toy\"", "go, .place = 5") TABLE("ATTN_INTERFACE_VERSION", "1"),
        "has its data in place 5: there are 0 (the host) and 1 (CUDA)"},
       {"deviceless", VARIANT("\"toy\"", "go, .place = ATTN_CUDA") TABLE("ATTN_INTERFACE_VERSION", "1"),
