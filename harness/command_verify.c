@@ -8,6 +8,7 @@
 #include "measure/sweep.h"
 #include "run/runner.h"
 #include "run/supervisor.h"
+#include "run/team.h"
 #include "verify/fuzz.h"
 #include "verify/golden.h"
 #include "verify/verify.h"
@@ -47,7 +48,10 @@ static bool check_verify_problem(const options *options, const variant_list *lis
   attn_problem problem = workload_problem(&workload);
   for (size_t i = 0; i < options->variants.count; i++) {
     const char *name = options->variants.items[i];
-    const char *reason = runner_refusal(variant_list_find(list, name), &problem);
+    const attn_variant *variant = variant_list_find(list, name);
+    /* In a team it is to take all ranks, or as many as were asked for. */
+    const char *ranks = variant->place != ATTN_TEAM ? NULL : options->isa ? options->isa : team_all();
+    const char *reason = runner_refusal_with(variant, &problem, ranks);
     if (!reason || supervisor_ended(name)) continue;
     snprintf(why, why_size, "%s cannot solve this problem: it %s", name, reason);
     return false;
