@@ -134,7 +134,7 @@ ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 # Variants whose work is spread over processes (variants/team): by mpicc, where it is installed, of whichever MPI.
 HAVE_MPI := $(and $(NATIVE),$(if $(SANITIZE),,yes),$(shell command -v mpicc))
 MPICC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" mpicc
-TEAM := $(if $(HAVE_MPI),$(BUILD)/attnbench_mpi.so)
+TEAM := $(if $(and $(HAVE_MPI),$(TEAM_SOURCES)),$(BUILD)/attnbench_mpi.so)
 TEAM_RUNTIME := $(BUILD)/team/runtime.o
 
 # What scripts/kernels measures beside attnbench.

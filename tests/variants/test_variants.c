@@ -51,7 +51,7 @@ static void hold(properties *prepared, const workload *w, const attn_variant *va
 /* Linear attention has no exponential of a score, no log-sum-exp and no bias; and what is not promised is not held. */
 static unsigned expected_of(const attn_variant *variant) {
   unsigned expected = PROPERTIES_ALL;
-  if (variant->function == ATTN_SOFTMAX_BACKWARD || variant->function == ATTN_LINEAR_BACKWARD)
+  if (variant->function != ATTN_SOFTMAX && variant->function != ATTN_LINEAR)
     return 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE | 1u << PROPERTY_THREADS |
            1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_LAYOUT | 1u << PROPERTY_ORDER;
   if (variant->function == ATTN_LINEAR)
