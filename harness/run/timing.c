@@ -105,7 +105,7 @@ static void flip_signs(char *to, const run_change *change, uint64_t bits) {
 static void make_changes(const run_batch *batch, const attn_tensors *tensors, int64_t n) {
   uint64_t bits = random_bits(batch->seed ^ UINT64_C(0xc4a9e), (uint64_t)n);
   const run_change *value = &batch->changes[2];
-  write_value(element_of(tensors, TENSOR_VALUE, value->type, value->at), value->type, bits);
+  write_value(element_of(tensors, value->tensor, value->type, value->at), value->type, bits);
   for (const run_change *change = batch->changes; change < batch->changes + 2; change++) {
     flip_signs(element_of(tensors, change->tensor, change->type, change->at), change, bits);
     bits >>= RUN_MOST_CHANGED;

@@ -36,6 +36,7 @@ static bool solve(const projection *projection, const inputs *in) {
 bool projection_create(projection *projection, const inputs *in) {
   const attn_problem *p = &in->problem;
   memset(projection, 0, sizeof *projection);
+  if (p->function != ATTN_SOFTMAX && p->function != ATTN_LINEAR) return false;
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   const size_t numbers = PROJECTION_DIRECTIONS * (size_t)p->value_dim;
   projection->rows = rows;

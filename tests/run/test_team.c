@@ -11,9 +11,9 @@
 #include "tests/shell.h"
 
 #define PROGRAM ATTN_BUILD_DIR "/attnbench "
-#define RANKS(n)                                                                                               \
-  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n " " PROGRAM \
-  "verify --threads 1 "
+#define RANKS(n)                                                                                             \
+  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n           \
+  " " PROGRAM "verify --threads 1 "
 
 static void need_mpi(void) {
   if (shell("command -v mpirun && test -f " ATTN_BUILD_DIR "/attnbench_mpi.so") == 0) return;
@@ -52,37 +52,45 @@ static void zigzag_slices_have_the_same_work_below_the_diagonal(void **state) {
 static void each_variant_is_right_with_one_to_four_ranks(void **state) {
   (void)state;
   need_mpi();
-  shell_expect(RANKS("4") "--problem causal/B:2/H:4/Hkv:2/D:8/T:37/lse --problem full/B:1/H:4/D:8/Dv:5/T:30/sink"
-                          " --problem window:5/B:1/H:4/D:8/T:41/bf16",
-               0, "3 variants, 36 cases, 0 failed");
+  shell_expect(
+      RANKS("4") "--problem causal/B:2/H:4/Hkv:2/D:8/T:37/lse --problem full/B:1/H:4/D:8/Dv:5/T:30/sink"
+                 " --problem window:5/B:1/H:4/D:8/T:41/bf16",
+      0, "3 variants, 36 cases, 0 failed");
 }
 
 static void odd_and_many_ranks_are_right_too(void **state) {
   (void)state;
   need_mpi();
-  shell_expect(RANKS("8") "--variant ring --variant tree_decode --problem causal/B:1/H:2/D:4/T:19/lengths:11 --isa ranks7", 0,
-               "2 cases, 0 failed");
+  shell_expect(RANKS("8") "--variant ring --variant tree_decode --problem causal/B:1/H:2/D:4/T:19/lengths:11 "
+                          "--isa ranks7",
+               0, "2 cases, 0 failed");
 }
 
 static void fewer_heads_than_ranks_are_one_sentence(void **state) {
   (void)state;
   need_mpi();
-  shell_expect(RANKS("4") "--variant ulysses --problem full/H:2/T:16 2>&1 | grep -c 'needs a head for each rank'", 0, "1");
-  shell_expect(RANKS("4") "--variant ulysses --problem full/H:2/T:16", 2, "ulysses cannot solve this problem");
+  shell_expect(
+      RANKS("4") "--variant ulysses --problem full/H:2/T:16 2>&1 | grep -c 'needs a head for each rank'", 0,
+      "1");
+  shell_expect(RANKS("4") "--variant ulysses --problem full/H:2/T:16", 2,
+               "ulysses cannot solve this problem");
 }
 
 static void a_variant_of_a_team_says_how_it_is_started(void **state) {
   (void)state;
   need_mpi();
-  shell_expect(PROGRAM "verify --variant ring", 2, "ring works in a team of processes: mpirun -n 4 attnbench verify");
+  shell_expect(PROGRAM "verify --variant ring", 2,
+               "ring works in a team of processes: mpirun -n 4 attnbench verify");
   shell_expect(PROGRAM "list", 0, "tree_decode");
 }
 
 static void without_the_object_it_is_said_what_is_missing(void **state) {
   (void)state;
-  shell_expect("rm -rf " ATTN_BUILD_DIR "/tests/no_team && mkdir -p " ATTN_BUILD_DIR "/tests/no_team && cd " ATTN_BUILD_DIR
-               " && cp attnbench attnbench_variants.so tests/no_team && tests/no_team/attnbench verify --variant ring",
-               2, "it takes MPI");
+  shell_expect(
+      "rm -rf " ATTN_BUILD_DIR "/tests/no_team && mkdir -p " ATTN_BUILD_DIR
+      "/tests/no_team && cd " ATTN_BUILD_DIR
+      " && cp attnbench attnbench_variants.so tests/no_team && tests/no_team/attnbench verify --variant ring",
+      2, "it takes MPI");
 }
 
 int main(void) {
