@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exact.h"
+#include "general.h"
 #include "gradient.h"
 #include "roundings.h"
 #include "rows.h"
@@ -53,7 +54,14 @@ static double error_of_terms(const float *bias, reference_terms position, double
 typedef struct score_of {
   const float *query, *key;
   int64_t query_position, key_position;
+  const reference_general *general; /* the query as keys meet it, where there are general scores; else NULL */
 } score_of;
+
+/* Roundings of the products of a score: of general scores each q_d W_de k_e is added up twice. */
+static double roundings_of_score(const attn_problem *problem) {
+  const double D = (double)problem->head_dim;
+  return problem->general.type ? 2 * D + 2 : D;
+}
 
 static score_error error_of_score(const attn_problem *problem, const score_of *of, const float *bias,
                                   reference_terms position, double score) {
@@ -61,12 +69,15 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   double sizes = 0, turned = 0; /* of the products; of those that are of rotated features */
   int64_t terms = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const reference_feature query = reference_rotated(problem, of->query_position, of->query, d),
+    const reference_feature query = of->general
+                                        ? (reference_feature){of->general->value[d], of->general->size[d]}
+                                        : reference_rotated(problem, of->query_position, of->query, d),
                             key = reference_rotated(problem, of->key_position, of->key, d);
     const double q = fabs(query.value), k = fabs(key.value);
     products += q * k;
     sizes += query.size * key.size;
-    if (d < problem->rope_features) turned += query.size * key.size;
+    if (d < problem->rope_features || (of->general && problem->rope_features > 0))
+      turned += query.size * key.size;
     queries += query.size;
     keys += key.size;
     terms += q * k > 0;
@@ -74,6 +85,7 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
     previous = q * k;
     if (query.size < FLT_MIN || key.size < FLT_MIN) flushed += query.size * key.size;
   }
+  if (of->general) products = sizes; /* whatever cancels in the features of the query */
   const double cap = problem->softcap;
   /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
   double factor = 2 * fabs(problem->scale);
@@ -84,8 +96,9 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   const double ahead = fmax(queries, fmax(keys, sizes));
   error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
                       (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
-  error.exact = terms == 1 && cap == 0 && problem->rope_features == 0 && (!bias || *bias == 0) &&
-                position.size == 0 && is_power_of_four(problem->scale) && is_power_of_two(products);
+  error.exact = terms == 1 && cap == 0 && problem->rope_features == 0 && !of->general &&
+                (!bias || *bias == 0) && position.size == 0 && is_power_of_four(problem->scale) &&
+                is_power_of_two(products);
   if (error.exact) return error;
   error.products = scaled;
   error.repeated = repeated;
@@ -95,6 +108,9 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   if (problem->rope_features > 0) error.fixed += 4 * SUBNORMAL * fabs(problem->scale) * (queries + keys);
   error.fixed +=
       4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
+  if (of->general) /* products that vanish, of a query's features or of a key's */
+    error.fixed += 4 * SUBNORMAL * (double)problem->head_dim * fabs(problem->scale) *
+                   (queries + keys + (double)problem->head_dim);
   /* Units that multiply bfloat16 take denormal numbers for 0, and leave none. */
   if (problem->key.type == ATTN_BFLOAT16)
     error.fixed += fabs(problem->scale) * (flushed + (double)problem->head_dim * FLT_MIN);
@@ -108,7 +124,7 @@ void reference_vectors_score_errors(const attn_problem *problem, const attn_tens
                                     double score, const double chains[], double errors[]) {
   const float *bias =
       problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
-  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j};
+  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j, NULL};
   const score_error error =
       error_of_score(problem, &of, bias ? bias + pair->j : NULL,
                      reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
@@ -123,7 +139,7 @@ double reference_score_error(const attn_problem *problem, const attn_tensors *te
       problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
   const float *key =
       reference_vector(tensors->key, problem->key, pair->b, reference_kv_head(problem, pair->h), pair->j);
-  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j};
+  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j, NULL};
   const score_error error =
       error_of_score(problem, &of, bias ? bias + pair->j : NULL,
                      reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
@@ -149,6 +165,7 @@ typedef struct row_view {
   const float *query, *bias;
   int64_t b, h, i, kv_head;
   double sink; /* -inf: none */
+  const reference_general *general;
 } row_view;
 
 /* A sink is a score that is given, times log2(e) in kernels in base 2. */
@@ -159,7 +176,8 @@ static score_error error_of_sink(double sink) {
 static score_error error_of_key(const attn_problem *problem, const attn_tensors *tensors,
                                 const row_view *view, const reference_row *row, int64_t j) {
   const float *key = reference_vector(tensors->key, problem->key, view->b, view->kv_head, j);
-  const score_of of = {view->query, key, reference_query_position(problem, view->b, view->i), j};
+  const score_of of = {view->query, key, reference_query_position(problem, view->b, view->i), j,
+                       view->general};
   return error_of_score(problem, &of, view->bias ? view->bias + j : NULL,
                         reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
 }
@@ -168,7 +186,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
                           const reference_row *row) {
   softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true};
   for (int form = WORST; form < FORMS; form++)
-    found.dot[form] = reference_chain_error(form, (double)problem->head_dim);
+    found.dot[form] = reference_chain_error(form, roundings_of_score(problem));
   double running_lower = -INFINITY, records = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
     const double score = row->scores[j];
@@ -321,13 +339,18 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   if (!isfinite(row->lse)) return;
   row->exact = reference_exact_softmax(problem, tensors, b, h, i, row);
   if (row->exact) return;
+  reference_general general;
+  if (problem->general.type)
+    reference_transform(problem, b, h, i, reference_vector(tensors->query, problem->query, b, h, i),
+                        &general);
   const row_view view = {reference_vector(tensors->query, problem->query, b, h, i),
                          bias,
                          b,
                          h,
                          i,
                          reference_kv_head(problem, h),
-                         reference_sink(problem, tensors, b, h, i)};
+                         reference_sink(problem, tensors, b, h, i),
+                         problem->general.type ? &general : NULL};
   const softmax_row found = survey(problem, tensors, &view, row);
   if (found.overflows) {
     set_all_bounds(problem, row, INFINITY);

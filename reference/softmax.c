@@ -7,6 +7,7 @@
  * row that sees no key, hence zeros and a log-sum-exp of -inf, or of the sink alone. */
 #include <math.h>
 
+#include "general.h"
 #include "rows.h"
 
 /* Eight sums side by side: one alone waits for itself at every addition. */
@@ -42,6 +43,9 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   const float *query = reference_vector(tensors->query, problem->query, b, h, i);
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
 
+  reference_general general;
+  if (problem->general.type) reference_transform(problem, b, h, i, query, &general);
+
   bool sees_a_key = false;
   double largest = -INFINITY;
   for (int64_t j = 0; j < problem->key_length; j++) {
@@ -49,9 +53,11 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     row->scores[j] = -INFINITY;
     if (!row->visible[j]) continue;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
-    row->scores[j] =
-        score(problem, rotated_dot(problem, query, reference_query_position(problem, b, i), key, j),
-              bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
+    row->scores[j] = score(problem,
+                           problem->general.type
+                               ? reference_general_dot(problem, &general, key, j)
+                               : rotated_dot(problem, query, reference_query_position(problem, b, i), key, j),
+                           bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
     if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
     if (row->scores[j] > largest) largest = row->scores[j];
   }
@@ -78,9 +84,13 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   }
 }
 
-/* Two products of a query, or weight, and a key, or value, for each pair; the exponential is free. */
+/* Two products of a query, or weight, and a key, or value, for each pair; the exponential is free. Of general scores also one of a query
+ * and its matrix. */
 static double operations(const attn_problem *problem, double visible_pairs) {
-  return 2 * ((double)problem->head_dim + (double)problem->value_dim) * visible_pairs;
+  const double D = (double)problem->head_dim,
+               queries = (double)(problem->batch * problem->query_heads) * (double)problem->query_length;
+  return 2 * (D + (double)problem->value_dim) * visible_pairs +
+         (problem->general.type ? 2 * D * D * queries : 0);
 }
 
 static double largest_weight(const attn_problem *problem) {

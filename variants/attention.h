@@ -57,7 +57,8 @@ enum {
   ATTN_RELATIVE = 1 << 15,
   ATTN_T5 = 1 << 16,
   ATTN_ROPE = 1 << 17,
-  ATTN_DROPOUT = 1 << 18,     /* keep */
+  ATTN_DROPOUT = 1 << 18, /* keep */
+  ATTN_GENERAL = 1 << 19,
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
   ATTN_UNNORMALISED = 1 << 22,
   ATTN_DECAY = 1 << 23,
@@ -144,8 +145,7 @@ typedef struct attn_problem {
   const float *alibi_data; /* [H] */
 
   /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
-   * output alone). What goes
-   * out is written whole, whatever it held. */
+   * output alone). What goes out is written whole, whatever it held. */
   attn_layout output_grad;
   attn_layout query_grad, key_grad, value_grad;
   attn_layout bias_grad; /* stride 0 where the bias has it */
@@ -174,10 +174,12 @@ typedef struct attn_problem {
       rope_positions;    /* R, even, 2 to D; rows of the tables: every i + offset and every j is one */
   bool rope_interleaved; /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
   const float *rope_cos_data, *rope_sin_data; /* [rope_positions, R / 2] */
-  attn_layout keep;         /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
-  double dropout_p;         /* 0 up to, but not, 1; 0 without keep */
-  const uint8_t *keep_data; /* [B, H, Tq, Tk] */
-  attn_layer layer;         /* of ATTN_LAYER */
+  attn_layout keep;          /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
+  double dropout_p;          /* 0 up to, but not, 1; 0 without keep */
+  const uint8_t *keep_data;  /* [B, H, Tq, Tk] */
+  attn_layer layer;          /* of ATTN_LAYER */
+  attn_layout general;       /* float32: the matrix between queries and keys, of at most 1024 features */
+  const float *general_data; /* [H, D, D] */
 } attn_problem;
 
 /* ---- a call ---- */

@@ -9,6 +9,8 @@
  *
  * ATTN_SOFTMAX (Vaswani et al. 2017, section 3.2.1), for query i and key j:
  *     score_ij = scale * sum_d q_id k_jd
+ *     score_ij = scale * sum_e (sum_d q_id W_de) k_je     where there are general scores (Luong et al. 2015), W of the head; of
+ *                                                         rotated q and k where these are
  *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
  *     score_ij = score_ij + bias_ij                       where there is a bias
  *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)

@@ -113,8 +113,8 @@ const attn_variant attn_layer_fused = {
     .name = "layer",
     .summary = "a layer: projections with OpenBLAS, fused attention between them",
     .function = ATTN_LAYER,
-    .features = (SCHEDULE_FEATURES & ~(ATTN_LSE | ATTN_ROPE | ATTN_DROPOUT)) | SCHEDULE_PATTERNS |
-                ATTN_MEMORY | ATTN_PROJECTION_BIAS,
+    .features = (SCHEDULE_FEATURES & ~(ATTN_LSE | ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL)) |
+                SCHEDULE_PATTERNS | ATTN_MEMORY | ATTN_PROJECTION_BIAS,
     .types = 1 << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 1,

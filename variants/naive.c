@@ -9,10 +9,10 @@ static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
 }
 
+/* query: what a key meets, which of general scores is not the query itself. */
 static float score(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
-                   int64_t j) {
+                   int64_t j, const float *query) {
   const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
-  const float *query = (const float *)tensors->query + at(&problem->query, b, h, i);
   const float *key = (const float *)tensors->key + at(&problem->key, b, kv_head, j);
   float dot = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) dot += query[d] * key[d];
@@ -20,6 +20,15 @@ static float score(const attn_problem *problem, const attn_tensors *tensors, int
   if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
   if (problem->bias.type) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
   return result;
+}
+
+/* general: [D], of this query. */
+static void transform(const attn_problem *problem, int64_t h, const float *query, float *general) {
+  for (int64_t e = 0; e < problem->head_dim; e++) {
+    general[e] = 0;
+    for (int64_t d = 0; d < problem->head_dim; d++)
+      general[e] += query[d] * problem->general_data[at(&problem->general, 0, h, d) + e];
+  }
 }
 
 /* A row as the loops below look at it. */
@@ -63,7 +72,8 @@ static void drop(const query_row *of, float *row) {
   for (int64_t j = 0; keep && j < of->problem->key_length; j++) row[j] *= keep[j] ? factor : 0;
 }
 
-/* row: [Tk], this query's row of the scores, which become the weights. */
+/* row: [Tk], this query's row of the scores, which become the weights. What a query is turned to, where there are general
+ * scores, lies behind all of them, [Tq, D]. */
 static void solve_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                       int64_t i, float *row) {
   const query_row of = {problem,
@@ -73,8 +83,13 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
                         i,
                         attn_visible_keys(problem, b, i),
                         problem->mask.type ? tensors->mask + at(&problem->mask, b, h, i) : NULL};
+  const float *query = (const float *)tensors->query + at(&problem->query, b, h, i);
+  float *general = attn_uses(problem, ATTN_GENERAL)
+                       ? row + (problem->query_length - i) * problem->key_length + i * problem->head_dim
+                       : NULL;
+  if (general) transform(problem, h, query, general);
   for (int64_t j = 0; j < problem->key_length; j++)
-    row[j] = is_visible(&of, j) ? score(problem, tensors, b, h, i, j) : -INFINITY;
+    row[j] = is_visible(&of, j) ? score(problem, tensors, b, h, i, j, general ? general : query) : -INFINITY;
   if (attn_has_position_bias(problem)) add_position(&of, row);
 
   const bool has_sink = problem->sink.type && i < attn_query_count(problem, b);
@@ -100,7 +115,9 @@ static void solve_row(const attn_problem *problem, const attn_tensors *tensors, 
 }
 
 static size_t float32_workspace(const attn_call *call) {
-  return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
+  const int64_t general = attn_uses(call->problem, ATTN_GENERAL) ? call->problem->head_dim : 0;
+  return (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float) +
+         (size_t)(call->problem->query_length * general) * sizeof(float);
 }
 
 static void run_float32(const attn_call *call) {
@@ -127,7 +144,8 @@ const attn_variant attn_naive = {
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
-                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
+                ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT |
+                ATTN_GENERAL,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

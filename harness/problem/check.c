@@ -9,6 +9,7 @@
 #include "base/complaint.h"
 #include "features.h"
 #include "linear_text.h"
+#include "reference/general.h"
 #include "reference/reference.h"
 #include "tensors.h"
 #include "types.h"
@@ -285,6 +286,12 @@ static bool check_position(const attn_problem *p, complaint to) {
   return check_t5(p, to) && check_rope(p, to);
 }
 
+static bool check_general(const attn_problem *p, complaint to) {
+  return !p->general.type || p->head_dim <= REFERENCE_MOST_GENERAL ||
+         wrong(to, "head_dim is %lld: general scores are of at most %d features", SHOW(p->head_dim),
+               REFERENCE_MOST_GENERAL);
+}
+
 static bool check_dropout(const attn_problem *p, complaint to) {
   if (!p->keep.type && p->dropout_p != 0)
     return wrong(to, "dropout_p is %g without a keep mask: give both or none", p->dropout_p);
@@ -414,5 +421,5 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
          check_layer(problem, to) && check_pattern(problem, to) && check_position(problem, to) &&
-         check_dropout(problem, to) && check_tensors(problem, to);
+         check_dropout(problem, to) && check_general(problem, to) && check_tensors(problem, to);
 }

@@ -241,6 +241,8 @@ const feature_row feature_table[FEATURES] = {
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
     {ATTN_DECAY, "a decay", "takes no decay", LINEAR, "decay", TENSOR_DECAY,
      .flag = offsetof(workload, decay)},
+    {ATTN_GENERAL, "general scores", "takes no general scores", SOFTMAX, "general", TENSOR_GENERAL,
+     .flag = offsetof(workload, general)},
     {ATTN_DROPOUT, "dropout", "takes no dropout", SCORES, "dropout", TENSOR_KEEP,
      .axes = offsetof(workload, keep), .read = weights_read_dropout, .write = weights_write_dropout,
      .leave_out = leave_out_dropout, .copy = copy_dropout},

@@ -30,6 +30,7 @@ enum {
   DECAY,
   ROPE,
   KEEP,
+  GENERAL,
   PROJECTION = 40
 };
 
@@ -245,7 +246,8 @@ static double score_unit(const attn_problem *p) {
 static bool scores_round(const attn_problem *p) {
   int exponent;
   const bool is_power = frexp(fabs(p->scale), &exponent) == 0.5 && exponent % 2 != 0 && abs(exponent) <= 20;
-  return !is_power || p->softcap > 0 || p->bias.type || attn_has_position_bias(p) || p->rope_cos.type;
+  return !is_power || p->softcap > 0 || p->bias.type || p->general.type || attn_has_position_bias(p) ||
+         p->rope_cos.type;
 }
 
 /* A tensor that is drawn. */
@@ -463,6 +465,15 @@ static void fill_projection(const drawn *to) {
           factor * uniform(random_bits(to->stream, (uint64_t)(r * width + m)));
 }
 
+/* So small that scores have the size that they have without. Finite whatever the fill. */
+static void fill_general(const drawn *to) {
+  const float size = exp2f(-rintf(log2f((float)to->shape.width) / 2));
+  for (int64_t row = 0; row < rows_of(to); row++)
+    for (int64_t e = 0; e < to->shape.width; e++)
+      ((float *)to->data)[place_of_row(to, row) + e] =
+          size * uniform(random_bits(to->stream, (uint64_t)(row * to->shape.width + e)));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -490,6 +501,7 @@ static const struct {
     [TENSOR_B_K] = {PROJECTION + 5, fill_projection},
     [TENSOR_B_V] = {PROJECTION + 6, fill_projection},
     [TENSOR_B_O] = {PROJECTION + 7, fill_projection},
+    [TENSOR_GENERAL] = {GENERAL, fill_general},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -251,6 +251,12 @@ static void draw_layer(draws *from, workload *w) {
   w->biases = draw_one_in(from, 2);
 }
 
+/* One in fourteen of the forward pass has general scores, from one more. */
+static void draw_general(draws *from, workload *w) {
+  enum { MOST_FEATURES = 160 };
+  w->general = w->function == ATTN_SOFTMAX && w->head_dim <= MOST_FEATURES && draw_one_in(from, 14);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -284,5 +290,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_dropout(&dropout, &w);
   draws layer = {from.stream ^ UINT64_C(0x1a7e4), 0};
   draw_layer(&layer, &w);
+  draws general = {from.stream ^ UINT64_C(0x6e4e), 0};
+  draw_general(&general, &w);
   return w;
 }

@@ -40,6 +40,7 @@ typedef enum tensor_id {
   TENSOR_B_K,
   TENSOR_B_V,
   TENSOR_B_O,
+  TENSOR_GENERAL,
   TENSORS
 } tensor_id;
 

@@ -278,6 +278,21 @@ static const char *const single[] = {
     "causal/B:2/H:6/Hkv:2/D:17/Tq:140/Tk:190/offsets:30,0/rope:half/f16/out:f32/layout:mixed/lse",
     "causal_bottom_right/B:1/H:4/Hkv:1/D:96/Tq:2/Tk:2300/rope:half,64/bf16/lse",
     "full/B:1/H:6/Hkv:3/D:16/T:100/rope:interleaved/layout:padded/lse",
+    /* general scores: heads that are stacked and not, with few rows and with many, with keys in parts, beside rotations and a softcap,
+     * of features that vectors do not divide and of one, in each type */
+    "full/B:2/H:3/Hkv:1/D:24/T:150/general/lse",
+    "causal/B:2/H:4/Hkv:2/D:64/Tq:90/Tk:150/offsets:60,20/general/rope:half/lse/weights",
+    "full/B:1/H:14/Hkv:2/D:33/Tq:45/Tk:130/general/mask:q/lse",
+    "causal_bottom_right/B:2/H:8/Hkv:2/D:32/Tq:1/Tk:700/general/sink/lse",
+    "full/B:1/H:2/D:130/Dv:3/Tq:3/Tk:2600/general/lse",
+    "window:40/B:1/H:2/Hkv:1/D:40/T:200/general/softcap:4/bias:hq/alibi/lse",
+    "causal/B:1/H:12/Hkv:4/D:16/T:130/general/see:strided:13+first:9/fill:nonfinite/lse",
+    "full/B:1/H:32/D:16/T:131/general/bf16/lse",
+    "causal/B:2/H:6/Hkv:2/D:17/T:141/general/f16/out:f32/layout:mixed/lse",
+    "causal/B:2/H:6/Hkv:2/D:18/T:90/general/rope:interleaved/bf16/lse",
+    "full/B:2/H:4/Hkv:2/D:1/T:60/general/dropout:0.2/layout:padded/lse",
+    "full/B:1/H:2/D:20/Tq:70/Tk:3000/general/fill:saturated/lse",
+    "full/B:1/H:2/D:20/T:70/general/fill:largest/layout:bthd/lse",
     /* dropout: masks over all axes and over some, of heads that are stacked, with few rows and with many, with keys in parts and keys
      * run by run, of odd numbers of keys, with weights that are wanted, and sums that are exact */
     "full/B:2/H:3/Hkv:1/D:24/T:150/dropout:0.1/lse",

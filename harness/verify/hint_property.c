@@ -37,6 +37,8 @@ static const hint of_property[PROPERTIES] = {
                           "the same keys, said in another way, give another answer: how the pattern is read"},
     [PROPERTY_POSITION] = {"bias", "what positions add differs from a bias of the same numbers"},
     [PROPERTY_ROPE] = {"rope", "the rotary embedding turns queries and keys by other than their positions"},
+    [PROPERTY_GENERAL] = {"features",
+                          "general scores by a matrix of one are not the product of query and key"},
     [PROPERTY_DROPOUT] = {"dropout", "a keep mask of ones with a p of 0 changes the answer"},
 };
 

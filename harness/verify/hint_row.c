@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "reference/feature_map.h"
+#include "reference/general.h"
 #include "reference/rows.h"
 #include "reference/sees.h"
 
@@ -76,6 +77,11 @@ static double dot(const asked *a, int64_t j) {
   const float *query = hint_row(a, TENSOR_QUERY, a->query), *key = key_row(a, TENSOR_KEY, a->key, j);
   double sum = 0;
   const int64_t position = reference_query_position(a->problem, a->query.b, a->query.i);
+  if (a->problem->general.type) {
+    reference_general general;
+    reference_transform(a->problem, a->query.b, a->query.h, a->query.i, query, &general);
+    return reference_general_dot(a->problem, &general, key, j);
+  }
   if (!a->problem->rope_cos.type)
     for (int64_t d = 0; d < a->features; d++) sum += (double)query[d] * key[d];
   else

@@ -8,6 +8,7 @@
 
 #include "base/interrupt.h"
 #include "reference/feature_map.h"
+#include "reference/general.h"
 #include "reference/rows.h"
 
 /* gcc and clang make of these what the processor has, on x86-64 and aarch64 alike. */
@@ -121,8 +122,11 @@ static void load_queries(query_rows *rows) {
     rows->added[r] = 0;
     memset(rows->sums[r], 0, sizeof rows->sums[r]);
     const int64_t position = reference_query_position(p, rows->with->b, i);
+    reference_general general;
+    if (p->general.type) reference_transform(p, rows->with->b, rows->h, i, query, &general);
     for (int64_t d = 0; d < p->head_dim; d++) {
-      const float feature = (float)reference_rotated(p, position, query, d).value;
+      const float feature =
+          (float)(p->general.type ? general.value[d] : reference_rotated(p, position, query, d).value);
       rows->queries[d * ROWS + r] = (lanes){feature, feature, feature, feature};
     }
   }

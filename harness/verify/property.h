@@ -27,6 +27,7 @@ typedef enum property {
   PROPERTY_PATTERN,  /* bits: its terms in any order, a local term as a band; within bounds: a mask for it */
   PROPERTY_POSITION, /* bound: a bias for what positions add */
   PROPERTY_ROPE,     /* bound: with a rotary embedding, all positions shifted */
+  PROPERTY_GENERAL,  /* bound: general scores by matrices of one for the product of a query and a key */
   PROPERTY_DROPOUT,  /* bits: a keep mask of ones and a p of 0 for no dropout */
   PROPERTIES
 } property;

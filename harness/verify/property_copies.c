@@ -89,6 +89,8 @@ void property_leave_out_position(workload *w) {
 }
 
 void property_leave_out_rope(workload *w) { leave_out(w, ATTN_ROPE); }
+void property_leave_out_general(workload *w) { leave_out(w, ATTN_GENERAL); }
+
 void property_leave_out_dropout(workload *w) { leave_out(w, ATTN_DROPOUT); }
 
 bool property_pattern_to_mask(const properties *all, workload *w, source *from) {

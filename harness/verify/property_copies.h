@@ -35,6 +35,8 @@ typedef enum altered_kind {
   AS_MASK,   /* a pattern as a mask */
   AS_BIAS,   /* what positions add as a bias */
   FARTHER,   /* a rotary embedding whose tables begin at a later position */
+  BY_ONE,    /* matrices of general scores that are one */
+  AS_DOT,    /* the same without general scores */
   UNDROPPED, /* no dropout */
   ALL_KEPT,  /* the same with a keep mask of ones and a p of 0 */
   ALTERED
@@ -96,6 +98,7 @@ void property_leave_out_pattern(workload *w);
 
 /* The same of what positions add to the scores. */
 void property_leave_out_position(workload *w);
+void property_leave_out_general(workload *w);
 void property_leave_out_dropout(workload *w);
 
 /* Puts a mask in its place, which varies over all axes, where the original has one; returns that. */

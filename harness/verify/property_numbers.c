@@ -145,7 +145,8 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
   if (!reference_function_of(w->function)->has_scores || w->sink || (w->softcap > 0 && !w->bias.present))
     return true;
-  if (w->rope != ROPE_NONE && !w->bias.present) return true; /* a feature of the keys is turned */
+  /* A feature of the keys is turned, or meets others of the query. */
+  if ((w->rope != ROPE_NONE || w->general) && !w->bias.present) return true;
   if (!property_begin(all, LEVEL, w, &property_whole, why, why_size) ||
       !property_begin(all, SHIFTED, w, &property_whole, why, why_size))
     return false;
@@ -213,7 +214,8 @@ static bool make_as_bias(properties *all, char *why, size_t why_size) {
 /* By a few, or by thousands. */
 static bool make_farther(properties *all, char *why, size_t why_size) {
   const attn_problem *p = &all->original->problem;
-  if (!p->rope_cos.type) return true;
+  if (!p->rope_cos.type || p->general.type)
+    return true; /* a matrix between two rotations undoes what they have in common */
   if (!property_begin(all, FARTHER, &all->original->workload, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[FARTHER].inputs;
   const int64_t by = 1 + (int64_t)(property_draw(all, 13, 0) % (property_draw(all, 13, 1) % 2 ? 8 : 4096));
@@ -225,6 +227,23 @@ static bool make_farther(properties *all, char *why, size_t why_size) {
       row_set(row_at(in, TENSOR_ROPE_SIN, (row_place){.i = n}), pair, sine);
     }
   return property_finish(all, FARTHER, true, why, why_size);
+}
+
+/* ---- General scores that are products ---- */
+
+static bool make_general(properties *all, char *why, size_t why_size) {
+  workload w = all->original->workload;
+  if (!w.general) return true;
+  if (!property_begin(all, BY_ONE, &w, &property_whole, why, why_size)) return false;
+  const inputs *in = &all->of[BY_ONE].inputs;
+  const attn_problem *p = &in->problem;
+  for (int64_t n = 0; n < p->query_heads * p->head_dim; n++) {
+    const row_place at = {.h = n / p->head_dim, .i = n % p->head_dim};
+    for (int64_t e = 0; e < p->head_dim; e++) row_set(row_at(in, TENSOR_GENERAL, at), e, e == at.i);
+  }
+  if (!property_finish(all, BY_ONE, true, why, why_size)) return false;
+  property_leave_out_general(&w);
+  return property_make(all, AS_DOT, &w, &property_whole, true, why, why_size);
 }
 
 /* ---- Nothing dropped ---- */
@@ -293,5 +312,6 @@ bool property_make_numbers(properties *all, char *why, size_t why_size) {
     if (!make_hidden(all, set, why, why_size)) return false;
   return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
          make_sink_key(all, why, why_size) && make_as_bias(all, why, why_size) &&
-         make_farther(all, why, why_size) && make_kept(all, why, why_size) && make_biased(all, why, why_size);
+         make_farther(all, why, why_size) && make_kept(all, why, why_size) &&
+         make_general(all, why, why_size) && make_biased(all, why, why_size);
 }

@@ -40,6 +40,8 @@ static const char *const chosen[] = {
     "causal/B:2/H:4/Hkv:2/D:24/T:150/rope:half/sink/lse",
     "full/B:2/H:6/Hkv:2/D:17/Tq:3/Tk:300/offsets:290,7/rope:interleaved,10/alibi/lse",
     "causal_bottom_right/B:2/H:4/Hkv:1/D:16/Tq:70/Tk:900/rope:half/bias:h/see:local:60,0+first:9/lse",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/general/sink/lse",
+    "full/B:2/H:6/Hkv:2/D:17/Tq:3/Tk:300/general/bias:h/lse",
     "causal/B:2/H:4/Hkv:2/D:24/T:150/dropout:0.3/sink/lse",
     "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/dropout:0.1,bh/bias:h/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
@@ -74,6 +76,7 @@ static const char *const chosen_narrow[] = {
     "causal/B:2/H:2/D:16/T:80/docs:20/topk:5/lse",
     "causal_bottom_right/B:2/H:4/Hkv:2/D:24/Tq:20/Tk:90/rope:half/lse",
     "causal/B:2/H:4/Hkv:2/D:9/T:70/dropout:0.4/sink/lse",
+    "full/B:1/H:4/Hkv:2/D:18/T:70/general/lse",
 };
 
 /* Of the output too, where it is not said. */

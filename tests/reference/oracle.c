@@ -80,7 +80,10 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   const float *q = at(x->query, p->query, b, h, i), *k = at(x->key, p->key, b, kv_head, j);
   const int64_t position = i + (p->offsets ? p->offsets[b] : p->offset);
   quad dot = 0;
-  for (int64_t d = 0; d < p->head_dim; d++)
+  for (int64_t d = 0; p->general.type && d < p->head_dim; d++)
+    for (int64_t e = 0; e < p->head_dim; e++)
+      dot += feature(p, q, position, d) * at(p->general_data, p->general, 0, h, d)[e] * feature(p, k, j, e);
+  for (int64_t d = 0; !p->general.type && d < p->head_dim; d++)
     dot += p->function == ATTN_LINEAR ? phi(p, number(q + d)) * phi(p, number(k + d))
                                       : feature(p, q, position, d) * feature(p, k, j, d);
   const int64_t own = i + (p->offsets ? p->offsets[b] : p->offset);

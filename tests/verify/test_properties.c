@@ -60,6 +60,7 @@ typedef enum fault {
   LAST_TERM_FORGOTTEN,
   TERM_BY_ONE,
   DROPS_BY_P,
+  MATRIX_AND_MORE,
   SLOPES_TURNED,
   DISTANCE_WITHOUT_OFFSET,
   ROPE_OF_QUERIES_ALONE,
@@ -105,8 +106,13 @@ static float turned(const attn_problem *p, vector x, int64_t at, int64_t d) {
   return get(x, d) * cosine + get(x, d - apart) * sine;
 }
 
-static float score(const attn_problem *p, vector q, int64_t position, vector k, int64_t j) {
+static float score(const attn_problem *p, int64_t h, vector q, int64_t position, vector k, int64_t j) {
   float dot = 0;
+  for (int64_t d = 0; p->general.type && d < p->head_dim; d++)
+    for (int64_t e = 0; e < p->head_dim; e++)
+      dot += turned(p, q, position, d) * turned(p, k, j, e) *
+             p->general_data[h * p->general.head + d * p->general.position + e];
+  if (p->general.type) return dot * (float)p->scale * (planted == MATRIX_AND_MORE ? 1.5f : 1);
   for (int64_t d = 0; d < p->head_dim; d++)
     dot += turned(p, q, position, d) * (planted == ROPE_OF_QUERIES_ALONE ? get(k, d) : turned(p, k, j, d));
   return dot * (float)p->scale;
@@ -148,7 +154,7 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
   const float sink = p->sink.type ? t->sink[h * p->sink.head] : -INFINITY;
   float max = sink, sum = 0;
   for (int64_t j = keys.first; j < keys.end; j++) {
-    w[j] = score(p, q, attn_rope_position(p, b, i), row(t->key, p->key, b, kv, j), j);
+    w[j] = score(p, h, q, attn_rope_position(p, b, i), row(t->key, p->key, b, kv, j), j);
     if (p->bias.type && planted == BIAS_CLAMPED)
       w[j] += fmaxf(get(bias, j), -1e4f);
     else if (p->bias.type)
@@ -275,7 +281,7 @@ static const attn_variant kernel = {
     .summary = "three loops",
     .function = ATTN_SOFTMAX,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS | ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK |
-                ATTN_PATTERN | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
+                ATTN_PATTERN | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL,
     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 2,
@@ -385,6 +391,8 @@ static const struct {
      "with a bias for its positions, output[", "bias"},
     {DISTANCE_WITHOUT_OFFSET, PROPERTY_POSITION, "full/B:1/H:2/D:8/T:20/offsets:7/t5:8,20,one",
      "with a bias for its positions, output[", "bias"},
+    {MATRIX_AND_MORE, PROPERTY_GENERAL, "full/B:1/H:2/D:8/T:20/general/fill:normal",
+     "with matrices of one for its general scores", "features scale sum keys maximum"},
     {DROPS_BY_P, PROPERTY_DROPOUT, "full/B:1/H:2/D:8/T:20/dropout:0.3",
      "with a keep mask of ones and a p of 0", "sum"},
 };
@@ -597,7 +605,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "23 properties held on 1 problem: "))
+      !strstr(text, "24 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

@@ -2,6 +2,7 @@
  * across the lanes (few_rows.h). Few rows leave room in the caches for more keys in a tile, and long runs are what
  * memory reads fastest. A row's result, to the last bit, does not depend on how many rows are beside it. */
 #include <math.h>
+#include <string.h>
 
 #include "query_tile.h"
 
@@ -22,12 +23,24 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
       .spread_value = 0};
 }
 
+/* A scaled query times the matrix of its head. */
+static void turn(query_tile *tile, int64_t r, float *restrict query) {
+  const int64_t D = tile->problem->head_dim;
+  const float *matrix = query_tile_general(tile, tile->row[r].head);
+  float *restrict before = tile->general;
+  memcpy(before, query, (size_t)D * sizeof *query);
+  memset(query, 0, (size_t)D * sizeof *query);
+  for (int64_t d = 0; d < D; d++)
+    for (int64_t e = 0; e < D; e++) query[e] += before[d] * matrix[d * tile->problem->general.position + e];
+}
+
 static void pack(query_tile *tile, const void *const *row, float factor) {
   const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
   for (int64_t r = 0; r < tile->count; r++) {
     float *query = tile->queries + r * pitch;
     tile->score_kernels->read(depth, row[r], query);
     for (int64_t d = 0; d < pitch; d++) query[d] = d < depth ? query[d] * factor : 0;
+    if (attn_uses(tile->problem, ATTN_GENERAL)) turn(tile, r, query);
   }
 }
 

@@ -2,6 +2,7 @@
  * scores and outputs are columns (tile.h). What a row's result is, to the last bit, depends neither on its lane nor
  * on the number of vectors: each lane is a chain of its own. */
 #include <math.h>
+#include <string.h>
 
 #include "query_tile.h"
 
@@ -41,7 +42,32 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .copied_key = transposed ? 1 : spread_value};
 }
 
+/* Packed queries times the matrix of a head, which is what accumulate does with weights and values: the sums are packed as well. Heads that
+ * are stacked have matrices of their own: a product for each, of all rows, from which it takes its own. */
+static void turn(query_tile *tile) {
+  const int64_t rows = tile->layout.rows, D = tile->problem->head_dim, heads = tile->heads;
+  const tile_size size = {rows, D, D};
+  float *zeros = tile->general + rows * D, *sums = heads > 1 ? zeros + rows : tile->queries;
+  memset(zeros, 0, (size_t)rows * sizeof *zeros);
+  for (int64_t h = 0; h < heads; h++) {
+    const tile_rows matrix = {query_tile_general(tile, tile->first_head + h),
+                              tile->problem->general.position};
+    memset(sums, 0, (size_t)(rows * D) * sizeof *sums);
+    tile->score_kernels->accumulate(size, (tile_matrix){tile->general, rows}, matrix, zeros, NULL,
+                                    (tile_target){sums, rows});
+    for (int64_t r = 0; heads > 1 && r < rows; r++)
+      for (int64_t d = 0; (tile->first_row + r) % heads == h && d < D; d++)
+        tile->queries[d * rows + r] = sums[d * rows + r];
+  }
+}
+
 static void pack(query_tile *tile, const void *const *row, float factor) {
+  if (attn_uses(tile->problem, ATTN_GENERAL)) {
+    tile->factor = tile->score_kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row,
+                                             factor, tile->general);
+    turn(tile);
+    return;
+  }
   tile->factor = tile->score_kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row,
                                            factor, tile->queries);
 }

@@ -21,6 +21,11 @@ static int64_t copied_floats(const query_tile_layout *layout) {
   return layout->keys * layout->spread_key + layout->copied_rows * layout->spread_value;
 }
 
+/* Of queries as they are packed, zeros for their old sums, and what comes of them for one of several heads. */
+static int64_t general_floats(const attn_problem *problem, const query_tile_layout *layout) {
+  return attn_uses(problem, ATTN_GENERAL) ? whole_lines(layout->rows * (2 * layout->depth + 1)) : 0;
+}
+
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
                                     const query_tile_steps *steps, int64_t count) {
   const query_tile_layout layout = steps->layout(problem, kernels, count);
@@ -28,7 +33,8 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(layout.rows * layout.depth),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
-      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run)),
+      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run) +
+                          general_floats(problem, &layout)),
   };
 }
 
@@ -50,6 +56,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
   tile->run = tile->scores + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
+  tile->general = tile->run + whole_lines(tile->layout.run);
 }
 
 void query_tile_place(query_tile *tile) {

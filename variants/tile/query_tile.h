@@ -76,6 +76,8 @@ struct query_tile {
   void *finite;                       /* elements [keys of a key tile, Dv], for values that not all are */
   float *copied_keys, *copied_values; /* for query_tile_prepare */
   float *run;                         /* of biases by distance */
+  float
+      *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
@@ -107,6 +109,11 @@ void query_tile_place(query_tile *tile);
  * the output, then max and sum of each row. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch);
 void query_tile_use_state(query_tile *tile, float *state);
+
+/* The matrix of query head h, row d of it d * general.position further on. */
+static inline const float *query_tile_general(const query_tile *tile, int64_t h) {
+  return tile->problem->general_data + h * tile->problem->general.head;
+}
 
 /* Packs the queries: once, before the first key. */
 void query_tile_pack(query_tile *tile);

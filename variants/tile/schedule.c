@@ -253,7 +253,10 @@ static void solve_share(passage *of, int64_t share) {
 /* Queries and keys that are rotated are floats, and stay such: rounded to 16 bits again they would cost the scores their
  * accuracy. */
 static schedule_call begin(const attn_call *call) {
-  const tile_kernels *kernels = tile_select(call->isa, call->problem->query.type);
+  const attn_type type = call->problem->query.type;
+  /* Queries that a matrix has turned are no elements any more. */
+  const tile_kernels *kernels = attn_uses(call->problem, ATTN_GENERAL) ? tile_select_floats(call->isa, type)
+                                                                       : tile_select(call->isa, type);
   const bool rotated = attn_uses(call->problem, ATTN_ROPE);
   return (schedule_call){.problem = call->problem,
                          .tensors = &call->tensors,
@@ -269,7 +272,8 @@ const char *schedule_unsupported(const attn_call *call) {
   if (p->key.type != p->query.type || p->value.type != p->query.type ||
       (p->bias.type && p->bias.type != p->query.type))
     return "takes queries, keys, values and bias of one type";
-  return tile_refusal(call->isa, p->query.type);
+  /* Pairs of bfloat16 cannot hold a query that a matrix has turned, or would round it. */
+  return tile_refusal(call->isa, attn_uses(p, ATTN_GENERAL) ? ATTN_FLOAT32 : p->query.type);
 }
 
 size_t schedule_workspace_size(const attn_call *asked, schedule_choice choose) {

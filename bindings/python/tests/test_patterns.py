@@ -127,6 +127,16 @@ def test_t5_buckets_are_given(part, both):
     assert not attnbench.judge(x, output=attention(Seen(x, None, added[:, ::-1]))[0])
 
 
+def test_matrices_of_general_scores_are_given():
+    x = attnbench.inputs(f"{SIZES}/general")
+    assert x.general.shape == (4, 8, 8)
+    turned = Seen(x, None)
+    turned.q = x.q @ x.general
+    attnbench.judge(x, output=attention(turned)[0]).assert_close()
+    turned.q = x.q @ x.general.swapaxes(1, 2)
+    assert not attnbench.judge(x, output=attention(turned)[0])
+
+
 def test_keep_masks_are_given():
     x = attnbench.inputs(f"{SIZES}/dropout:0.25,hq")
     output, _, weights = attention(Seen(x, None))
@@ -202,7 +212,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1", "rope:half"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1", "general", "rope:half"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
