@@ -26,7 +26,7 @@ static bool is_leading_dimension(int64_t stride, int64_t width) {
 static attn_call attention_of(const attn_call *call, const attn_problem *inner, const layer_plan *plan) {
   attn_call of = *call;
   of.problem = inner;
-  if (!call->workspace) return of;
+  if (!plan || !call->workspace) return of;
   of.tensors = layer_tensors(call, (float *)call->workspace, plan);
   of.workspace = (float *)call->workspace + plan->rest;
   return of;

@@ -41,6 +41,7 @@ static void run(const attn_call *call) {
   const layer_plan plan = layer_plan_of(call->problem);
   const attn_call attention = attention_of(call, &inner, &plan);
   layer_product products[LAYER_PRODUCTS];
+  if (!call->workspace) return; /* there are no rows */
   layer_products(call, (float *)call->workspace, &plan, products);
   for (int n = LAYER_QUERY; n < LAYER_OUTPUT; n++) multiply(&products[n], inner.batch, call->threads);
   attn_naive.run(&attention);

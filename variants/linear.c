@@ -221,7 +221,7 @@ static void add_to_state(const query_tile *tile, const linear_plan *plan, linear
   const tile_kernels *kernels = plan->kernels;
   const int64_t features = scratch->features, pitch = scratch->pitch;
   const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
-  float fades[TILE_MAX_ROWS];
+  float fades[TILE_MAX_ROWS] = {0};
   const float *rescale = scratch->ones;
   if (problem->decay.type) {
     const float fade = fade_keys(scratch, end - first);

@@ -22,7 +22,7 @@ static float phi(const attn_problem *problem, float x) {
 
 static float slope(const attn_problem *problem, float x) {
   if (problem->feature_map == ATTN_ELU1) return x > 0 ? 1 : expf(x);
-  return problem->feature_map == ATTN_IDENTITY || x > 0;
+  return problem->feature_map == ATTN_IDENTITY || x > 0 ? 1 : 0;
 }
 
 static float weight_of(const attn_problem *problem, const float *query, const float *key) {

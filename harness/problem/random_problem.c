@@ -213,10 +213,10 @@ static void draw_linear(draws *from, workload *w) {
 /* One in eight is rotated, from another stream, and gradients too: where all positions are in the tables, and these not too long. */
 static void draw_rope(draws *from, workload *w) {
   enum { FARTHEST = 8192 };
-  int64_t least = w->offset, most = w->offset;
-  for (int64_t b = 0; w->has_offsets && b < w->batch; b++) {
-    least = b == 0 || w->offsets[b] < least ? w->offsets[b] : least;
-    most = b == 0 || w->offsets[b] > most ? w->offsets[b] : most;
+  int64_t least = w->has_offsets ? w->offsets[0] : w->offset, most = least;
+  for (int64_t b = 1; w->has_offsets && b < w->batch; b++) {
+    least = w->offsets[b] < least ? w->offsets[b] : least;
+    most = w->offsets[b] > most ? w->offsets[b] : most;
   }
   const int64_t kind = draw_between(from, ROPE_HALF, ROPE_INTERLEAVED);
   const int64_t pairs = draw_between(from, 1, w->head_dim > 1 ? w->head_dim / 2 : 1);

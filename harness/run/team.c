@@ -238,7 +238,8 @@ static void check(rank_run *of, const attn_problem *shown, team_result *result) 
   }
   if (!guarded_intact(&of->workspace)) violate(result, "writes beyond its workspace");
   if (checksum_of(of) != of->checksum) violate(result, "changes its inputs");
-  if (memcmp(shown, &of->problem, sizeof *shown) != 0) violate(result, "changes its problem");
+  if (memcmp((const char *)shown, (const char *)&of->problem, sizeof *shown) != 0)
+    violate(result, "changes its problem");
 }
 
 static void supervise_run(const rank_run *of) {

@@ -124,7 +124,7 @@ static bool project(const gradients *all, const reference_layer *layer) {
   if (!wanted) return false;
   for (int64_t n = 0; n < all->count; n++) wanted[all->rows[n].at.b] = true;
   for (int64_t b = 0; b < in->problem.batch; b++)
-#pragma omp parallel for schedule(static) if (Tk > 4 * REFERENCE_KEYS_AT_ONCE)
+#pragma omp parallel for schedule(static) if (Tk > INT64_C(4) * REFERENCE_KEYS_AT_ONCE)
     for (int64_t j = 0; j < (wanted[b] ? Tk : 0); j += REFERENCE_KEYS_AT_ONCE)
       reference_layer_project(&in->problem, &in->tensors, layer, b, j);
   free(wanted);
@@ -137,8 +137,10 @@ static bool solve_layer(const gradients *all) {
   reference_layer layer;
   double *room = calloc(reference_layer_room(&in->problem) + 1, sizeof *room);
   bool sound = room != NULL;
-  if (sound) reference_layer_begin(&in->problem, room, &layer);
-  if (sound) sound = project(all, &layer);
+  if (sound) {
+    reference_layer_begin(&in->problem, room, &layer);
+    sound = project(all, &layer);
+  }
 #pragma omp parallel reduction(&& : sound)
   {
     double *of_row = malloc((reference_layer_row_room(&in->problem) + 1) * sizeof *of_row);

@@ -140,7 +140,8 @@ static void answer_linear(const asked *a, const answer *to) {
   const attn_problem *p = a->problem;
   const int64_t decay_end = p->decay.type ? reference_decay_end(p, a->at.b, a->at.i) : 0;
   double decayed = 0, behind = 0;
-  for (int64_t j = p->key_length - 1; j >= 0; j--, decayed += behind) {
+  for (int64_t j = p->key_length - 1; j >= 0; j--) {
+    decayed += behind;
     behind = j < decay_end ? reference_decay(p, a->at.b, a->key.h, j) : 0;
     if (!hint_sees(a, j)) continue;
     const float *key = key_row(a, TENSOR_KEY, a->key, j);

@@ -121,8 +121,9 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
                         double normaliser) {
   const attn_problem *p = &in->problem;
   const float *query = reference_vector(in->tensors.query, p->query, b, h, i);
-  double sum = 0, decayed = 0;
+  double sum = 0;
   if (p->function == ATTN_LINEAR) {
+    double decayed = 0;
     for (int64_t d = 0; d < p->head_dim; d++) sum += reference_phi(p, query[d]) * reference_phi(p, key[d]);
     for (int64_t t = j + 1, end = p->decay.type ? reference_decay_end(p, b, i) : 0; t < end; t++)
       decayed += reference_decay(p, b, reference_kv_head(p, h), t);

@@ -408,14 +408,14 @@ static void a_file_that_cannot_be_used_is_named_with_the_reason(void **state) {
 static void a_full_disk_leaves_the_old_file(void **state) {
   (void)state;
   char why[512];
-  struct rlimit before;
+  struct rlimit limit;
   json_t *facts = facts_with(NULL, NULL);
   write_text("facts.json", "old");
-  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, SIG_IGN); /* as the program does */
-  setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, before.rlim_max});
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, limit.rlim_max});
   const bool written = gate_facts_write(facts, "facts.json", why, sizeof why);
-  setrlimit(RLIMIT_FSIZE, &before);
+  setrlimit(RLIMIT_FSIZE, &limit);
   assert_false(written);
   assert_non_null(strstr(why, "facts.json cannot be written"));
   shell_expect("cat facts.json", 0, "old");

@@ -250,7 +250,7 @@ static void linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_z
     }
     assert_true(fabs(of_values - of_output) < 1e-13);
   }
-  for (int64_t n = 0; n < 3 * 8; n++) ((float *)(uintptr_t)in.tensors.value)[n] = 0.75f;
+  for (int n = 0; n < 3 * 8; n++) ((float *)(uintptr_t)in.tensors.value)[n] = 0.75f;
   give_exactly(&in);
   for (int id = TENSOR_QUERY_GRAD; id <= TENSOR_KEY_GRAD; id++)
     for (int64_t n = 0; n < 8; n++)

@@ -39,7 +39,7 @@ static void every_position_has_one_owner_whatever_the_slices(void **state) {
 static void zigzag_slices_have_the_same_work_below_the_diagonal(void **state) {
   (void)state;
   enum { RANKS_HERE = 7 };
-  const int64_t length = 2 * RANKS_HERE * 5;
+  const int64_t length = INT64_C(10) * RANKS_HERE;
   int64_t pairs[RANKS_HERE] = {0};
   for (int rank = 0; rank < RANKS_HERE; rank++) {
     const attn_slice slice = attn_slice_of(ATTN_ZIGZAG, length, rank, RANKS_HERE);

@@ -68,7 +68,7 @@ static void every_set_rotates_as_the_definition_does(void **state) {
             }
             const tile_rows x = {is_float ? (const void *)wide : narrow, MOST_WIDTH};
             kernels->rotate(&p, ROWS, x, 33, turned, APART);
-            for (int r = 0; r < ROWS; r++)
+            for (int64_t r = 0; r < ROWS; r++)
               expect_near(&p, 33 + r, wide + r * MOST_WIDTH, turned + r * APART, *isa);
           }
 }

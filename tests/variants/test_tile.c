@@ -323,9 +323,9 @@ static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
 
 static void check_at_least(const tile_kernels *kernels) {
   const float least[] = {0, -INFINITY};
+  const int64_t stride = 41, pitch = 48;
   for (int n = 0; n < 2; n++)
-    for (int64_t rows = 1; rows < 4; rows += 2) {
-      const int64_t count = 37, stride = 41, pitch = 48;
+    for (int64_t rows = 1, count = 37; rows < 4; rows += 2) {
       fill(a, (uint32_t)(rows * stride));
       a[3] = NAN, a[35] = NAN, a[4] = INFINITY, a[36] = -INFINITY;
       kernels->at_least(rows, count, least[n], (tile_rows){a, stride}, (tile_target){c, pitch});

@@ -308,12 +308,13 @@ static void NAME(drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t 
   enum { KEYS = LANES * STEP };
   for (int64_t r = 0; r < count; r += LANES)
     for (int64_t j = 0; j < keys; j += KEYS) {
-      const int64_t left = keys - j < KEYS ? keys - j : KEYS;
+      const bool whole = keys - j >= KEYS;
+      const int64_t left = whole ? KEYS : keys - j;
       vec square[LANES];
       for (int x = 0; x < LANES; x++) {
         uint8_t some[KEYS] = {0};
-        if (r + x < count && left < KEYS) memcpy(some, keep[r + x] + j, (size_t)left);
-        square[x] = NAME(kept_bits)(r + x < count && left == KEYS ? keep[r + x] + j : some);
+        if (r + x < count && !whole) memcpy(some, keep[r + x] + j, (size_t)left);
+        square[x] = NAME(kept_bits)(r + x < count && whole ? keep[r + x] + j : some);
       }
       transpose(square);
       for (int64_t n = 0; n * STEP < left; n++) {
