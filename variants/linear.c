@@ -317,7 +317,7 @@ static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_sc
                     (tile_target){scratch->weights + j * rows + r, rows});
   }
   kernels->hide(rows, end - first, from, to, 0, scratch->weights);
-  float fades[TILE_MAX_ROWS];
+  float fades[TILE_MAX_ROWS] = {0};
   if (tile->problem->decay.type) fade_pairs(tile, plan, scratch, end - first, to, fades);
   kernels->accumulate((tile_size){rows, end - first, 1}, (tile_matrix){scratch->weights, rows},
                       (tile_rows){&one, 0}, tile->problem->decay.type ? fades : scratch->ones, NULL,
