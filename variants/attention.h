@@ -177,7 +177,7 @@ typedef struct attn_problem {
   attn_layout keep;          /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
   double dropout_p;          /* 0 up to, but not, 1; 0 without keep */
   const uint8_t *keep_data;  /* [B, H, Tq, Tk] */
-  attn_layer layer;          /* of ATTN_LAYER */
+  attn_layer_weights layer;  /* of ATTN_LAYER */
   attn_layout general;       /* float32: the matrix between queries and keys, of at most 1024 features */
   const float *general_data; /* [H, D, D] */
 } attn_problem;

@@ -34,7 +34,7 @@ static attn_call attention_of(const attn_call *call, const attn_problem *inner, 
 
 static const char *unsupported(const attn_call *call) {
   const attn_problem *p = call->problem;
-  const attn_layer *l = &p->layer;
+  const attn_layer_weights *l = &p->layer;
   const int64_t M = l->model_dim, O = p->query_heads * p->value_dim;
   if (!is_leading_dimension(p->query.position, M) ||
       (p->key.type && !is_leading_dimension(p->key.position, M)) ||
@@ -109,7 +109,7 @@ static void run(const attn_call *call) {
   if (library_threads != 1) openblas_set_num_threads(library_threads);
 }
 
-const attn_variant attn_layer_fused = {
+const attn_variant attn_layer = {
     .name = "layer",
     .summary = "a layer: projections with OpenBLAS, fused attention between them",
     .function = ATTN_LAYER,

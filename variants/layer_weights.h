@@ -8,7 +8,7 @@
 
 /* Matrices are [out, in], as torch.nn.Linear has them: a row for each feature that comes out, rows a stride of `position`
  * apart. Biases: all four, or none (type ATTN_ABSENT). */
-typedef struct attn_layer {
+typedef struct attn_layer_weights {
   int64_t model_dim; /* M, the features that come in and go out: 1 or more, and 0 of other functions */
   attn_layout w_q, w_k, w_v, w_o;
   attn_layout b_q, b_k, b_v, b_o;
@@ -20,6 +20,6 @@ typedef struct attn_layer {
   const float *b_k_data; /* [Hkv D] */
   const float *b_v_data; /* [Hkv Dv] */
   const float *b_o_data; /* [M] */
-} attn_layer;
+} attn_layer_weights;
 
 #endif

@@ -36,7 +36,7 @@ static inline attn_problem layer_attention(const attn_problem *p) {
   attn_problem inner = *p;
   inner.function = ATTN_SOFTMAX;
   inner.features &= ~(uint64_t)(ATTN_MEMORY | ATTN_PROJECTION_BIAS);
-  inner.layer = (attn_layer){.model_dim = 0};
+  inner.layer = (attn_layer_weights){.model_dim = 0};
   inner.query = layer_by_positions(p->query_length, p->query_heads, p->head_dim);
   inner.key = layer_by_positions(p->key_length, p->kv_heads, p->head_dim);
   inner.value = layer_by_positions(p->key_length, p->kv_heads, p->value_dim);
@@ -71,7 +71,7 @@ enum { LAYER_QUERY, LAYER_KEY, LAYER_VALUE, LAYER_OUTPUT, LAYER_PRODUCTS };
 static inline void layer_products(const attn_call *call, float *workspace, const layer_plan *plan,
                                   layer_product to[LAYER_PRODUCTS]) {
   const attn_problem *p = call->problem;
-  const attn_layer *l = &p->layer;
+  const attn_layer_weights *l = &p->layer;
   const bool has_memory = p->key.type != ATTN_ABSENT;
   const float *memory = (const float *)(has_memory ? call->tensors.key : call->tensors.query);
   const attn_layout by_memory = has_memory ? p->key : p->query;

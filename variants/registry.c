@@ -5,7 +5,7 @@
 
 extern const attn_variant attn_naive, attn_blocked, attn_blas, attn_fused, attn_linear, attn_linear_recurrent,
     attn_sliding_window, attn_multi_query, attn_grouped_query, attn_block_sparse, attn_naive_backward,
-    attn_fused_backward, attn_naive_linear_backward, attn_linear_backward, attn_layer_naive, attn_layer_fused;
+    attn_fused_backward, attn_naive_linear_backward, attn_linear_backward, attn_layer_naive, attn_layer;
 
 static const attn_variant *const variants[] = {
     &attn_naive,
@@ -26,7 +26,7 @@ static const attn_variant *const variants[] = {
     &attn_linear_backward,
     &attn_layer_naive,
 #ifdef ATTN_HAVE_OPENBLAS
-    &attn_layer_fused,
+    &attn_layer,
 #endif
 };
 

@@ -158,6 +158,7 @@ static const char *const single[] = {
     "linear/causal/B:1/H:4/Hkv:2/D:40/T:300/phi:identity/unnormalised",
     "linear/full/B:1/H:2/Hkv:1/D:16/Dv:65/Tq:70/Tk:1200/phi:relu/unnormalised/layout:mixed",
     "linear/causal/B:2/H:2/D:17/T:100/phi:identity/layout:padded",
+    "linear/causal/B:1/H:2/D:24/T:90/phi:relu/unnormalised/fill:nonfinite",
     "linear/causal/B:2/H:4/Hkv:2/D:32/T:150/decay",
     "linear/causal/B:1/H:6/Hkv:2/D:20/Dv:33/T:300/phi:identity/unnormalised/decay",
     "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/phi:relu",
