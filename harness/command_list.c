@@ -31,8 +31,8 @@ static void print_variants(const attn_variant *const *variants, size_t count) {
     char time[16], workspace[16];
     describe_growth(time, variant->time_exponent);
     describe_growth(workspace, variant->workspace_exponent);
-    printf("%-16s %-8s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name, time,
-           workspace, variant->summary);
+    printf("%-21s %-15s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name,
+           time, workspace, variant->summary);
   }
 }
 
@@ -46,7 +46,7 @@ static void print_team(void) {
 }
 
 int run_list(const variant_list *list) {
-  printf("%-16s %-8s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
+  printf("%-21s %-15s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
   print_variants(list->variants, list->count);
   const attn_device *device = device_of(list->own->variants[0]);
   if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What recomputation saves against storage: `scripts/backward.sh PROGRAM FOLDER [OPTION...]` measures both backward passes, and
 # the forward pass beside them, into FOLDER. Its workspace.png has the T x T weights that naive_backward keeps and the rows that
-# fused_backward keeps instead (gradient checkpointing), its time.png what each costs. `make bench` runs it.
+# fused_backward keeps instead (gradient checkpointing), its time.png what each costs.
 set -u
 program=$1 folder=$2
 shift 2
