@@ -38,7 +38,6 @@ static bool workload_for(const attn_variant *variant, const struct shape *shape,
   const bool windowed = sweep_window(variant) != ATTN_UNLIMITED;
   if (windowed && shape->decoding) return false;
   *w = workload_default();
-  w->function = variant->function;
   w->query_heads = HEADS;
   w->kv_heads = sweep_kv_heads(variant, HEADS);
   w->query_length = windowed ? 2 * shape->query_length : shape->query_length;
@@ -48,6 +47,7 @@ static bool workload_for(const attn_variant *variant, const struct shape *shape,
   if (windowed) w->left = WINDOW;
   if (windowed || shape->causal) w->right = 0;
   if (shape->decoding) w->offset = w->key_length - w->query_length;
+  workload_pose_to(w, variant->function);
   return true;
 }
 

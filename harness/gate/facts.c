@@ -39,7 +39,6 @@ typedef struct shape {
 /* The variant at its best; a windowed one looks back an eighth of the shortest length. */
 static workload workload_for(const attn_variant *variant, shape shape) {
   workload w = workload_default();
-  w.function = variant->function;
   w.query_heads = shape.heads;
   w.kv_heads = sweep_kv_heads(variant, shape.heads);
   w.query_length = w.key_length = shape.length;
@@ -48,6 +47,7 @@ static workload workload_for(const attn_variant *variant, shape shape) {
   const bool windowed = sweep_window(variant) != ATTN_UNLIMITED;
   if (windowed) w.left = 32;
   if (windowed || shape.causal) w.right = 0;
+  workload_pose_to(&w, variant->function);
   return w;
 }
 

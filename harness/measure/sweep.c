@@ -112,7 +112,6 @@ static workload shape_for(const sweep_request *request, const attn_variant *vari
   const workload shown = showcase_of(variant, line, 1);
   shape.type = shown.type;
   shape.output_type = shown.output_type;
-  shape.function = variant->function;
   shape.seed = request->seed;
   if (request->batch > 0) shape.batch = request->batch;
   if (request->heads > 0) shape.query_heads = request->heads;
@@ -122,7 +121,7 @@ static workload shape_for(const sweep_request *request, const attn_variant *vari
   if (request->causal) shape.right = 0;
   shape.left = request->window >= 0 ? request->window : sweep_window(variant);
   if (shape.left != ATTN_UNLIMITED) shape.right = 0;
-  if (shape.function == ATTN_LAYER) shape.model_dim = shape.query_heads * shape.head_dim;
+  workload_pose_to(&shape, variant->function);
   return shape;
 }
 
@@ -243,13 +242,6 @@ static bool add_sweep_of(builder *builder, const attn_variant *variant, int line
   return add_lengths(builder, variant, shape, lengths, count);
 }
 
-/* A preset is a shape: what a layer has besides is left out for the others, and what it lacks is as usual. */
-static void pose_to(const attn_variant *variant, workload *w) {
-  w->function = variant->function;
-  if (w->function != ATTN_LAYER) w->model_dim = 0, w->memory = w->biases = false;
-  if (w->function == ATTN_LAYER && w->model_dim == 0) w->model_dim = w->query_heads * w->head_dim;
-}
-
 static bool add_variant(builder *builder, const attn_variant *variant) {
   const sweep_request *request = builder->request;
   for (size_t i = 0; i < request->problems->count; i++) {
@@ -263,7 +255,7 @@ static bool add_variant(builder *builder, const attn_variant *variant) {
     const preset *preset = find_preset(request->presets->items[i], builder->why, builder->why_size);
     if (!preset) return false;
     workload workload = preset->workload;
-    pose_to(variant, &workload);
+    workload_pose_to(&workload, variant->function);
     workload.seed = request->seed;
     if (!add_shape(builder, variant, &workload)) return false;
   }

@@ -102,6 +102,12 @@ static attn_term term_of(const workload *w, int n) {
   return term;
 }
 
+void workload_pose_to(workload *w, attn_function function) {
+  w->function = function;
+  if (function != ATTN_LAYER) w->model_dim = 0, w->memory = w->biases = false;
+  if (function == ATTN_LAYER && w->model_dim == 0) w->model_dim = w->query_heads * w->head_dim;
+}
+
 void workload_terms(const workload *w, attn_problem *problem) {
   problem->term_count = w->term_count;
   for (int n = 0; n < ATTN_MOST_TERMS && n < w->term_count; n++) problem->terms[n] = term_of(w, n);
