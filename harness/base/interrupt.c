@@ -1,10 +1,12 @@
 /* See interrupt.h. Some parents (timeout, some shells) send a signal to the process and then to its whole
  * group: what comes right after the first one is the same wish. */
+#define _GNU_SOURCE
 #include "interrupt.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "timer.h"
 
@@ -13,10 +15,13 @@ static const double same_wish_seconds = 0.2;
 static struct sigaction before[2];
 static _Atomic double wanted_since; /* 0: nobody has wished it; two threads may handle a signal at once */
 
-static void on_signal(int number) {
+/* A signal from this very process is nobody's wish: a kernel raised it, and ends by it. */
+static void on_signal(int number, siginfo_t *from, void *context) {
+  (void)context;
   const double now = wall_seconds();
   double since = 0;
-  if (!atomic_compare_exchange_strong(&wanted_since, &since, now) && now - since > same_wish_seconds) {
+  if ((from->si_code <= 0 && from->si_pid == getpid()) ||
+      (!atomic_compare_exchange_strong(&wanted_since, &since, now) && now - since > same_wish_seconds)) {
     signal(number, SIG_DFL);
     raise(number);
   }
@@ -24,7 +29,7 @@ static void on_signal(int number) {
 
 void interrupt_catch(void) {
   wanted_since = 0;
-  struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+  struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
   /* Neither interrupts the handler of the other. */
   sigemptyset(&action.sa_mask);
   for (int n = 0; n < 2; n++) sigaddset(&action.sa_mask, signals[n]);
