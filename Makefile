@@ -140,6 +140,9 @@ TEAM_RUNTIME := $(BUILD)/team/runtime.o
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
 
+# What reads what scripts/layer.sh measures.
+CROSSOVER := $(BUILD)/scripts/layer/crossover
+
 # What prints the tables of docs/method.md.
 RATES := $(BUILD)/scripts/method/rates
 # The problems that verify poses, for scripts/adversary.sh.
@@ -237,7 +240,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels method power peers test-python gate gate-baseline gate-selftest \
+.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels crossover method power peers test-python gate gate-baseline gate-selftest \
   mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-long-tests run-bench run-peers tidy \
   cppcheck needed force
 
@@ -305,6 +308,11 @@ test-python: all ## hold kernels of PyTorch, JAX, ONNX Runtime and Triton to the
 kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the machine can do
 	@scripts/kernels/table.sh $(BUILD)
 
+crossover: ## show from where attention takes longer than the projections of a layer (results/layer: the picture)
+	@scripts/setup.sh bench
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(CROSSOVER)
+	@$(if $(HAVE_OPENBLAS),scripts/layer.sh $(BUILD) $(RESULTS)/layer $(ARGS),:)
+
 method: $(RATES) ## draw sweeps of known truth and write docs/method.md's tables of how often what is said of them holds
 	@scripts/tables.sh docs/method.md rates $(RATES) 2000
 
@@ -359,7 +367,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED)
+tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)
 
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
@@ -379,7 +387,7 @@ run-long-tests:
 
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
-  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED))
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER))
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -526,7 +534,7 @@ $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/so
 $(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-$(POWER) $(POSED): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
+$(POWER) $(POSED) $(CROSSOVER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 # -MMD writes beside each object which headers it was made from.

@@ -39,18 +39,34 @@ static size_t find_meetings(const report *report, int challenger, int champion, 
   return count;
 }
 
-static double lag_of(const meeting *meeting) {
-  return paired_lag(meeting->challenger, meeting->champion, 0.95).estimate;
+/* Which of the ratios within their intervals: the nearest to what holds at the earlier length, or the farthest from it. */
+typedef enum edge { NEAREST, MIDDLE, FARTHEST } edge;
+
+/* Turned so that it is above 0 at `after` and below at `before`. */
+static double lag_of(const meeting *at, lead before, edge edge, size_t questions) {
+  const interval lag = paired_lag(at->challenger, at->champion, 1 - 0.05 / (double)questions);
+  const bool turned = before == LEAD_BEHIND;
+  if (edge == MIDDLE) return turned ? -lag.estimate : lag.estimate;
+  return turned ? (edge == NEAREST ? -lag.high : -lag.low) : (edge == NEAREST ? lag.low : lag.high);
 }
 
-/* Where the mean ratios pass 1 between two lengths at which they lie on different sides of it. */
-static double find_smooth(const meeting *after, const meeting *before) {
-  const double sign = lag_of(after);
-  const meeting *next = after + 1;
-  while (next < before && lag_of(next) * sign > 0) next++;
-  const double from = lag_of(next - 1), to = lag_of(next);
-  const double octaves = log((double)next->length / (double)next[-1].length);
-  return (double)next[-1].length * exp(octaves * from / (from - to));
+/* Where these ratios pass 1, between two lengths at which they lie on different sides of it: at first, or the farthest at last. */
+static double find_place(const meeting *after, const meeting *before, lead now, edge edge, size_t questions) {
+  double place = (double)after->length;
+  for (const meeting *next = after + 1; next <= before; next++) {
+    const double from = lag_of(next - 1, now, edge, questions), to = lag_of(next, now, edge, questions);
+    if (!(from > 0 && to <= 0)) continue;
+    const double share = isinf(from) ? 1 : from / (from - to);
+    place = (double)next[-1].length * exp(share * log((double)next->length / (double)next[-1].length));
+    if (edge != FARTHEST) break;
+  }
+  return place;
+}
+
+static interval find_smooth(const meeting *after, const meeting *before, lead now, size_t questions) {
+  return (interval){find_place(after, before, now, MIDDLE, questions),
+                    find_place(after, before, now, NEAREST, questions),
+                    find_place(after, before, now, FARTHEST, questions)};
 }
 
 contest contest_judge(const report *report, int challenger, int champion) {
@@ -70,8 +86,8 @@ contest contest_judge(const report *report, int challenger, int champion) {
     contest.behind += now == LEAD_BEHIND;
     if (now == LEAD_UNDECIDED) continue;
     if (sure && now != last && contest.crossover_count++ < CROSSOVERS_KEPT)
-      contest.crossovers[contest.crossover_count - 1] =
-          (crossover){sure->length, meetings[n].length, now, find_smooth(sure, &meetings[n])};
+      contest.crossovers[contest.crossover_count - 1] = (crossover){
+          sure->length, meetings[n].length, now, find_smooth(sure, &meetings[n], now, contest.lengths)};
     last = now;
     sure = &meetings[n];
   }

@@ -129,7 +129,7 @@ static void print_contest(const report *report, const result *challenger, int ch
   for (size_t n = 0; n < contest.crossover_count && n < CROSSOVERS_KEPT; n++) {
     const crossover *one = &contest.crossovers[n];
     char smooth[FORMAT_BYTES];
-    format_number(smooth, one->smooth, 2);
+    format_number(smooth, one->smooth.estimate, 2);
     fprintf(out, "%s%s between %s = %lld and %lld (near %s if the ratio changes smoothly)", n ? "; " : "",
             one->now == LEAD_AHEAD ? "overtakes" : "falls behind", length, (long long)one->after,
             (long long)one->before, smooth);

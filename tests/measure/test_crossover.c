@@ -134,8 +134,33 @@ static void without_noise_the_smooth_place_is_exact(void **state) {
   assert_int_equal(found.crossover_count, 1);
   assert_int_equal(found.crossovers[0].after, 512);
   assert_int_equal(found.crossovers[0].before, 1024);
-  assert_true(fabs(found.crossovers[0].smooth - 700) < 1e-3);
+  assert_true(fabs(found.crossovers[0].smooth.estimate - 700) < 1e-3);
   report_destroy(&report);
+}
+
+/* Of a ratio that is straight in log T, whichever of the two is the challenger; and it tells more than the lengths do. */
+static void the_interval_of_the_smooth_place_holds_it(void **state) {
+  (void)state;
+  int held = 0, narrower = 0, turned_alike = 0;
+  uint64_t place = 0;
+  for (int n = 0; n < DRAWS; n++) {
+    const double truth = 300 * exp2(3 * (double)n / DRAWS);
+    const simulated_family families[] = {{.name = "line", .power = 1, .factor = truth, .drift = 0.05},
+                                         {.name = "square", .power = 2, .drift = 0.05}};
+    report report;
+    create(&report, families);
+    simulated_draw(&report, families, PASSES, 0.03, &place);
+    const contest found = contest_judge(&report, 0, 1), turned = contest_judge(&report, 1, 0);
+    const interval at = found.crossovers[0].smooth, back = turned.crossovers[0].smooth;
+    held += at.low <= truth && truth <= at.high && at.low <= at.estimate && at.estimate <= at.high;
+    narrower += at.high / at.low < 1.5;
+    turned_alike += fabs(at.low / back.low - 1) + fabs(at.high / back.high - 1) < 1e-9;
+    report_destroy(&report);
+  }
+  if (held < 0.95 * DRAWS || narrower < 0.9 * DRAWS || turned_alike < DRAWS)
+    fail_msg("of %d places %d lie in their intervals, %d of which are narrower than the lengths, %d the same "
+             "turned round",
+             DRAWS, held, narrower, turned_alike);
 }
 
 static void nothing_is_extended_beyond_what_was_measured(void **state) {
@@ -182,6 +207,7 @@ int main(void) {
       cmocka_unit_test(a_sharp_change_is_not_said_to_be_elsewhere),
       cmocka_unit_test(every_change_is_found_in_order),
       cmocka_unit_test(without_noise_the_smooth_place_is_exact),
+      cmocka_unit_test(the_interval_of_the_smooth_place_holds_it),
       cmocka_unit_test(nothing_is_extended_beyond_what_was_measured),
       cmocka_unit_test(what_was_not_measured_twice_does_not_count),
   };
