@@ -25,6 +25,14 @@ typedef struct tile_buffers {
       rescale[TILE_MAX_ROWS];
 } tile_buffers;
 
+static void take_scores(const tile_kernels *kernels, tile_size size, tile_rows keys, tile_buffers *of) {
+  if (kernels->scores_and_largest)
+    kernels->scores_and_largest(size, of->queries, keys, NULL, of->scores, of->rescale);
+  else
+    kernels->scores(size, (tile_matrix){of->queries, size.rows}, keys, 1, NULL,
+                    (tile_target){of->scores, size.rows});
+}
+
 /* Seconds of each step, of all tiles and passes. Reading the clock is a step too, for the others contain it. */
 static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of, double seconds[STEPS]) {
   const int64_t rows = kernels->max_rows;
@@ -35,10 +43,10 @@ static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of,
   memset(seconds, 0, STEPS * sizeof *seconds);
   for (int n = 0; n < PASSES * KEY_TILES; n++) {
     double at[STEPS + 1] = {wall_seconds(), wall_seconds()};
-    kernels->scores(size, (tile_matrix){of->queries, rows}, (tile_rows){of->keys[n % KEY_TILES], D}, 1, NULL,
-                    (tile_target){of->scores, rows});
+    take_scores(kernels, size, (tile_rows){of->keys[n % KEY_TILES], D}, of);
     at[2] = wall_seconds();
-    kernels->softmax(rows, kernels->keys, of->scores, 1, state);
+    (kernels->softmax_of_largest ? kernels->softmax_of_largest : kernels->softmax)(rows, kernels->keys,
+                                                                                   of->scores, 1, state);
     at[3] = wall_seconds();
     kernels->accumulate(size, (tile_matrix){of->scores, rows}, (tile_rows){of->values[n % KEY_TILES], values},
                         of->rescale, NULL, (tile_target){of->output, rows});

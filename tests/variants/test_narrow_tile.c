@@ -43,6 +43,27 @@ static double element(const tile_kernels *kernels, const uint16_t *x, int64_t n)
   return attn_load(x, kernels->type, n);
 }
 
+/* What finds the largest scores on the way leaves the same scores, and of those the softmax that takes it makes the same. */
+static void check_largest(const tile_kernels *kernels, tile_size size, tile_rows key) {
+  static float same[LARGEST], state[3][TILE_MAX_ROWS], other[3][TILE_MAX_ROWS];
+  const size_t bytes = (size_t)(size.rows * size.keys) * sizeof *found;
+  const tile_matrix queries = {columns, size.rows};
+  kernels->scores(size, queries, key, 1, NULL, (tile_target){found, size.rows});
+  kernels->scores_and_largest(size, columns, key, NULL, same, other[2]);
+  assert_memory_equal(found, same, bytes);
+  for (int64_t r = 0; r < size.rows; r++) {
+    float largest = -INFINITY;
+    for (int64_t j = 0; j < size.keys; j++) largest = fmaxf(largest, found[j * size.rows + r]);
+    assert_true(other[2][r] == largest);
+    state[0][r] = other[0][r] = r % 3 ? -INFINITY : 0.1f;
+    state[1][r] = other[1][r] = 0.5f;
+  }
+  kernels->softmax(size.rows, size.keys, found, 0.37f, (tile_state){state[0], state[1], state[2]});
+  kernels->softmax_of_largest(size.rows, size.keys, same, 0.37f, (tile_state){other[0], other[1], other[2]});
+  assert_memory_equal(found, same, bytes);
+  for (int n = 0; n < 3; n++) assert_memory_equal(state[n], other[n], (size_t)size.rows * sizeof **state);
+}
+
 /* Queries are the rows of `more`, keys those of `elements`; what stands behind an odd number of features is NaN. */
 static void check_scores(const tile_kernels *kernels) {
   static const int64_t depths[] = {1, 2, 31, 33, 64, 65, 260};
@@ -74,6 +95,7 @@ static void check_scores(const tile_kernels *kernels) {
             assert_near(kernels, "scores", (double)found[j * rows + r], (double)factors[n % 2] * expected,
                         1e-7 * (double)(depth + 2));
           }
+        if (kernels->scores_and_largest) check_largest(kernels, (tile_size){rows, keys, depth}, key);
       }
 }
 

@@ -97,6 +97,13 @@ static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahea
   const int64_t rows = tile->layout.rows, most = tile->score_kernels->max_rows;
   const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->value_dim, tile->problem->rope_cos_data,
                                       &tile->problem->rope_cos);
+  tile->knows_largest =
+      softmax_scales(tile) && tile->score_kernels == tile->kernels && tile->kernels->scores_and_largest;
+  if (tile->knows_largest) {
+    tile->kernels->scores_and_largest((tile_size){rows, keys, tile->problem->head_dim}, tile->queries, key,
+                                      tile->leads ? &next : NULL, tile->scores, tile->state.rescale);
+    return;
+  }
   /* Vectors of floats may be narrower than those of pairs, where these are emulated. */
   for (int64_t r = 0; r < rows; r += most) {
     const tile_size size = {rows - r < most ? rows - r : most, keys, tile->problem->head_dim};
@@ -137,8 +144,9 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 }
 
 static void weights(query_tile *tile, int64_t keys) {
-  tile->kernels->softmax(tile->layout.rows, keys, tile->scores, softmax_scales(tile) ? tile->factor : 1,
-                         tile->state);
+  void (*const softmax)(int64_t, int64_t, float *, float, tile_state) =
+      tile->knows_largest ? tile->kernels->softmax_of_largest : tile->kernels->softmax;
+  softmax(tile->layout.rows, keys, tile->scores, softmax_scales(tile) ? tile->factor : 1, tile->state);
 }
 
 static void drop(query_tile *tile, int64_t keys, const uint8_t *const *keep) {

@@ -42,9 +42,12 @@
 #define TO_ELEMENT(x) attn_to_bfloat16(x)
 #include "element_rows.h"
 
-/* Pairs are not what gradients are added up from. */
+/* Pairs are not what gradients are added up from. Sums of floats leave no registers for the largest. */
 #define ADD_PRODUCTS_floats add_products_floats
 #define ADD_PRODUCTS_pairs NULL
+#define WITH_LARGEST_floats(kernel) NULL
+#define WITH_LARGEST_pairs(kernel) kernel
+#define WITH_LARGEST_tiles(kernel) NULL
 
 /* kind: of the elements; operands: of the products. */
 #define TILE_TABLE(set, elements, kind, operands, products, each, copies_keys, copies_values, transposes,    \
@@ -54,13 +57,14 @@
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
     .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
     .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, .grade = grade,                    \
-    .accumulate = accumulate_##products, .softmax = softmax_##operands, .drop = drop_##operands,             \
-    .hide = hide, .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind,                        \
-    .read = read_floats_##kind, .rotate = rotate_##kind, .softmax_row = softmax_row, .softcap = softcap,     \
-    .exp2 = exp2_all, .elu1 = elu1_##kind, .at_least = at_least_##kind, .pack = (packs),                     \
-    .unpack = unpack_##kind, .scale_rows = scale_rows_##kind, .join = join, .dot_rows = dot_rows,            \
-    .dot_pairs = dot_pairs, .scale_slopes = scale_slopes, .few_scores = few_scores_##kind,                   \
-    .few_accumulate = few_accumulate_##kind                                                                  \
+    .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
+    .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \
+    .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide, .all_finite = all_finite_##kind,   \
+    .copy_finite = copy_finite_##kind, .read = read_floats_##kind, .rotate = rotate_##kind,                  \
+    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind,                   \
+    .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,  \
+    .join = join, .dot_rows = dot_rows, .dot_pairs = dot_pairs, .scale_slopes = scale_slopes,                \
+    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
   }
 
 /* In the order of attn_type. */

@@ -59,9 +59,10 @@ typedef struct NAME(slice) {
   float factor;
 } NAME(slice);
 
+/* largest: NULL, or what the last slice joins the scores to. */
 INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_size size, NAME(slice) slice,
                                        tile_matrix queries, tile_rows key, const tile_ahead *ahead,
-                                       tile_target scores, groups_done done) {
+                                       tile_target scores, vec *largest, groups_done done) {
   const int64_t steps = size.features / STEP;
   for (; done.elements + group <= size.keys; done.elements += group) {
     float *out = scores.x + done.elements * scores.stride;
@@ -76,15 +77,20 @@ INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_
     for (int g = 0; slice.last && slice.factor != 1 && g < group; g++)
       for (int v = 0; v < vectors; v++) sum[g][v] = multiply(sum[g][v], broadcast(&slice.factor));
 #endif
+    for (int g = 0; largest && slice.last && g < group; g++)
+      for (int v = 0; v < vectors; v++) largest[v] = maximum(sum[g][v], largest[v]);
     for (int g = 0; g < group; g++)
       for (int v = 0; v < vectors; v++) store(out + g * scores.stride + v * LANES, sum[g][v]);
   }
   return done;
 }
 
-/* adds: to what the scores hold. */
-INLINE void NAME(scores_rows)(const int vectors, const bool adds, tile_size size, tile_matrix queries,
-                              tile_rows key, float factor, const tile_ahead *ahead, tile_target scores) {
+/* adds: to what the scores hold. finds: the largest score of each row, which stays in registers until the end. */
+INLINE void NAME(scores_rows)(const int vectors, const bool adds, const bool finds, tile_size size,
+                              tile_matrix queries, tile_rows key, float factor, const tile_ahead *ahead,
+                              tile_target scores, float *largest) {
+  vec joined[MAX_VECTORS];
+  for (int v = 0; finds && v < vectors; v++) joined[v] = broadcast(&(float){-INFINITY});
   const int64_t depth = size.features, whole = STEP * depth_slice(vectors * LANES, (depth + STEP - 1) / STEP);
   groups_done done = {0, 0};
   for (int64_t d = 0; d == 0 || d < depth; d += whole, done.elements = 0) {
@@ -92,12 +98,17 @@ INLINE void NAME(scores_rows)(const int vectors, const bool adds, tile_size size
     const tile_rows from = {(const operand *)key.x + d, key.stride};
     const NAME(slice) slice = {d == 0 && !adds, d + whole >= depth, factor};
     size.features = depth - d < whole ? depth - d : whole;
-    done = NAME(scores_groups)(vectors, GROUP(vectors), size, slice, columns, from, ahead, scores, done);
+    done = NAME(scores_groups)(vectors, GROUP(vectors), size, slice, columns, from, ahead, scores,
+                               finds ? joined : NULL, done);
     if (GROUP(vectors) > 4)
-      done = NAME(scores_groups)(vectors, 4, size, slice, columns, from, ahead, scores, done);
-    done = NAME(scores_groups)(vectors, 2, size, slice, columns, from, ahead, scores, done);
-    done = NAME(scores_groups)(vectors, 1, size, slice, columns, from, ahead, scores, done);
+      done = NAME(scores_groups)(vectors, 4, size, slice, columns, from, ahead, scores, finds ? joined : NULL,
+                                 done);
+    done = NAME(scores_groups)(vectors, 2, size, slice, columns, from, ahead, scores, finds ? joined : NULL,
+                               done);
+    done = NAME(scores_groups)(vectors, 1, size, slice, columns, from, ahead, scores, finds ? joined : NULL,
+                               done);
   }
+  for (int v = 0; finds && v < vectors; v++) store(largest + v * LANES, joined[v]);
 }
 
 INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, tile_size size,
@@ -175,28 +186,36 @@ INLINE void weigh_pairs(const int vectors, int64_t keys, float *scores, vec fact
 }
 #endif
 
-INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict scores, float factor,
-                               tile_state state) {
+INLINE void NAME(find_largest)(const int vectors, int64_t keys, const float *scores,
+                               vec largest[MAX_VECTORS]) {
   const int64_t rows = vectors * LANES;
-  float *restrict max = state.max, *restrict sum = state.sum, *restrict rescale = state.rescale;
-  const unsigned mode = flush_denormals();
-  vec largest[2][MAX_VECTORS]; /* two chains each, to hide the latency of the maximum */
-  for (int v = 0; v < vectors; v++) largest[0][v] = largest[1][v] = broadcast(&(float){-INFINITY});
+  vec other[MAX_VECTORS]; /* two chains each, to hide the latency of the maximum */
+  for (int v = 0; v < vectors; v++) largest[v] = other[v] = broadcast(&(float){-INFINITY});
   int64_t j = 0;
   for (; j + 2 <= keys; j += 2)
     for (int v = 0; v < vectors; v++) {
-      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
-      largest[1][v] = maximum(load(scores + (j + 1) * rows + v * LANES), largest[1][v]);
+      largest[v] = maximum(load(scores + j * rows + v * LANES), largest[v]);
+      other[v] = maximum(load(scores + (j + 1) * rows + v * LANES), other[v]);
     }
-  if (j < keys)
-    for (int v = 0; v < vectors; v++)
-      largest[0][v] = maximum(load(scores + j * rows + v * LANES), largest[0][v]);
+  for (int v = 0; j < keys && v < vectors; v++)
+    largest[v] = maximum(load(scores + j * rows + v * LANES), largest[v]);
+  for (int v = 0; v < vectors; v++) largest[v] = maximum(largest[v], other[v]);
+}
+
+/* known: the largest scores stand where rescale will. */
+INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys, float *restrict scores,
+                               float factor, tile_state state) {
+  float *restrict max = state.max, *restrict sum = state.sum, *restrict rescale = state.rescale;
+  const unsigned mode = flush_denormals();
+  vec largest[MAX_VECTORS];
+  if (!known) NAME(find_largest)(vectors, keys, scores, largest);
+  for (int v = 0; known && v < vectors; v++) largest[v] = load(rescale + v * LANES);
 
   const vec factors = broadcast(&factor);
   vec shift[MAX_VECTORS], total[MAX_VECTORS];
   for (int v = 0; v < vectors; v++) {
     vec old_max = load(max + v * LANES);
-    vec new_max = maximum(SCALED(maximum(largest[0][v], largest[1][v]), factors), old_max);
+    vec new_max = maximum(SCALED(largest[v], factors), old_max);
     /* -inf minus -inf must not be NaN while nothing is visible. */
     shift[v] = zero_where_minus_infinity(new_max);
     store(max + v * LANES, new_max);
@@ -207,7 +226,9 @@ INLINE void NAME(softmax_rows)(const int vectors, int64_t keys, float *restrict 
   weigh_pairs(vectors, keys, scores, factors, shift, total);
 #else
   const int together = EXP_VECTORS / vectors;
-  for (j = 0; j + together <= keys; j += together)
+  const int64_t rows = vectors * LANES;
+  int64_t j = 0;
+  for (; j + together <= keys; j += together)
     weigh_in_place(vectors, together, scores + j * rows, shift, total);
   for (; j < keys; j++) weigh_in_place(vectors, 1, scores + j * rows, shift, total);
 #endif
@@ -226,8 +247,9 @@ INLINE void NAME(scores_of)(const int vectors, tile_size size, tile_matrix queri
                             float factor, const tile_ahead *ahead, tile_target out) {
   const int64_t rows = vectors * LANES;
   if (queries.stride == rows && out.stride == rows) NAME(scores_rows)
-  (vectors, false, size, (tile_matrix){queries.x, rows}, key, factor, ahead, (tile_target){out.x, rows});
-  else NAME(scores_rows)(vectors, false, size, queries, key, factor, ahead, out);
+  (vectors, false, false, size, (tile_matrix){queries.x, rows}, key, factor, ahead,
+   (tile_target){out.x, rows}, NULL);
+  else NAME(scores_rows)(vectors, false, false, size, queries, key, factor, ahead, out, NULL);
 }
 
 static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, float factor,
@@ -244,16 +266,40 @@ static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, flo
   }
 }
 
+#if STEP == 2
+INLINE void scores_and_largest_of(const int vectors, tile_size size, const float *queries, tile_rows key,
+                                  const tile_ahead *ahead, float *out, float *largest) {
+  const int64_t rows = vectors * LANES;
+  NAME(scores_rows)
+  (vectors, false, true, size, (tile_matrix){queries, rows}, key, 1, ahead, (tile_target){out, rows},
+   largest);
+}
+
+static void scores_and_largest(tile_size size, const float *queries, tile_rows key, const tile_ahead *ahead,
+                               float *out, float *largest) {
+  switch (size.rows / LANES) {
+    case 1: scores_and_largest_of(1, size, queries, key, ahead, out, largest); break;
+    case 2: scores_and_largest_of(2, size, queries, key, ahead, out, largest); break;
+#if MAX_VECTORS > 2
+    case 3: scores_and_largest_of(3, size, queries, key, ahead, out, largest); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: scores_and_largest_of(4, size, queries, key, ahead, out, largest); break;
+#endif
+  }
+}
+#endif
+
 #if STEP == 1
 static void NAME(add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target out) {
   switch (size.rows / LANES) {
-    case 1: NAME(scores_rows)(1, true, size, queries, key, 1, NULL, out); break;
-    case 2: NAME(scores_rows)(2, true, size, queries, key, 1, NULL, out); break;
+    case 1: NAME(scores_rows)(1, true, false, size, queries, key, 1, NULL, out, NULL); break;
+    case 2: NAME(scores_rows)(2, true, false, size, queries, key, 1, NULL, out, NULL); break;
 #if MAX_VECTORS > 2
-    case 3: NAME(scores_rows)(3, true, size, queries, key, 1, NULL, out); break;
+    case 3: NAME(scores_rows)(3, true, false, size, queries, key, 1, NULL, out, NULL); break;
 #endif
 #if MAX_VECTORS > 3
-    case 4: NAME(scores_rows)(4, true, size, queries, key, 1, NULL, out); break;
+    case 4: NAME(scores_rows)(4, true, false, size, queries, key, 1, NULL, out, NULL); break;
 #endif
   }
 }
@@ -277,16 +323,31 @@ static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows valu
 
 static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
   switch (rows / LANES) {
-    case 1: NAME(softmax_rows)(1, keys, score, factor, state); break;
-    case 2: NAME(softmax_rows)(2, keys, score, factor, state); break;
+    case 1: NAME(softmax_rows)(1, false, keys, score, factor, state); break;
+    case 2: NAME(softmax_rows)(2, false, keys, score, factor, state); break;
 #if MAX_VECTORS > 2
-    case 3: NAME(softmax_rows)(3, keys, score, factor, state); break;
+    case 3: NAME(softmax_rows)(3, false, keys, score, factor, state); break;
 #endif
 #if MAX_VECTORS > 3
-    case 4: NAME(softmax_rows)(4, keys, score, factor, state); break;
+    case 4: NAME(softmax_rows)(4, false, keys, score, factor, state); break;
 #endif
   }
 }
+
+#if STEP == 2 && !defined OWN_PRODUCTS
+static void softmax_of_largest(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
+  switch (rows / LANES) {
+    case 1: NAME(softmax_rows)(1, true, keys, score, factor, state); break;
+    case 2: NAME(softmax_rows)(2, true, keys, score, factor, state); break;
+#if MAX_VECTORS > 2
+    case 3: NAME(softmax_rows)(3, true, keys, score, factor, state); break;
+#endif
+#if MAX_VECTORS > 3
+    case 4: NAME(softmax_rows)(4, true, keys, score, factor, state); break;
+#endif
+  }
+}
+#endif
 
 /* Bits for LANES operands of a row: all where a key is kept, of pairs half of them each. */
 INLINE vec NAME(kept_bits)(const uint8_t *keep) {

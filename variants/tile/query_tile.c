@@ -228,6 +228,7 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
 
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   const query_tile_layout *layout = &tile->layout;
+  tile->knows_largest = false;
   if (!tile->problem->mask.type && !attn_has_pattern(tile->problem)) {
     hide_outside(tile, first, end);
     return;

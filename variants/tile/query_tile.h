@@ -73,6 +73,7 @@ struct query_tile {
   float *scores;                      /* [keys of a key tile, rows] */
   float *output;                      /* [Dv, rows], not yet divided by the sum */
   tile_state state;                   /* [rows] each */
+  bool knows_largest;                 /* score of each row: it stands in state.rescale */
   void *finite;                       /* elements [keys of a key tile, Dv], for values that not all are */
   float *copied_keys, *copied_values; /* for query_tile_prepare */
   float *run;                         /* of biases by distance */

@@ -88,6 +88,11 @@ typedef struct tile_kernels {
   void (*scores)(tile_size size, tile_matrix queries, tile_rows key, float factor, const tile_ahead *ahead,
                  tile_target scores);
 
+  /* The same with factor 1 and columns one after the other, and largest[r] = the largest of scores[j, r]: at no cost, while
+   * the scores are in registers still. NULL where sums leave no registers for it; softmax_of_largest then as well. */
+  void (*scores_and_largest)(tile_size size, const float *queries, tile_rows key, const tile_ahead *ahead,
+                             float *scores, float *largest);
+
   /* scores[j, r] = scores[j, r] + sum_d key[j, d] * queries[d, r], as above; of floats alone, else NULL. */
   void (*add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target scores);
 
@@ -102,6 +107,9 @@ typedef struct tile_kernels {
    * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. What accumulate takes as
    * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is above 0, and 1 with step 1. */
   void (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
+
+  /* The same, where rescale holds what scores_and_largest left. */
+  void (*softmax_of_largest)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
   /* What softmax has left: weights[j, r] = 0 where keep[r][j] is 0, for r < count. */
   void (*drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *keep, float *weights);
