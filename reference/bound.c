@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "additive.h"
 #include "exact.h"
 #include "general.h"
 #include "gradient.h"
@@ -60,7 +61,26 @@ typedef struct score_of {
 /* Roundings of the products of a score: of general scores each q_d W_de k_e is added up twice. */
 static double roundings_of_score(const attn_problem *problem) {
   const double D = (double)problem->head_dim;
-  return problem->general.type ? 2 * D + 2 : D;
+  return problem->general.type ? 2 * D + 2 : problem->additive.type ? D + 2 : D;
+}
+
+/* The weights may be added up by themselves, and twice as much taken off: three times their sizes meet the chain. */
+static score_error error_of_additive(const attn_problem *problem, int64_t h, const score_of *of,
+                                     const float *bias, reference_terms position, double score) {
+  const reference_pair_of pair = {of->query, of->key, of->query_position, of->key_position};
+  const reference_additive_sizes sizes = reference_additive_error(problem, h, pair, UNIT);
+  const double cap = problem->softcap, scale = fabs(problem->scale), D = (double)problem->head_dim;
+  const double sized = 3 * scale * sizes.weights;
+  double factor = 2 * scale;
+  if (cap > 0) factor = fmax(factor, factor / cap);
+  score_error error = {.products = sized, .repeated = sizes.repeated};
+  error.overflows =
+      !(3 * sizes.weights <= LARGEST && 3 * sizes.weights * factor <= LARGEST && factor <= LARGEST &&
+        cap <= LARGEST && (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
+  error.fixed = UNIT * (scale * sizes.tanhs + 5 * sized) + 4 * SUBNORMAL * D * (1 + scale);
+  if (cap > 0) error.fixed += 2 * UNIT * sized + 12 * UNIT * cap;
+  error.fixed += error_of_terms(bias, position, score);
+  return error;
 }
 
 static score_error error_of_score(const attn_problem *problem, const score_of *of, const float *bias,
@@ -178,6 +198,9 @@ static score_error error_of_key(const attn_problem *problem, const attn_tensors 
   const float *key = reference_vector(tensors->key, problem->key, view->b, view->kv_head, j);
   const score_of of = {view->query, key, reference_query_position(problem, view->b, view->i), j,
                        view->general};
+  if (problem->additive.type)
+    return error_of_additive(problem, view->h, &of, view->bias ? view->bias + j : NULL,
+                             reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
   return error_of_score(problem, &of, view->bias ? view->bias + j : NULL,
                         reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
 }

@@ -56,7 +56,8 @@ static bool find_levels(const attn_problem *p, const attn_tensors *tensors, int6
   const double sink = reference_sink(p, tensors, b, h, i);
   const int64_t d = only_feature(query, p->head_dim);
   *found = (levels){.largest = sink};
-  if (d < 0 || p->softcap > 0 || p->rope_cos.type || p->general.type || (sink != 0 && sink != -INFINITY))
+  if (d < 0 || p->softcap > 0 || p->rope_cos.type || p->general.type || p->additive.type ||
+      (sink != 0 && sink != -INFINITY))
     return false;
   for (int64_t j = 0; j < p->key_length; j++)
     if (row->visible[j]) found->largest = fmax(found->largest, row->scores[j]);

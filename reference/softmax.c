@@ -7,6 +7,7 @@
  * row that sees no key, hence zeros and a log-sum-exp of -inf, or of the sink alone. */
 #include <math.h>
 
+#include "additive.h"
 #include "general.h"
 #include "rows.h"
 
@@ -53,11 +54,11 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     row->scores[j] = -INFINITY;
     if (!row->visible[j]) continue;
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
-    row->scores[j] = score(problem,
-                           problem->general.type
-                               ? reference_general_dot(problem, &general, key, j)
-                               : rotated_dot(problem, query, reference_query_position(problem, b, i), key, j),
-                           bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
+    const reference_pair_of pair = {query, key, reference_query_position(problem, b, i), j};
+    const double dot = problem->general.type    ? reference_general_dot(problem, &general, key, j)
+                       : problem->additive.type ? reference_additive(problem, h, pair)
+                                                : rotated_dot(problem, query, pair.query_position, key, j);
+    row->scores[j] = score(problem, dot, bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
     if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
     if (row->scores[j] > largest) largest = row->scores[j];
   }
@@ -84,8 +85,8 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   }
 }
 
-/* Two products of a query, or weight, and a key, or value, for each pair; the exponential is free. Of general scores also one of a query
- * and its matrix. */
+/* Two products of a query, or weight, and a key, or value, for each pair; the exponential is free, and so is a
+ * tanh: an additive score counts as a product. Of general scores also one of a query and its matrix. */
 static double operations(const attn_problem *problem, double visible_pairs) {
   const double D = (double)problem->head_dim,
                queries = (double)(problem->batch * problem->query_heads) * (double)problem->query_length;

@@ -1,6 +1,5 @@
-/* The interface of attnbench: what an attention kernel is asked (attn_problem), what a run of it is given
- * (attn_call), and what it says of itself (attn_variant). A new kernel includes this header and nothing
- * else. It can be included from C++, and so from CUDA.
+/* The interface of attnbench: what an attention kernel is asked (attn_problem), what a run of it is given (attn_call), and what it
+ * says of itself (attn_variant). A new kernel includes this header and nothing else. It can be included from C++, and so from CUDA.
  *
  * In comments: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D head
  * dimension of queries and keys, Dv head dimension of values. */
@@ -35,9 +34,8 @@ extern "C" {
 /* The largest size of an offset, either way, and of a limited band: sums of these do not overflow. */
 #define ATTN_FARTHEST (INT64_C(1) << 60)
 
-/* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports;
- * a problem with a part that is not in the variant's set is never given to it, so that no variant has to
- * refuse what it has never heard of. */
+/* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports; one with a part that is
+ * not in the variant's set is never given to it, so that no variant has to refuse what it has never heard of. */
 enum {
   ATTN_BAND = 1 << 0,        /* left or right is limited */
   ATTN_OFFSET = 1 << 1,      /* an offset that is not 0, or offsets */
@@ -59,6 +57,7 @@ enum {
   ATTN_ROPE = 1 << 17,
   ATTN_DROPOUT = 1 << 18, /* keep */
   ATTN_GENERAL = 1 << 19,
+  ATTN_ADDITIVE = 1 << 20,
   ATTN_FEATURE_MAP = 1 << 21, /* a feature_map that is not elu + 1 */
   ATTN_UNNORMALISED = 1 << 22,
   ATTN_DECAY = 1 << 23,
@@ -76,9 +75,8 @@ typedef enum attn_type {
   ATTN_INT32 = 5
 } attn_type;
 
-/* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along
- * each axis; neighbours along the last axis (D, Dv or Tk) are one element apart. Both [B, H, T, D] and
- * [B, T, H, D] are expressed so. 0 broadcasts an input. */
+/* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along each axis; neighbours along
+ * the last axis (D, Dv or Tk) are one element apart. Both [B, H, T, D] and [B, T, H, D] are expressed so. 0 broadcasts an input. */
 typedef struct attn_layout {
   attn_type type;
   int64_t batch, head, position;
@@ -174,12 +172,14 @@ typedef struct attn_problem {
       rope_positions;    /* R, even, 2 to D; rows of the tables: every i + offset and every j is one */
   bool rope_interleaved; /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
   const float *rope_cos_data, *rope_sin_data; /* [rope_positions, R / 2] */
-  attn_layout keep;          /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
-  double dropout_p;          /* 0 up to, but not, 1; 0 without keep */
-  const uint8_t *keep_data;  /* [B, H, Tq, Tk] */
-  attn_layer_weights layer;  /* of ATTN_LAYER */
-  attn_layout general;       /* float32: the matrix between queries and keys, of at most 1024 features */
-  const float *general_data; /* [H, D, D] */
+  attn_layout keep;           /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
+  double dropout_p;           /* 0 up to, but not, 1; 0 without keep */
+  const uint8_t *keep_data;   /* [B, H, Tq, Tk] */
+  attn_layer_weights layer;   /* of ATTN_LAYER */
+  attn_layout general;        /* float32: the matrix between queries and keys, of at most 1024 features */
+  const float *general_data;  /* [H, D, D] */
+  attn_layout additive;       /* float32: what additive scores weigh features by; not beside general */
+  const float *additive_data; /* [H, D] */
 } attn_problem;
 
 /* ---- a call ---- */

@@ -11,6 +11,8 @@
  *     score_ij = scale * sum_d q_id k_jd
  *     score_ij = scale * sum_e (sum_d q_id W_de) k_je     where there are general scores (Luong et al. 2015), W of the head; of
  *                                                         rotated q and k where these are
+ *     score_ij = scale * sum_d w_d tanh(q_id + k_jd)      where there are additive scores (Bahdanau et al. 2015), w of the head; the
+ *                                                         same of q and k, which are projected already
  *     score_ij = softcap * tanh(score_ij / softcap)       where softcap > 0
  *     score_ij = score_ij + bias_ij                       where there is a bias
  *     score_ij = score_ij - alibi_h |j - (i + offset)|    where there are ALiBi slopes (Press et al. 2022)

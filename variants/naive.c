@@ -9,13 +9,23 @@ static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
 }
 
+static float additive_score(const attn_problem *problem, int64_t h, const float *query, const float *key) {
+  const float *weight = problem->additive_data + at(&problem->additive, 0, h, 0);
+  float sum = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) sum += weight[d] * tanhf(query[d] + key[d]);
+  return sum;
+}
+
 /* query: what a key meets, which of general scores is not the query itself. */
 static float score(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
                    int64_t j, const float *query) {
   const int64_t kv_head = h / (problem->query_heads / problem->kv_heads);
   const float *key = (const float *)tensors->key + at(&problem->key, b, kv_head, j);
   float dot = 0;
-  for (int64_t d = 0; d < problem->head_dim; d++) dot += query[d] * key[d];
+  if (attn_uses(problem, ATTN_ADDITIVE))
+    dot = additive_score(problem, h, query, key);
+  else
+    for (int64_t d = 0; d < problem->head_dim; d++) dot += query[d] * key[d];
   float result = (float)problem->scale * dot;
   if (problem->softcap > 0) result = (float)problem->softcap * tanhf(result / (float)problem->softcap);
   if (problem->bias.type) result += ((const float *)tensors->bias)[at(&problem->bias, b, h, i) + j];
@@ -145,7 +155,7 @@ const attn_variant attn_naive = {
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK |
                 ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT |
-                ATTN_GENERAL,
+                ATTN_GENERAL | ATTN_ADDITIVE,
     .types = ATTN_ALL_FLOATS,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,

@@ -292,6 +292,11 @@ static bool check_general(const attn_problem *p, complaint to) {
                REFERENCE_MOST_GENERAL);
 }
 
+static bool check_additive(const attn_problem *p, complaint to) {
+  return !p->additive.type || !p->general.type ||
+         wrong(to, "scores are general or additive, and not both: give one of the two");
+}
+
 static bool check_dropout(const attn_problem *p, complaint to) {
   if (!p->keep.type && p->dropout_p != 0)
     return wrong(to, "dropout_p is %g without a keep mask: give both or none", p->dropout_p);
@@ -421,5 +426,6 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
   return check_sizes(problem, to) && check_numbers(problem, to) && check_function(problem, to) &&
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
          check_layer(problem, to) && check_pattern(problem, to) && check_position(problem, to) &&
-         check_dropout(problem, to) && check_general(problem, to) && check_tensors(problem, to);
+         check_dropout(problem, to) && check_general(problem, to) && check_additive(problem, to) &&
+         check_tensors(problem, to);
 }

@@ -243,6 +243,8 @@ const feature_row feature_table[FEATURES] = {
      .flag = offsetof(workload, decay)},
     {ATTN_GENERAL, "general scores", "takes no general scores", SOFTMAX, "general", TENSOR_GENERAL,
      .flag = offsetof(workload, general)},
+    {ATTN_ADDITIVE, "additive scores", "takes no additive scores", SOFTMAX, "additive", TENSOR_ADDITIVE,
+     .flag = offsetof(workload, additive)},
     {ATTN_DROPOUT, "dropout", "takes no dropout", SCORES, "dropout", TENSOR_KEEP,
      .axes = offsetof(workload, keep), .read = weights_read_dropout, .write = weights_write_dropout,
      .leave_out = leave_out_dropout, .copy = copy_dropout},

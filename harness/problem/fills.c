@@ -31,6 +31,7 @@ enum {
   ROPE,
   KEEP,
   GENERAL,
+  ADDITIVE,
   PROJECTION = 40
 };
 
@@ -246,8 +247,8 @@ static double score_unit(const attn_problem *p) {
 static bool scores_round(const attn_problem *p) {
   int exponent;
   const bool is_power = frexp(fabs(p->scale), &exponent) == 0.5 && exponent % 2 != 0 && abs(exponent) <= 20;
-  return !is_power || p->softcap > 0 || p->bias.type || p->general.type || attn_has_position_bias(p) ||
-         p->rope_cos.type;
+  return !is_power || p->softcap > 0 || p->bias.type || p->general.type || p->additive.type ||
+         attn_has_position_bias(p) || p->rope_cos.type;
 }
 
 /* A tensor that is drawn. */
@@ -474,6 +475,14 @@ static void fill_general(const drawn *to) {
           size * uniform(random_bits(to->stream, (uint64_t)(row * to->shape.width + e)));
 }
 
+/* So large that scores spread as those of products do, though no tanh exceeds 1. Finite whatever the fill. */
+static void fill_additive(const drawn *to) {
+  for (int64_t row = 0; row < rows_of(to); row++)
+    for (int64_t d = 0; d < to->shape.width; d++)
+      ((float *)to->data)[place_of_row(to, row) + d] =
+          4 * uniform(random_bits(to->stream, (uint64_t)(row * to->shape.width + d)));
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -502,6 +511,7 @@ static const struct {
     [TENSOR_B_V] = {PROJECTION + 6, fill_projection},
     [TENSOR_B_O] = {PROJECTION + 7, fill_projection},
     [TENSOR_GENERAL] = {GENERAL, fill_general},
+    [TENSOR_ADDITIVE] = {ADDITIVE, fill_additive},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -257,6 +257,13 @@ static void draw_general(draws *from, workload *w) {
   w->general = w->function == ATTN_SOFTMAX && w->head_dim <= MOST_FEATURES && draw_one_in(from, 14);
 }
 
+/* One in sixteen of those left has additive scores. */
+static void draw_additive(draws *from, workload *w) {
+  enum { MOST_FEATURES = 160 };
+  w->additive =
+      w->function == ATTN_SOFTMAX && !w->general && w->head_dim <= MOST_FEATURES && draw_one_in(from, 16);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -292,5 +299,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_layer(&layer, &w);
   draws general = {from.stream ^ UINT64_C(0x6e4e), 0};
   draw_general(&general, &w);
+  draws additive = {from.stream ^ UINT64_C(0xadd17), 0};
+  draw_additive(&additive, &w);
   return w;
 }

@@ -59,6 +59,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_ROPE_COS] = POSITION(rope_cos, "the cosines", "cos", "11pn"),
     [TENSOR_ROPE_SIN] = POSITION(rope_sin, "the sines", "sin", "11pn"),
     [TENSOR_GENERAL] = POSITION(general, "the matrices of general scores", "general", "1HDD"),
+    [TENSOR_ADDITIVE] = POSITION(additive, "the weights of additive scores", "additive", "1H1D"),
     [TENSOR_KEEP] = IN_PROBLEM(keep, "the keep mask", "keep", "BHqk", 1u << ATTN_UINT8, false),
     [TENSOR_W_Q] = PROJECTION(w_q, "the weights of the queries' projection", "11dM"),
     [TENSOR_W_K] = PROJECTION(w_k, "the weights of the keys' projection", "11eM"),

@@ -41,6 +41,7 @@ typedef enum tensor_id {
   TENSOR_B_V,
   TENSOR_B_O,
   TENSOR_GENERAL,
+  TENSOR_ADDITIVE,
   TENSORS
 } tensor_id;
 

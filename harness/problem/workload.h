@@ -76,7 +76,7 @@ typedef struct workload {
   int64_t rope;          /* a workload_rope */
   int64_t rope_features; /* that are rotated; 0: all that have a partner */
   workload_axes keep;    /* of dropout */
-  bool general;
+  bool general, additive;
   double dropout_p;
   int64_t model_dim; /* of a layer; 0: of no layer */
   bool memory, biases;

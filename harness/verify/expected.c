@@ -110,7 +110,7 @@ static question question_of(const inputs *in, row_place at) {
   return (question){.b = at.b,
                     .kv_head = at.h / (p->query_heads / p->kv_heads),
                     .row = attn_has_pattern(p) || attn_has_position_bias(p) || p->general.type ||
-                                   p->rope_cos.type || p->query_lengths || p->decay.type
+                                   p->additive.type || p->rope_cos.type || p->query_lengths || p->decay.type
                                ? at.h * p->query_length + at.i
                                : -1,
                     .visible = attn_visible_keys(p, at.b, at.i),

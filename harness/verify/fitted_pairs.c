@@ -91,7 +91,7 @@ static bool is_what_it_says(const workload *w) {
   const bool exact = w->fill == FILL_EXACT, powers = w->fill == FILL_POWERS;
   return !((exact || powers) && (!isnan(w->scale) || w->softcap != 0)) &&
          !(powers && (w->bias.present || w->alibi || w->relative > 0 || w->t5_buckets > 0)) &&
-         !((exact || powers) && (w->rope != ROPE_NONE || w->general));
+         !((exact || powers) && (w->rope != ROPE_NONE || w->general || w->additive));
 }
 
 /* The array is made for one variant at a time. */

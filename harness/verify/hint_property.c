@@ -39,6 +39,7 @@ static const hint of_property[PROPERTIES] = {
     [PROPERTY_ROPE] = {"rope", "the rotary embedding turns queries and keys by other than their positions"},
     [PROPERTY_GENERAL] = {"features",
                           "general scores by a matrix of one are not the product of query and key"},
+    [PROPERTY_ADDITIVE] = {"features", "additive scores are not of the sums of queries and keys"},
     [PROPERTY_DROPOUT] = {"dropout", "a keep mask of ones with a p of 0 changes the answer"},
 };
 

@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "reference/additive.h"
 #include "reference/feature_map.h"
 #include "reference/general.h"
 #include "reference/rows.h"
@@ -82,6 +83,8 @@ static double dot(const asked *a, int64_t j) {
     reference_transform(a->problem, a->query.b, a->query.h, a->query.i, query, &general);
     return reference_general_dot(a->problem, &general, key, j);
   }
+  if (a->problem->additive.type)
+    return reference_additive(a->problem, a->query.h, (reference_pair_of){query, key, position, j});
   if (!a->problem->rope_cos.type)
     for (int64_t d = 0; d < a->features; d++) sum += (double)query[d] * key[d];
   else

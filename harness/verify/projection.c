@@ -10,6 +10,7 @@
 #include "problem/types.h"
 #include "problem/widened.h"
 #include "projection_sums.h"
+#include "reference/additive.h"
 #include "reference/feature_map.h"
 #include "reference/general.h"
 #include "reference/rows.h"
@@ -130,13 +131,14 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
     return sum * exp(decayed) / normaliser;
   }
   const int64_t position = reference_query_position(p, b, i);
-  for (int64_t d = 0; d < p->head_dim && !p->general.type; d++)
+  for (int64_t d = 0; d < p->head_dim && !p->general.type && !p->additive.type; d++)
     sum += reference_rotated(p, position, query, d).value * reference_rotated(p, j, key, d).value;
   if (p->general.type) {
     reference_general general;
     reference_transform(p, b, h, i, query, &general);
     sum = reference_general_dot(p, &general, key, j);
   }
+  if (p->additive.type) sum = reference_additive(p, h, (reference_pair_of){query, key, position, j});
   sum *= p->scale;
   if (p->softcap > 0) sum = p->softcap * tanh(sum / p->softcap);
   if (p->bias.type) sum += (double)reference_vector(in->tensors.bias, p->bias, b, h, i)[j];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/interrupt.h"
+#include "reference/additive.h"
 #include "reference/feature_map.h"
 #include "reference/general.h"
 #include "reference/rows.h"
@@ -132,12 +133,59 @@ static void load_queries(query_rows *rows) {
   }
 }
 
+static lanes choose(lane_bits which, lanes yes, lanes no) {
+  return (lanes)((which & (lane_bits)yes) | (~which & (lane_bits)no));
+}
+
+/* e^x for x <= 0, within some 1e-6 of it: 2^n times a polynomial of Taylor's. NaN stays one. */
+static lanes exponential(lanes x) {
+  static const float factors[] = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f,
+                                  2.4022651e-1f, 6.9314718e-1f, 1.0f};
+  const float shifter = 0x1.8p23f; /* the bits below the point fall off */
+  const lanes log2_e = {1.44269504f, 1.44269504f, 1.44269504f, 1.44269504f};
+  lanes power = x * log2_e;
+  const lane_bits vanishes = power < -126.0f;
+  power = choose(vanishes, (lanes){0}, power);
+  const lanes whole = (power + shifter) - shifter, part = power - whole;
+  lanes sum = {0};
+  for (size_t n = 0; n < sizeof factors / sizeof *factors; n++) sum = sum * part + factors[n];
+  const lane_bits exponent = __builtin_convertvector(whole, lane_bits);
+  return choose(vanishes, (lanes){0}, sum * (lanes)((exponent + 127) << 23));
+}
+
+/* By what is left of the weight of an exponential: (1 - e^-2|x|) / (1 + e^-2|x|), with the sign of x. */
+static lanes hyperbolic_tangent(lanes x) {
+  const lane_bits negative = (lane_bits)x & INT32_MIN;
+  const lanes size = (lanes)((lane_bits)x ^ negative), power = exponential(-2 * size);
+  return (lanes)((lane_bits)((1 - power) / (1 + power)) | negative);
+}
+
+/* The same of additive scores, for the keys of a panel. */
+static void add_panel(const query_rows *rows, const float *weights, const lanes *keys,
+                      lanes scores[ROWS][BLOCK / LANES], int64_t at) {
+  const int64_t D = rows->with->in->problem.head_dim;
+  const lanes *queries = rows->queries;
+  for (int r = 0; r < ROWS; r++) scores[r][at] = scores[r][at + 1] = (lanes){0};
+  for (int64_t d = 0; d < D; d++, keys += 2, queries += ROWS)
+    for (int r = 0; r < ROWS; r++) {
+      scores[r][at] += weights[d] * hyperbolic_tangent(queries[r] + keys[0]);
+      scores[r][at + 1] += weights[d] * hyperbolic_tangent(queries[r] + keys[1]);
+    }
+}
+
 /* scores[r][n] = q_r . k_n over the keys of a block. */
 static void dot_block(const query_rows *rows, int64_t block, lanes scores[ROWS][BLOCK / LANES]) {
   const int64_t D = rows->with->in->problem.head_dim;
+  const float *weights = rows->with->in->problem.additive.type
+                             ? reference_additive_weights(&rows->with->in->problem, rows->h)
+                             : NULL;
   for (int64_t panel = 0; panel < BLOCK / PANEL; panel++) {
     const lanes *keys =
         (const lanes *)(const void *)(rows->with->keys + (block * (BLOCK / PANEL) + panel) * PANEL * D);
+    if (weights) {
+      add_panel(rows, weights, keys, scores, 2 * panel);
+      continue;
+    }
     const lanes *queries = rows->queries;
     lanes sum[ROWS][2] = {{{0}}};
     for (int64_t d = 0; d < D; d++, keys += 2, queries += ROWS) {
@@ -179,26 +227,6 @@ static void make_scores(query_rows *rows, int r, int64_t first_key, float *score
     scores[n] += (float)position.sum;
     rows->added[r] = fmax(rows->added[r], position.size);
   }
-}
-
-static lanes choose(lane_bits which, lanes yes, lanes no) {
-  return (lanes)((which & (lane_bits)yes) | (~which & (lane_bits)no));
-}
-
-/* e^x for x <= 0, within some 1e-6 of it: 2^n times a polynomial of Taylor's. NaN stays one. */
-static lanes exponential(lanes x) {
-  static const float factors[] = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f,
-                                  2.4022651e-1f, 6.9314718e-1f, 1.0f};
-  const float shifter = 0x1.8p23f; /* the bits below the point fall off */
-  const lanes log2_e = {1.44269504f, 1.44269504f, 1.44269504f, 1.44269504f};
-  lanes power = x * log2_e;
-  const lane_bits vanishes = power < -126.0f;
-  power = choose(vanishes, (lanes){0}, power);
-  const lanes whole = (power + shifter) - shifter, part = power - whole;
-  lanes sum = {0};
-  for (size_t n = 0; n < sizeof factors / sizeof *factors; n++) sum = sum * part + factors[n];
-  const lane_bits exponent = __builtin_convertvector(whole, lane_bits);
-  return choose(vanishes, (lanes){0}, sum * (lanes)((exponent + 127) << 23));
 }
 
 static float largest_of(const lanes *x) {
@@ -248,7 +276,7 @@ static void finish_softmax(const query_rows *rows, int r) {
   const double sink = reference_sink(p, &in->tensors, rows->with->b, rows->h, rows->i + r);
   const bool sees = rows->largest[r] != -INFINITY;
   const double largest = sees ? fmax((double)rows->largest[r], sink) : sink;
-  double sums[SUMS], square = 0;
+  double sums[SUMS], square = 0, sizes = 0;
   for (int s = 0; s < SUMS; s++)
     sums[s] = sees ? rows->sums[r][s] * exp((double)rows->largest[r] - largest) : 0;
   projected_row *row = row_at(rows->with->projection, p, rows->with->b, rows->h, rows->i + r);
@@ -258,8 +286,10 @@ static void finish_softmax(const query_rows *rows, int r) {
   for (int64_t d = 0; d < p->head_dim; d++) {
     const double q = rows->queries[d * ROWS + r][0];
     square += q * q;
+    if (p->additive.type) sizes += fabs((double)reference_additive_weights(p, rows->h)[d]);
   }
-  row->scores += fabs(p->scale) * sqrt(square) * rows->with->largest_key + rows->added[r];
+  const double most = p->additive.type ? sizes : sqrt(square) * rows->with->largest_key;
+  row->scores += fabs(p->scale) * most + rows->added[r];
 }
 
 static void sum_rows(query_rows *rows) {

@@ -397,6 +397,10 @@ static void hold_general(property_check *t) {
   hold_near_pair(t, AS_DOT, BY_ONE, NULL, "with matrices of one for its general scores");
 }
 
+static void hold_additive(property_check *t) {
+  hold_near_pair(t, UNMOVED, MOVED, NULL, "with a vector moved from its keys to its queries");
+}
+
 static void hold_dropout(property_check *t) {
   static const char when[] = "with a keep mask of ones and a p of 0";
   if (has_free_bits(t))
@@ -432,6 +436,7 @@ static const struct {
     [PROPERTY_POSITION] = {"positions as a bias", hold_position},
     [PROPERTY_ROPE] = {"shifted positions", hold_rope},
     [PROPERTY_GENERAL] = {"general scores by one", hold_general},
+    [PROPERTY_ADDITIVE] = {"vector moved to queries", hold_additive},
     [PROPERTY_DROPOUT] = {"nothing dropped", hold_dropout},
 };
 

@@ -28,6 +28,7 @@ typedef enum property {
   PROPERTY_POSITION, /* bound: a bias for what positions add */
   PROPERTY_ROPE,     /* bound: with a rotary embedding, all positions shifted */
   PROPERTY_GENERAL,  /* bound: general scores by matrices of one for the product of a query and a key */
+  PROPERTY_ADDITIVE, /* bound: additive scores with a vector moved from the keys to the queries */
   PROPERTY_DROPOUT,  /* bits: a keep mask of ones and a p of 0 for no dropout */
   PROPERTIES
 } property;

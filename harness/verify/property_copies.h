@@ -37,6 +37,8 @@ typedef enum altered_kind {
   FARTHER,   /* a rotary embedding whose tables begin at a later position */
   BY_ONE,    /* matrices of general scores that are one */
   AS_DOT,    /* the same without general scores */
+  UNMOVED,   /* additive scores of queries and keys that a vector can be added to exactly */
+  MOVED,     /* the same with one added to the queries and taken from the keys */
   UNDROPPED, /* no dropout */
   ALL_KEPT,  /* the same with a keep mask of ones and a p of 0 */
   ALTERED

@@ -145,8 +145,8 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
   const workload *w = &all->original->workload;
   if (!reference_function_of(w->function)->has_scores || w->sink || (w->softcap > 0 && !w->bias.present))
     return true;
-  /* A feature of the keys is turned, or meets others of the query. */
-  if ((w->rope != ROPE_NONE || w->general) && !w->bias.present) return true;
+  /* A feature of the keys is turned, or meets others of the query, or is added to its own. */
+  if ((w->rope != ROPE_NONE || w->general || w->additive) && !w->bias.present) return true;
   if (!property_begin(all, LEVEL, w, &property_whole, why, why_size) ||
       !property_begin(all, SHIFTED, w, &property_whole, why, why_size))
     return false;
@@ -158,10 +158,10 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
 
 /* ---- A key for the sink ---- */
 
-/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. */
+/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. An additive score of it is the query's. */
 static bool make_sink_key(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
-  if (!w.sink || w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) return true;
+  if (!w.sink || w.additive || w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) return true;
   const int64_t last = w.key_length++;
   const bool given = w.bias.present;
   w.sink = w.wants_weights = w.has_offsets = w.has_lengths = false;
@@ -214,8 +214,8 @@ static bool make_as_bias(properties *all, char *why, size_t why_size) {
 /* By a few, or by thousands. */
 static bool make_farther(properties *all, char *why, size_t why_size) {
   const attn_problem *p = &all->original->problem;
-  if (!p->rope_cos.type || p->general.type)
-    return true; /* a matrix between two rotations undoes what they have in common */
+  /* A matrix between two rotations undoes what they have in common, and so does a sum of both. */
+  if (!p->rope_cos.type || p->general.type || p->additive.type) return true;
   if (!property_begin(all, FARTHER, &all->original->workload, &property_whole, why, why_size)) return false;
   const inputs *in = &all->of[FARTHER].inputs;
   const int64_t by = 1 + (int64_t)(property_draw(all, 13, 0) % (property_draw(all, 13, 1) % 2 ? 8 : 4096));
@@ -244,6 +244,41 @@ static bool make_general(properties *all, char *why, size_t why_size) {
   if (!property_finish(all, BY_ONE, true, why, why_size)) return false;
   property_leave_out_general(&w);
   return property_make(all, AS_DOT, &w, &property_whole, true, why, why_size);
+}
+
+/* ---- A vector that moves from the keys to the queries ---- */
+
+/* Every type has eighths up to 32 exactly; what is too large for it, or no number, becomes 0. */
+static double in_eighths(double number) {
+  const double rounded = rint(number * 8) / 8;
+  return fabs(rounded) <= 16 ? rounded : 0;
+}
+
+static void move_rows(const properties *all, tensor_id id, int64_t count, bool of_queries) {
+  const attn_problem *p = &all->original->problem;
+  for (int64_t n = 0; n < count; n++) {
+    const row_place at = of_queries ? row_place_of(p, n) : key_place_of(p, n);
+    const number_row level = row_at(&all->of[UNMOVED].inputs, id, at),
+                     moved = row_at(&all->of[MOVED].inputs, id, at);
+    for (int64_t d = 0; d < p->head_dim; d++) {
+      const double by = (double)(property_draw(all, 14, (uint64_t)d) % 129) / 8 - 8;
+      const double number = in_eighths(row_number(level, d));
+      row_set(level, d, number);
+      row_set(moved, d, of_queries ? number + by : number - by);
+    }
+  }
+}
+
+static bool make_moved(properties *all, char *why, size_t why_size) {
+  const workload *w = &all->original->workload;
+  if (!w->additive || w->rope != ROPE_NONE) return true;
+  if (!property_begin(all, UNMOVED, w, &property_whole, why, why_size) ||
+      !property_begin(all, MOVED, w, &property_whole, why, why_size))
+    return false;
+  move_rows(all, TENSOR_QUERY, query_rows(&all->original->problem), true);
+  move_rows(all, TENSOR_KEY, key_rows(&all->original->problem), false);
+  return property_finish(all, UNMOVED, true, why, why_size) &&
+         property_finish(all, MOVED, true, why, why_size);
 }
 
 /* ---- Nothing dropped ---- */
@@ -313,5 +348,6 @@ bool property_make_numbers(properties *all, char *why, size_t why_size) {
   return make_ones(all, why, why_size) && make_shift(all, why, why_size) &&
          make_sink_key(all, why, why_size) && make_as_bias(all, why, why_size) &&
          make_farther(all, why, why_size) && make_kept(all, why, why_size) &&
-         make_general(all, why, why_size) && make_biased(all, why, why_size);
+         make_general(all, why, why_size) && make_moved(all, why, why_size) &&
+         make_biased(all, why, why_size);
 }

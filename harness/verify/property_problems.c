@@ -57,6 +57,8 @@ static const char *const chosen[] = {
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
     "layer/full/B:2/H:4/Hkv:2/D:24/M:40/T:90/mask:bhq/sink/biases",
     "layer/full/B:3/H:2/D:17/Dv:33/M:31/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded/biases",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/additive/lse",
+    "full/B:2/H:6/Hkv:2/D:17/Tq:3/Tk:300/additive/bias:h/lse",
 };
 
 /* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits
@@ -68,7 +70,7 @@ static const char *const chosen_narrow[] = {
     "linear/causal_bottom_right/B:2/H:4/Hkv:2/D:9/Tq:30/Tk:90",
     "causal_bottom_right/B:2/H:4/Hkv:1/D:33/Tq:20/Tk:130/sink/bias:hq/lse",
     "full/B:3/H:2/Hkv:2/D:40/Tq:1/Tk:300/lse",
-    "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/alibi/lse",
+    "full/B:1/H:6/Hkv:3/D:64/Dv:31/Tq:70/Tk:66/bias:bhq/alibi/additive/lse",
     "window:6/B:3/H:2/Hkv:1/D:8/Tq:40/Tk:90/lengths:90,33,0/lse",
     "full/B:2/H:4/Hkv:2/D:16/T:70/see:local:9,4/lse",
     "causal/B:1/H:4/Hkv:1/D:24/T:90/see:strided:7+first:3/sink/lse",

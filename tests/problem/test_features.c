@@ -42,6 +42,7 @@ static const struct {
     {"a decay", "decay", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"sums without a normaliser", "unnormalised", "linear/full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"general scores", "general", "full/B:1/H:4/Hkv:4/D:64/T:9"},
+    {"additive scores", "additive", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"dropout", "dropout:0.25,bq", "full/B:1/H:4/Hkv:4/D:64/T:9"},
     {"a memory", "memory", "layer/full/B:1/H:4/Hkv:4/D:64/M:24/T:9"},
     {"biases of projections", "biases", "layer/full/B:1/H:4/Hkv:4/D:64/M:24/T:9"},
@@ -87,7 +88,7 @@ static void each_bit_belongs_to_one_row(void **state) {
                       ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_PATTERN |
                       ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 |
                       ATTN_ROPE | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY | ATTN_DROPOUT |
-                      ATTN_GENERAL | ATTN_MEMORY | ATTN_PROJECTION_BIAS));
+                      ATTN_GENERAL | ATTN_ADDITIVE | ATTN_MEMORY | ATTN_PROJECTION_BIAS));
 }
 
 static void each_feature_goes_through_a_line(void **state) {
@@ -158,7 +159,7 @@ static void a_function_that_has_no_use_for_a_feature_is_refused_with_it(void **s
         fail_msg("%s: %s", feature_table[n].what, why);
       refused++;
     }
-  assert_int_equal(refused, 22);
+  assert_int_equal(refused, 23);
 }
 
 static void random_problems_have_every_feature(void **state) {

@@ -69,10 +69,11 @@ static bool same(const workload *a, const workload *b) {
          a->wants_lse == b->wants_lse && a->wants_weights == b->wants_weights && a->layout == b->layout &&
          a->fill == b->fill && a->seed == b->seed && a->relative == b->relative &&
          memcmp(&a->keep, &b->keep, sizeof a->keep) == 0 && a->dropout_p == b->dropout_p &&
-         a->general == b->general && a->t5_buckets == b->t5_buckets && a->t5_distance == b->t5_distance &&
-         a->t5_one == b->t5_one && a->type == b->type && a->output_type == b->output_type &&
-         a->feature_map == b->feature_map && a->unnormalised == b->unnormalised && a->decay == b->decay &&
-         a->rope == b->rope && a->rope_features == b->rope_features;
+         a->general == b->general && a->additive == b->additive && a->t5_buckets == b->t5_buckets &&
+         a->t5_distance == b->t5_distance && a->t5_one == b->t5_one && a->type == b->type &&
+         a->output_type == b->output_type && a->feature_map == b->feature_map &&
+         a->unnormalised == b->unnormalised && a->decay == b->decay && a->rope == b->rope &&
+         a->rope_features == b->rope_features;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -89,9 +90,9 @@ static void every_name_parses_back_into_its_workload(void **state) {
 
 static void the_longest_name_fits(void **state) {
   (void)state;
-  workload w = parse(
-      "linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
-      "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/general/dropout:0,bh/layout:padded");
+  workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
+                     "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/additive/general/"
+                     "dropout:0,bh/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
@@ -204,6 +205,10 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear/general/T:10", "linear attention has no use for general scores"},
       {"linear_backward/general/T:10", "has no use for general scores"},
       {"layer/general/T:10", "a layer has no use for general scores"},
+      {"additive/general/T:10", "scores are general or additive, and not both: give one of the two"},
+      {"backward/additive/T:10", "the backward pass has no use for additive scores"},
+      {"linear/additive/T:10", "linear attention has no use for additive scores"},
+      {"layer/additive/T:10", "a layer has no use for additive scores"},
       {"dropout:1/T:10",
        "'dropout:1': dropout is dropout:P or dropout:P,AXES, with P the share of the weights"},
       {"dropout:-0.1/T:10", "from 0 up to, but not, 1"},

@@ -83,7 +83,10 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   for (int64_t d = 0; p->general.type && d < p->head_dim; d++)
     for (int64_t e = 0; e < p->head_dim; e++)
       dot += feature(p, q, position, d) * at(p->general_data, p->general, 0, h, d)[e] * feature(p, k, j, e);
-  for (int64_t d = 0; !p->general.type && d < p->head_dim; d++)
+  for (int64_t d = 0; p->additive.type && d < p->head_dim; d++)
+    dot += at(p->additive_data, p->additive, 0, h, 0)[d] *
+           tanhq(feature(p, q, position, d) + feature(p, k, j, d));
+  for (int64_t d = 0; !p->general.type && !p->additive.type && d < p->head_dim; d++)
     dot += p->function == ATTN_LINEAR ? phi(p, number(q + d)) * phi(p, number(k + d))
                                       : feature(p, q, position, d) * feature(p, k, j, d);
   const int64_t own = i + (p->offsets ? p->offsets[b] : p->offset);

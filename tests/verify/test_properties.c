@@ -61,6 +61,7 @@ typedef enum fault {
   TERM_BY_ONE,
   DROPS_BY_P,
   MATRIX_AND_MORE,
+  TANH_OF_EACH,
   SLOPES_TURNED,
   DISTANCE_WITHOUT_OFFSET,
   ROPE_OF_QUERIES_ALONE,
@@ -113,7 +114,12 @@ static float score(const attn_problem *p, int64_t h, vector q, int64_t position,
       dot += turned(p, q, position, d) * turned(p, k, j, e) *
              p->general_data[h * p->general.head + d * p->general.position + e];
   if (p->general.type) return dot * (float)p->scale * (planted == MATRIX_AND_MORE ? 1.5f : 1);
-  for (int64_t d = 0; d < p->head_dim; d++)
+  for (int64_t d = 0; p->additive.type && d < p->head_dim; d++) {
+    const float x = turned(p, q, position, d), y = turned(p, k, j, d);
+    const float of_both = planted == TANH_OF_EACH ? tanhf(x) + tanhf(y) : tanhf(x + y);
+    dot += p->additive_data[h * p->additive.head + d] * of_both;
+  }
+  for (int64_t d = 0; !p->additive.type && d < p->head_dim; d++)
     dot += turned(p, q, position, d) * (planted == ROPE_OF_QUERIES_ALONE ? get(k, d) : turned(p, k, j, d));
   return dot * (float)p->scale;
 }
@@ -276,19 +282,20 @@ static const char *unsupported(const attn_call *call) {
   return NULL;
 }
 
-static const attn_variant kernel = {
-    .name = "kernel",
-    .summary = "three loops",
-    .function = ATTN_SOFTMAX,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS | ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK |
-                ATTN_PATTERN | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL,
-    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
-    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
-    .time_exponent = 2,
-    .workspace_exponent = 1,
-    .unsupported = unsupported,
-    .workspace_size = workspace_size,
-    .run = run};
+static const attn_variant kernel = {.name = "kernel",
+                                    .summary = "three loops",
+                                    .function = ATTN_SOFTMAX,
+                                    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_BIAS |
+                                                ATTN_LSE | ATTN_WEIGHTS | ATTN_SINK | ATTN_PATTERN |
+                                                ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE |
+                                                ATTN_DROPOUT | ATTN_GENERAL | ATTN_ADDITIVE,
+                                    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
+                                    .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
+                                    .time_exponent = 2,
+                                    .workspace_exponent = 1,
+                                    .unsupported = unsupported,
+                                    .workspace_size = workspace_size,
+                                    .run = run};
 
 static property_verdict verdict_on(const attn_variant *variant, const char *text, fault fault,
                                    unsigned wanted) {
@@ -393,6 +400,8 @@ static const struct {
      "with a bias for its positions, output[", "bias"},
     {MATRIX_AND_MORE, PROPERTY_GENERAL, "full/B:1/H:2/D:8/T:20/general/fill:normal",
      "with matrices of one for its general scores", "features scale sum keys maximum"},
+    {TANH_OF_EACH, PROPERTY_ADDITIVE, "full/B:1/H:2/D:8/T:20/additive/fill:normal",
+     "with a vector moved from its keys to its queries", "features scale sum keys maximum"},
     {DROPS_BY_P, PROPERTY_DROPOUT, "full/B:1/H:2/D:8/T:20/dropout:0.3",
      "with a keep mask of ones and a p of 0", "sum"},
 };
@@ -605,7 +614,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "24 properties held on 1 problem: "))
+      !strstr(text, "25 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

@@ -33,12 +33,12 @@ UNLIMITED = (1 << 63) - 1
 # As the files of `attnbench dump` are called.
 SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel", "rope_cos": "cos", "rope_sin": "sin"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "keep", "rope_cos", "rope_sin")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin")
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
 
 
 def short(tensor: str) -> str:
@@ -124,6 +124,7 @@ class Problem:
             "relative": (H, 2 * self.relative_distance + 1),
             "t5": (H, self.t5_buckets),
             "general": (H, D, D),
+            "additive": (H, D),
             "decay": (B, Hkv, Tk),
             "rope_cos": (self.rope_positions, self.rope_features // 2),
             "rope_sin": (self.rope_positions, self.rope_features // 2),
@@ -245,7 +246,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, additive, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework

@@ -137,6 +137,19 @@ def test_matrices_of_general_scores_are_given():
     assert not attnbench.judge(x, output=attention(turned)[0])
 
 
+def test_weights_of_additive_scores_are_given():
+    x = attnbench.inputs(f"{SIZES}/additive")
+    assert x.additive.shape == (4, 8)
+    k = np.repeat(x.k, 2, axis=1)
+    apart = x.q[:, :, :, None].astype(np.float64) + k[:, :, None]
+    scores = x.scale * (np.tanh(apart) * x.additive[:, None, None]).sum(axis=-1)
+    asked = Seen(x, None, scores)
+    asked.q = np.zeros_like(x.q)
+    attnbench.judge(x, output=attention(asked)[0]).assert_close()
+    asked.bias = scores[:, ::-1]
+    assert not attnbench.judge(x, output=attention(asked)[0])
+
+
 def test_keep_masks_are_given():
     x = attnbench.inputs(f"{SIZES}/dropout:0.25,hq")
     output, _, weights = attention(Seen(x, None))
@@ -212,7 +225,7 @@ def test_a_pattern_of_ones_own_is_judged_and_a_bad_one_refused():
         attnbench.judge(x, output=output, topk=beyond)
 
 
-@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1", "general", "rope:half"])
+@pytest.mark.parametrize("part", ["docs:7", "blocks:4,8", "topk:5", "qlengths:30,11", "see:local:3,1", "alibi", "relative:3", "t5:8,20", "dropout:0.1", "general", "additive", "rope:half"])
 def test_a_variant_is_given_no_part_that_it_has_not_declared(part):
     with pytest.raises(ValueError, match="right takes no "):
         attnbench.run(right, f"{SIZES}/{part}")
