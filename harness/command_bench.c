@@ -213,6 +213,7 @@ int run_bench(const options *options, const variant_list *list) {
                                  .lengths = options->lengths,
                                  .length_count = options->length_count,
                                  .seed = options->seed,
+                                 .memory_only = &options->memory_only,
                                  .filter = options->filter};
   if (!sweep_create(&sweep, &request, list, why, sizeof why)) return command_complain(why);
   const int status = list->team ? team_sweep(&sweep, list, (int)options->threads, stdout)

@@ -197,6 +197,8 @@ static const option_row rows[] = {
      "rotate inputs, so that each iteration finds its own in no cache (false)"},
     {"--instructions", NULL, IN_BENCH, KIND_FLAG, AT(instructions), NO_LIMITS,
      "count the instructions of kernels, where valgrind is installed (true)"},
+    {"--memory-only", "NAME,...", IN_BENCH, KIND_WORDS, AT(memory_only), NO_LIMITS,
+     "of these variants nothing is run: the workspace that they ask for is drawn, and its growth fitted"},
     {"--brief", NULL, IN_BENCH, KIND_FLAG, AT(brief), NO_LIMITS,
      "one row a point on the console, its median; =false: every repetition and aggregate (true)"},
     {"--quiet", NULL, IN_BENCH, KIND_FLAG, AT(quiet), NO_LIMITS, "no progress, no notes"},

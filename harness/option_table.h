@@ -44,7 +44,7 @@ typedef struct options {
 
   text_list variants; /* empty: all */
   const char *device;
-  text_list plugins, presets, problems;
+  text_list plugins, presets, problems, memory_only;
   bool own;          /* the program's own variants too, verify and fuzz only */
   text_list context; /* key=value, for the record */
 

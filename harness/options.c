@@ -483,7 +483,7 @@ void options_destroy(options *options) {
   text_list *const lists[] = {&options->words,      &options->variants,   &options->plugins,
                               &options->presets,    &options->problems,   &options->context,
                               &options->gate.heads, &options->gate.bases, &options->gate.accepted,
-                              &options->formats,    &options->parts};
+                              &options->formats,    &options->parts,      &options->memory_only};
   for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) list_destroy(lists[n]);
   free(options->lengths);
   options->lengths = NULL;

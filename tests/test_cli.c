@@ -335,6 +335,28 @@ static void a_dry_run_writes_every_file(void **state) {
   }
 }
 
+static void what_is_not_to_be_run_has_its_memory_alone(void **state) {
+  (void)state;
+  static outcome outcome;
+  static const char measured[] = "bench --quiet --variant naive_backward,fused --memory-only naive_backward "
+                                 "--lengths 16:128 --threads 1 "
+                                 "--instructions=false --benchmark_repetitions 2 --min-time 1x --out memory";
+  expect("bench --memory-only nobody", 2, NULL, "there is no variant 'nobody'");
+  run_program(measured, &outcome);
+  assert_int_equal(outcome.status, 0);
+  /* A head's weights, and their gradients. */
+  assert_non_null(strstr(outcome.out, "SKIPPED: not to be run; it asks for 32 KiB of workspace"));
+  assert_non_null(strstr(outcome.out, "time not run "));
+  assert_non_null(strstr(outcome.out, "workspace 2 exactly"));
+  assert_null(strstr(outcome.out, "Skipped:"));
+  /* What is read back says the same. */
+  run_program("merge memory/results.json --out merged.json", &outcome);
+  assert_int_equal(outcome.status, 0);
+  assert_non_null(strstr(outcome.out, "time not run "));
+  assert_non_null(strstr(outcome.out, "workspace 2 exactly"));
+  assert_null(strstr(outcome.out, "Skipped:"));
+}
+
 static void pinned_threads_keep_to_one_processor_and_the_record_says_so(void **state) {
   (void)state;
   static outcome outcome;
@@ -384,6 +406,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),
+      cmocka_unit_test(what_is_not_to_be_run_has_its_memory_alone),
       cmocka_unit_test(pinned_threads_keep_to_one_processor_and_the_record_says_so),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

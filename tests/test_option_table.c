@@ -29,6 +29,7 @@ static const taken all_taken[] = {
     {COMMAND_BENCH, "--plugin a.so", KIND_ITEM, AT(plugins), "a.so"},
     {COMMAND_BENCH, "--problem band:1,0,3/T:8", KIND_ITEM, AT(problems), "band:1,0,3/T:8"},
     {COMMAND_BENCH, "--preset gpt2 --preset=bert", KIND_WORDS, AT(presets), "gpt2 bert"},
+    {COMMAND_BENCH, "--memory-only naive,fused", KIND_WORDS, AT(memory_only), "naive fused"},
     {COMMAND_BENCH, "--batch 2", KIND_INTEGER, AT(batch), "2"},
     {COMMAND_BENCH, "--heads 8", KIND_INTEGER, AT(heads), "8"},
     {COMMAND_BENCH, "--kv-heads 4", KIND_INTEGER, AT(kv_heads), "4"},

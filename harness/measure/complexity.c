@@ -9,7 +9,7 @@
 
 enum { LEAST_POINTS = 3 };
 
-/* The measured points of a family, by ascending length. */
+/* The points of a family that were measured, or not to be run, by ascending length. */
 typedef struct curve {
   const result **points;
   size_t count;
@@ -26,8 +26,8 @@ static curve curve_of(const report *report, int family) {
   curve curve = {calloc(report->result_count + 1, sizeof *curve.points), 0};
   for (size_t n = 0; curve.points && n < report->result_count; n++) {
     const result *point = &report->results[n];
-    if (point->family_index == family && point->state == RESULT_MEASURED && point->repetitions > 0 &&
-        result_length(point) > 0)
+    const bool is_known = point->memory_only || (point->state == RESULT_MEASURED && point->repetitions > 0);
+    if (point->family_index == family && is_known && result_length(point) > 0)
       curve.points[curve.count++] = point;
   }
   if (curve.points) qsort(curve.points, curve.count, sizeof *curve.points, by_length);
@@ -118,7 +118,8 @@ static void fit_workspace(const curve *curve, growth *growth) {
 }
 
 static void fit_family(const curve *measured, growth *growth) {
-  const curve top = fit_time(measured, growth);
+  growth->memory_only = measured->points[0]->memory_only;
+  const curve top = growth->memory_only ? *measured : fit_time(measured, growth);
   fit_workspace(measured, growth);
   growth->from_length = length_of(top.points[0]);
   growth->to_length = length_of(top.points[top.count - 1]);

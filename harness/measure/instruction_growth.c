@@ -78,7 +78,8 @@ void instruction_growth_fit(report *report, const bench_point *points, size_t co
     growth *growth = &report->growths[n];
     const bench_point *point = point_of(growth, points, count);
     const workload *workload = workload_of(report, growth);
-    if (!point || !workload || growth->swept >= SWEPT_BATCH || !can_shrink(workload)) continue;
+    if (!point || !workload || growth->memory_only || growth->swept >= SWEPT_BATCH || !can_shrink(workload))
+      continue;
     if (!count_family(report, growth, program, point->origin, workload)) return;
   }
 }

@@ -200,6 +200,14 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
     bench->settled++;
     return false;
   }
+  if (point->memory_only) {
+    result->memory_only = true;
+    result->memory_bytes = result->workspace_bytes;
+    char bytes[FORMAT_BYTES];
+    format_bytes(bytes, (double)result->workspace_bytes);
+    bench_skip(bench, result, "not to be run; it asks for %s of workspace", bytes);
+    return false;
+  }
   return fits_memory(bench, length_group, n) && fits_time(bench, n);
 }
 

@@ -18,6 +18,14 @@ bool result_is_measured(const result *result) {
   return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
 }
 
+bool result_has_memory(const result *result) {
+  return result->state == RESULT_MEASURED || result->memory_only;
+}
+
+bool result_is_skipped(const result *result) {
+  return result->state == RESULT_SKIPPED && !result->memory_only;
+}
+
 bool result_has_pattern(const result *result) {
   const attn_problem problem = workload_problem(&result->workload);
   return attn_has_pattern(&problem);

@@ -41,6 +41,7 @@ typedef struct result {
 
   result_state state;
   char reason[512]; /* why it was skipped, or how it failed */
+  bool memory_only; /* skipped, for it was not to be run: its memory is the workspace that it asks for */
 
   size_t repetitions;
   int64_t iterations;  /* in each repetition */
@@ -72,6 +73,7 @@ typedef struct growth {
   sweep_axis swept;
   bool has_time, has_workspace;      /* false: too few points */
   bool is_hidden;                    /* no exponent of time either: what does not grow hides the rest */
+  bool memory_only;                  /* nor here: nothing was run */
   interval time, workspace;          /* exponents, with 95 % intervals */
   double time_coefficient, time_rms; /* seconds = coefficient T^declared, and its relative RMS */
   power_law time_law;                /* the fit that the exponent is from, in seconds */
@@ -149,6 +151,12 @@ int64_t result_length(const result *result);
 
 /* Whether it has a time. */
 bool result_is_measured(const result *result);
+
+/* Whether its memory is known. */
+bool result_has_memory(const result *result);
+
+/* Whether it was to be run and could not. */
+bool result_is_skipped(const result *result);
 
 /* Whether its queries see keys by a pattern. */
 bool result_has_pattern(const result *result);

@@ -141,6 +141,10 @@ static bool is_same(const bench_point *point, const attn_variant *variant, const
   return strcmp(name, other) == 0;
 }
 
+static bool is_memory_only(const sweep_request *request, const attn_variant *variant) {
+  return request->memory_only && text_list_has(request->memory_only, variant->name);
+}
+
 /* A problem that was asked for twice is one row of the report. */
 static bool append_point(builder *builder, const attn_variant *variant, const workload *workload) {
   sweep *sweep = builder->sweep;
@@ -162,7 +166,8 @@ static bool append_point(builder *builder, const attn_variant *variant, const wo
     builder->capacity = capacity;
   }
   sweep->points[sweep->count++] = (bench_point){variant, *workload, origin_of(builder->list, variant),
-                                                variant_list_instruction_sets_of(builder->list, variant)};
+                                                variant_list_instruction_sets_of(builder->list, variant),
+                                                is_memory_only(builder->request, variant)};
   return true;
 }
 
@@ -300,6 +305,9 @@ static bool apply_filter(builder *builder) {
 static bool build(builder *builder) {
   const sweep_request *request = builder->request;
   if (!sweep_check_variants(builder->list, request->variants, builder->why, builder->why_size)) return false;
+  if (request->memory_only &&
+      !sweep_check_variants(builder->list, request->memory_only, builder->why, builder->why_size))
+    return false;
   for (size_t v = 0; v < builder->list->count; v++) {
     const attn_variant *variant = builder->list->variants[v];
     if (request->variants->count && !text_list_has(request->variants, variant->name)) continue;

@@ -22,7 +22,8 @@ typedef struct sweep_request {
   const int64_t *lengths; /* ascending, each once */
   size_t length_count;
   uint64_t seed;
-  const char *filter; /* a regular expression, with '-' in front for all others; NULL: everything */
+  const text_list *memory_only; /* variants that are not run; NULL: none */
+  const char *filter;           /* a regular expression, with '-' in front for all others; NULL: everything */
 } sweep_request;
 
 typedef struct sweep {

@@ -17,7 +17,7 @@ static const struct caption_text {
      "join the points."},
     {"Memory",
      "Touched workspace, stacks, static data and hidden mappings, summed. Exponents: of the workspace asked "
-     "for."},
+     "for, which is all that is known of what was not run."},
     {"Rate",
      "Bars: 95% intervals. Operations on visible pairs only. Labels: share of the peak at the longest "
      "length."},

@@ -20,6 +20,7 @@ const char *format_verdict(interval exponent, double declared) {
 
 const char *format_no_time(const growth *growth) {
   if (growth->has_time) return NULL;
+  if (growth->memory_only) return "not run";
   return growth->is_hidden ? "hidden by overhead" : "too few points";
 }
 

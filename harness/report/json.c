@@ -248,11 +248,13 @@ static bool append_unmeasured(json_t *rows, const result *result, const char *un
   static const row_kind kind = {NULL, NULL};
   bool failed = result->state == RESULT_FAILED;
   json_t *row = row_value(result, &kind, 0);
-  bool good = row && put_truth(row, failed ? "error_occurred" : "skipped", true) &&
-              put_text(row, failed ? "error_message" : "skip_message", result->reason) &&
-              put_times(row, 0, 0, 0, unit) &&
-              (!failed || put_number(row, "error_bound_fraction", result->error_bound_fraction)) &&
-              put_checks(row, result);
+  bool good =
+      row && put_truth(row, failed ? "error_occurred" : "skipped", true) &&
+      put_text(row, failed ? "error_message" : "skip_message", result->reason) &&
+      put_times(row, 0, 0, 0, unit) &&
+      (!result->memory_only || (put_truth(row, "memory_only", true) && put_memory(row, result, false))) &&
+      (!failed || put_number(row, "error_bound_fraction", result->error_bound_fraction)) &&
+      put_checks(row, result);
   return append(rows, row, good);
 }
 
@@ -399,6 +401,7 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
   if (growth->has_time)
     good = good && put_integer(row, "time_passes", (int64_t)growth->blocks) &&
            put_number(row, "time_exponent_varying", growth->time_varying);
+  if (growth->memory_only) good = good && json_object_set_new(row, "memory_only", json_true()) == 0;
   if (growth->is_hidden) good = good && json_object_set_new(row, "time_hidden", json_true()) == 0;
   if (growth->has_instructions) good = good && put_exponent(row, "instructions", growth->instructions);
   if (growth->has_workspace) good = good && put_exponent(row, "workspace", growth->workspace);

@@ -266,7 +266,13 @@ void page_put_unmeasured(const report *report, FILE *out) {
     const bool failed = result->state == RESULT_FAILED;
     fputs("<tr><th scope=\"row\">", out);
     html_name(out, result->name);
-    fprintf(out, "</th><td class=\"%s\">%s</td>", failed ? "bad" : "warn", failed ? "FAILED" : "skipped");
+    fprintf(out, "</th><td class=\"%s\">%s</td>",
+            failed                ? "bad"
+            : result->memory_only ? "open"
+                                  : "warn",
+            failed                ? "FAILED"
+            : result->memory_only ? "not run"
+                                  : "skipped");
     html_words(out, result->reason);
     fputs("<td>", out);
     page_put_command(report, result, out);

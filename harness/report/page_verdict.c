@@ -77,7 +77,7 @@ static void put_exceptions(const report *report, FILE *out) {
     const growth *growth = &report->growths[n];
     const char *time =
         growth->has_time ? format_verdict(growth->time, growth->time_declared) : format_no_time(growth);
-    if (strcmp(time, "as declared") == 0) continue;
+    if (growth->memory_only || strcmp(time, "as declared") == 0) continue;
     fputs("<p>", out);
     html_name(out, growth->family);
     html_print(out, ": %s", time);
@@ -90,7 +90,8 @@ static void put_growth(const report *report, FILE *out) {
   card card = {"good", "Growth", ""};
   for (size_t n = 0; n < report->growth_count; n++) {
     const growth *growth = &report->growths[n];
-    count_verdict(&time, format_no_time(growth), growth->time, growth->time_declared);
+    if (!growth->memory_only)
+      count_verdict(&time, format_no_time(growth), growth->time, growth->time_declared);
     if (growth->has_workspace) count_verdict(&workspace, NULL, growth->workspace, growth->workspace_declared);
   }
   const size_t families = time.good + time.open + time.bad;
@@ -150,7 +151,7 @@ static void say_rest(const report *report, FILE *out) {
   size_t skipped = 0;
   summary_fastest(report, out);
   summary_crossovers(report, out);
-  for (size_t n = 0; n < report->result_count; n++) skipped += report->results[n].state == RESULT_SKIPPED;
+  for (size_t n = 0; n < report->result_count; n++) skipped += result_is_skipped(&report->results[n]);
   if (skipped > 0) fprintf(out, "%zu point%s skipped\n", skipped, skipped == 1 ? " was" : "s were");
 }
 

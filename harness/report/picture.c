@@ -52,7 +52,8 @@ static double place_of(picture_kind kind, const result *result) {
 }
 
 static bool is_drawn(picture_kind kind, const result *result) {
-  double value = result->state == RESULT_MEASURED ? value_of(kind, result) : NAN;
+  const bool is_known = kind == WORKSPACE ? result_has_memory(result) : result->state == RESULT_MEASURED;
+  double value = is_known ? value_of(kind, result) : NAN;
   if (kind == ROOFLINE && !isfinite(intensity(result))) return false;
   if (kind == PAIRS && !isfinite(seen_pairs(result))) return false;
   return isfinite(value) && (value > 0 || (kind == ERROR && value == 0)) && result_length(result) > 0;
@@ -67,12 +68,16 @@ const machine_rate *picture_narrow_peak(const report *report) {
   return NULL;
 }
 
+static bool is_of_some_picture(const result *result) {
+  return is_drawn(TIME, result) || (result->memory_only && is_drawn(WORKSPACE, result));
+}
+
 void picture_find_families(const report *report, families *families, size_t most) {
   families->count = families->left_out = 0;
   for (int family = 0; family < report_family_count(report); family++) {
     const result *first = NULL;
     for (size_t i = 0; i < report->result_count && !first; i++)
-      if (report->results[i].family_index == family && is_drawn(TIME, &report->results[i]))
+      if (report->results[i].family_index == family && is_of_some_picture(&report->results[i]))
         first = &report->results[i];
     if (!first) continue;
     if (families->count == most || families->count == PLOT_MAX_LINES) {

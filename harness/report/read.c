@@ -356,6 +356,8 @@ static bool get_result(const reader *reader, const json_t *row, const char *name
   if (failed || json_is_true(json_object_get(row, "skipped"))) {
     result->state = failed ? RESULT_FAILED : RESULT_SKIPPED;
     result->error_bound_fraction = optional_number(row, "error_bound_fraction");
+    result->memory_only = json_is_true(json_object_get(row, "memory_only"));
+    if (result->memory_only && !get_memory(reader, row, result)) return false;
     return get_text(reader, row, failed ? "error_message" : "skip_message", result->reason,
                     sizeof result->reason);
   }
@@ -423,6 +425,7 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   new->from_length = optional_number(row, "from_length");
   new->to_length = optional_number(row, "to_length");
   new->has_time = get_exponent(row, "time", &new->time);
+  new->memory_only = json_is_true(json_object_get(row, "memory_only"));
   new->is_hidden = json_is_true(json_object_get(row, "time_hidden"));
   new->has_workspace = get_exponent(row, "workspace", &new->workspace);
   new->has_instructions = get_exponent(row, "instructions", &new->instructions);

@@ -267,7 +267,7 @@ static void print_skipped(const report *report, FILE *out) {
   const result *first = NULL;
   size_t skipped = 0;
   for (size_t i = 0; i < report->result_count; i++) {
-    if (report->results[i].state != RESULT_SKIPPED) continue;
+    if (!result_is_skipped(&report->results[i])) continue;
     if (skipped++ == 0) first = &report->results[i];
   }
   if (first)
