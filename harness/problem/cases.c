@@ -83,7 +83,7 @@ static bool parse_line(case_key *keys, size_t key_count, attn_function *function
     if (keys[n].seen) {
       snprintf(why, why_size, "%s: '%s' is given twice", path, name);
     } else if (has_target ? !parse_value(&keys[n], value) : !parse_function(value, function)) {
-      const char *right = !has_target      ? "softmax or linear"
+      const char *right = !has_target      ? "softmax, linear or layer"
                           : keys[n].type   ? "f32, bf16 or f16"
                           : keys[n].flag   ? "0 or 1"
                           : keys[n].number ? "a finite number"
@@ -144,6 +144,7 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
       {.name = "rope", .text = words->rope, .optional = true},
       {.name = "rope_features", .integer = &problem->rope_features, .optional = true},
       {.name = "rope_positions", .integer = &problem->rope_positions, .optional = true},
+      {.name = "model_dim", .integer = &problem->layer.model_dim, .optional = true},
       {.name = "dropout_p", .number = &problem->dropout_p, .optional = true},
   };
   const size_t key_count = sizeof keys / sizeof *keys;
@@ -174,11 +175,11 @@ static bool read_case_text(attn_problem *problem, case_words *words, const char 
 /* -1 is how a case says "no limit". The limit on sizes keeps products of three within int64_t. */
 static bool finish_case_text(attn_problem *problem, const char *folder, char *why, size_t why_size) {
   const int64_t largest = INT64_C(1) << 20;
-  const int64_t sizes[] = {problem->batch,        problem->query_heads,       problem->kv_heads,
-                           problem->query_length, problem->key_length,        problem->head_dim,
-                           problem->value_dim,    problem->block_q,           problem->block_k,
-                           problem->topk_count,   problem->relative_distance, problem->t5_buckets,
-                           problem->t5_distance,  problem->rope_features,     problem->rope_positions};
+  const int64_t sizes[] = {
+      problem->batch,       problem->query_heads,   problem->kv_heads,          problem->query_length,
+      problem->key_length,  problem->head_dim,      problem->value_dim,         problem->block_q,
+      problem->block_k,     problem->topk_count,    problem->relative_distance, problem->t5_buckets,
+      problem->t5_distance, problem->rope_features, problem->rope_positions,    problem->layer.model_dim};
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++)
     if (sizes[n] < 0 || sizes[n] > largest) {
       snprintf(why, why_size, "%s/case.txt: a size of %lld: sizes are 0 to %lld", folder, (long long)sizes[n],
@@ -350,7 +351,10 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
   if (id == TENSOR_MASK) return words->has_mask ? type : ATTN_ABSENT;
   if (id == TENSOR_BIAS) return words->has_bias ? ATTN_FLOAT32 : ATTN_ABSENT;
   if (id == TENSOR_LSE)
-    return reference_function_of(loaded->inputs.problem.function)->has_scores ? ATTN_FLOAT32 : ATTN_ABSENT;
+    return reference_function_of(loaded->inputs.problem.function)->has_scores &&
+                   !tensors_are_of_layer(&loaded->inputs.problem)
+               ? ATTN_FLOAT32
+               : ATTN_ABSENT;
   if (tensor_is_gradient(id)) {
     const bool has = id == TENSOR_BIAS_GRAD   ? words->has_bias
                      : id == TENSOR_SINK_GRAD ? loaded->inputs.problem.sink.type != ATTN_ABSENT
@@ -441,6 +445,7 @@ static void note_sizes(workload *w, const attn_problem *p) {
   w->key_length = p->key_length;
   w->head_dim = p->head_dim;
   w->value_dim = p->value_dim;
+  w->model_dim = p->layer.model_dim;
   w->left = p->left;
   w->right = p->right;
   w->offset = p->offset;

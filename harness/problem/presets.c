@@ -8,9 +8,9 @@
 #define COMMON                                                                                               \
   .function = ATTN_SOFTMAX, .batch = 1, .scale = NAN, .epsilon = 1e-6, .layout = LAYOUT_BHTD,                \
   .fill = FILL_UNIFORM, .seed = 1
-#define LAYER(features)                                                                                      \
+#define LAYER(features, has_biases)                                                                          \
   .function = ATTN_LAYER, .batch = 1, .scale = NAN, .epsilon = 1e-6, .layout = LAYOUT_BHTD,                  \
-  .fill = FILL_UNIFORM, .seed = 1, .model_dim = (features), .biases = true
+  .fill = FILL_UNIFORM, .seed = 1, .model_dim = (features), .biases = (has_biases)
 #define BAND(before, after) .left = (before), .right = (after)
 #define HEADS(query, key_value, dim)                                                                         \
   .query_heads = (query), .kv_heads = (key_value), .head_dim = (dim), .value_dim = (dim)
@@ -90,23 +90,34 @@ static const preset presets[] = {
     {"packed-documents",
      "Llama 3 8B, packed: 32 heads on 8 key/value heads, D 128, T 8192, causal, documents of 1024 on average",
      {COMMON, HEADS(32, 8, 128), LENGTHS(8192, 8192), BAND(ATTN_UNLIMITED, 0), .document_length = 1024}},
-    /* Whole layers, biases and all. Devlin et al. 2019, section 3, as above: an encoder block. */
+    /* Whole layers. Vaswani et al. 2017, sections 3.2.2 and 3.2.3 and table 3 (base): d_model 512, 8 heads of 64, no biases in the
+     * formula. An encoder block, and a decoder block's attention to what the encoder made of as many tokens; the paper names no length, and
+     * its batches hold sentences of all of them (section 5.1). */
+    {"transformer-encoder-layer",
+     "Transformer base, encoder block: d_model 512, 8 heads of 64, T 512",
+     {LAYER(512, false), HEADS(8, 8, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    {"transformer-decoder-layer",
+     "Transformer base, decoder block: d_model 512, 8 heads of 64, 512 tokens on the encoder's 512",
+     {LAYER(512, false), .memory = true, HEADS(8, 8, 64), LENGTHS(512, 512),
+      BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* Devlin et al. 2019, section 3 (H 768, A 12) and appendix A.2 (at most 512 tokens): an encoder block. Here and below biases are those
+     * of the released weights. */
     {"bert-base-layer",
      "BERT-base, encoder block: d_model 768, 12 heads of 64, T 512",
-     {LAYER(768), HEADS(12, 12, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
-    /* Radford et al. 2019, as above: a decoder block. */
+     {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* Radford et al. 2019, section 2.3 (1024 tokens) and table 2 (d_model 768): a decoder block. */
     {"gpt2-layer",
      "GPT-2 (124M), decoder block: d_model 768, 12 heads of 64, T 1024, causal",
-     {LAYER(768), HEADS(12, 12, 64), LENGTHS(1024, 1024), BAND(ATTN_UNLIMITED, 0)}},
-    /* Dosovitskiy et al. 2021, table 1, as above. */
+     {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(1024, 1024), BAND(ATTN_UNLIMITED, 0)}},
+    /* Dosovitskiy et al. 2021, table 1 (Base) and section 3.1 (16 x 16 patches and a class token), as above. */
     {"vit-b16-layer",
      "ViT-B/16, encoder block: d_model 768, 12 heads of 64, T 197",
-     {LAYER(768), HEADS(12, 12, 64), LENGTHS(197, 197), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
-    /* Tan and Bansal 2019 (LXMERT), section 4.1: hidden size 768 with the 12 heads of BERT-base; 36 objects of a picture, sentences of 20
-     * words; the released models read both ways, here words on objects. */
+     {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(197, 197), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+    /* Tan and Bansal 2019 (LXMERT), section 2.2 (cross-attention both ways; here words on objects) and 3.3 (hidden size 768, that of
+     * BERT-base, whose 12 heads its code has; 36 objects of a picture); its code cuts questions to 20 tokens (src/tasks/vqa_model.py). */
     {"lxmert-cross-layer",
      "LXMERT, cross-modal: d_model 768, 12 heads of 64, 20 words on 36 objects of a picture",
-     {LAYER(768), HEADS(12, 12, 64), LENGTHS(20, 36), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
+     {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(20, 36), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
     {.name = NULL},
 };
 

@@ -8,7 +8,7 @@
 /* A line while it is read; sizes that were not said follow others. */
 typedef struct workload_reading {
   workload workload;
-  bool said_kv_heads, said_value_dim, said_query_length, said_key_length;
+  bool said_kv_heads, said_value_dim, said_query_length, said_key_length, said_model_dim;
   bool bottom_right, said_function;
   int64_t offset_count, length_count, query_length_count;
   complaint to;

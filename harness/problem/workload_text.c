@@ -130,7 +130,7 @@ static bool read_size(workload_reading *r, const char *name, const char *text, b
                {"Hkv", &w->kv_heads, &r->said_kv_heads},
                {"D", &w->head_dim, NULL},
                {"Dv", &w->value_dim, &r->said_value_dim},
-               {"M", &w->model_dim, NULL},
+               {"M", &w->model_dim, &r->said_model_dim},
                {"Tq", &w->query_length, &r->said_query_length},
                {"Tk", &w->key_length, &r->said_key_length}};
   for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
@@ -221,6 +221,8 @@ static bool finish(workload_reading *r) {
   workload *w = &r->workload;
   if (!r->said_kv_heads) w->kv_heads = w->query_heads;
   if (!r->said_value_dim) w->value_dim = w->head_dim;
+  if (r->said_model_dim && w->model_dim == 0)
+    return wrong(r->to, "M is 0: a layer has one feature or more, and H x D where M is not said");
   if (w->function == ATTN_LAYER && w->model_dim == 0 &&
       __builtin_mul_overflow(w->query_heads, w->head_dim, &w->model_dim))
     return wrong(r->to, "H x D is out of range");

@@ -230,6 +230,7 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"layer/T:10/weights", "a layer has no use for weights"},
       {"layer/T:10/f16", "query is of 16 bits: a layer is defined for f32"},
       {"layer/T:10/fill:nonfinite", "a layer has no fill:nonfinite"},
+      {"layer/T:10/M:0", "M is 0: a layer has one feature or more, and H x D where M is not said"},
       {"layer/T:10/M:-1", "model_dim is -1: it must be 1"},
       {"layer/T:10/H:1099511627776/D:1099511627776", "H x D is out of range"},
       {"layer/H:100000000/D:64/Tq:0/Tk:0/M:100000000000", "w_q of [1, 1, 6400000000, 100000000000]"},
@@ -336,7 +337,7 @@ static void presets_are_sound_and_have_names(void **state) {
     const workload back = parse(name);
     assert_true(same(&p->workload, &back));
   }
-  assert_int_equal(count, 18);
+  assert_int_equal(count, 20);
   assert_null(preset_find("gpt5"));
 }
 

@@ -75,7 +75,7 @@ static void a_damaged_case_is_refused_by_the_name_of_its_file(void **unused) {
       {"sed -i 's/^batch.*/batch -1/' case.txt", "a size of -1"},
       {"sed -i 's/^scale.*/scale nan/' case.txt", "'scale nan' should be a finite number"},
       {"sed -i 's/^has_bias.*/has_bias 2/' case.txt", "'has_bias 2' should be 0 or 1"},
-      {"sed -i 's/^function.*/function relu/' case.txt", "should be softmax or linear"},
+      {"sed -i 's/^function.*/function relu/' case.txt", "should be softmax, linear or layer"},
       {"sed -i 's/^has_lengths.*/has_lengths 1/' case.txt", "lengths.i32: No such file"},
       {"sed -i 's/^left.*/left -2/' case.txt", "left and right"},
   };
@@ -153,6 +153,16 @@ static void a_pattern_that_no_kernel_may_read_is_refused(void **unused) {
        "dropout_p is -0.5: it must be 0 up to"},
       {"dropout", "rm keep.u8", "dropout_p is 0.25 without a keep mask: give both or none"},
       {"dropout", "truncate -s 391 keep.u8", "keep.u8 is too short: 391 bytes, its shape needs 392"},
+      {"layer", "rm w_o.f32", "w_o.f32: No such file"},
+      {"layer", "truncate -s 252 w_v.f32", "w_v.f32 is too short: 252 bytes, its shape needs 256"},
+      {"layer", "sed -i 's/^model_dim.*/model_dim 9/' case.txt", "q.f32 is too short"},
+      {"layer", "sed -i /^model_dim/d case.txt && truncate -s 0 *.f32 output.f64",
+       "model_dim is 0: it must be 1"},
+      {"layer", "sed -i 's/^model_dim.*/model_dim -1/' case.txt", "a size of -1: sizes are 0 to"},
+      {"layer_causal_biases", "rm b_k.f32", "b_k"},
+      {"layer_memory_mask", "truncate -s 4 k.f32", "k.f32 is too short"},
+      {"layer_no_key", "rm k.f32", "6"},
+      {"full", "echo model_dim 8 >> case.txt", "model_dim is 8: only a layer has one"},
       {"relative", "rm rel.f32", "relative_distance is 3 without a relative table: give both or none"},
   };
   for (size_t n = 0; n < sizeof table / sizeof *table; n++) {
