@@ -56,6 +56,23 @@ static void one_key_gives_its_value_and_nothing_else(void **state) {
   expect(0, "right: ", "cp one/v.npy o.npy && attnbench judge one/ --output=o.npy");
 }
 
+/* Where no query sees a key the output is its bias. */
+static void a_layer_is_judged_from_a_folder(void **state) {
+  (void)state;
+  expect(0, "The inputs lie in layer",
+         "attnbench dump layer/full/B:1/H:1/D:8/M:8/T:3/biases/lengths:0 --out layer");
+  expect(0, NULL,
+         "grep -q '\"model_dim\": 8' layer/problem.json && { head -c 128 layer/q.npy; for row in 1 2 3; do "
+         "tail -c 32 "
+         "layer/b_o.npy; done; } >layer/y.npy");
+  expect(0, "right: layer/full/B:1/H:1/Hkv:1/D:8/M:8/T:3/lengths:0/biases: output of 3 rows",
+         "attnbench judge layer --output layer/y.npy");
+  expect(1, "worst: output[", "attnbench judge layer --output layer/q.npy");
+  expect(2, "layer/w_o.npy is of shape [8, 8]: the output of this problem is [1, 3, 8]",
+         "attnbench judge layer --output layer/w_o.npy");
+  expect(0, NULL, "rm -r layer");
+}
+
 /* Of one key the weight is 1 whatever its score: the gradient of the value is that of the output, those of query and key are 0. */
 static void gradients_are_judged_from_a_folder(void **state) {
   (void)state;
@@ -268,6 +285,7 @@ static void what_a_pattern_says_is_in_the_folder(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_key_gives_its_value_and_nothing_else),
+      cmocka_unit_test(a_layer_is_judged_from_a_folder),
       cmocka_unit_test(gradients_are_judged_from_a_folder),
       cmocka_unit_test(the_verdict_is_json_too),
       cmocka_unit_test(every_type_of_input_goes_out_and_comes_back),

@@ -33,12 +33,16 @@ UNLIMITED = (1 << 63) - 1
 # As the files of `attnbench dump` are called.
 SHORT = {"query": "q", "key": "k", "value": "v", "query_documents": "docs_q", "key_documents": "docs_k", "relative": "rel", "rope_cos": "cos", "rope_sin": "sin"}
 PATTERN = ("query_documents", "key_documents", "blocks", "topk")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin")
+# Of a layer, whose query is x, whose key a memory where there is one, and whose output have no heads.
+WEIGHTS = ("w_q", "w_k", "w_v", "w_o")
+BIASES = ("b_q", "b_k", "b_v", "b_o")
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin", *WEIGHTS, *BIASES)
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2)}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
+AXES_OF_LAYER = dict.fromkeys(("query", "key", "output"), (0, 2, 3))
 
 
 def short(tensor: str) -> str:
@@ -84,6 +88,7 @@ class Problem:
     phi: str = "elu1"  # of linear attention, or relu or identity
     normalised: bool = True
     dropout_p: float = 0  # with the mask `keep`
+    model_dim: int = 0  # M of a layer
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -105,9 +110,12 @@ class Problem:
         return self.types["query"]
 
     def shape(self, tensor: str) -> tuple[int, ...]:
-        """As arrays have it: [B, H, T, D], but [B, H, Tq] of the log-sum-exp, [H] of sinks and slopes, [B, T] of documents."""
+        """As arrays have it: [B, H, T, D], but [B, H, Tq] of the log-sum-exp, [H] of sinks and slopes, [B, T] of documents,
+        [B, T, M] of what goes into a layer and comes out."""
         B, H, Hkv, Tq, Tk = self.batch, self.query_heads, self.kv_heads, self.query_length, self.key_length
-        D, Dv = self.head_dim, self.value_dim
+        D, Dv, M = self.head_dim, self.value_dim, self.model_dim
+        if self.function == "layer" and tensor in AXES_OF_LAYER:
+            return (B, Tk if tensor == "key" else Tq, M)
         shapes = {
             "query": (B, H, Tq, D),
             "key": (B, Hkv, Tk, D),
@@ -132,6 +140,14 @@ class Problem:
             "key_documents": (B, Tk),
             "blocks": (B, H, *(-(-size // step) if step else 0 for size, step in zip((Tq, Tk), self.block))),
             "topk": (B, H, Tq, self.listed),
+            "w_q": (H * D, M),
+            "w_k": (Hkv * D, M),
+            "w_v": (Hkv * Dv, M),
+            "w_o": (M, H * Dv),
+            "b_q": (H * D,),
+            "b_k": (Hkv * D,),
+            "b_v": (Hkv * Dv,),
+            "b_o": (M,),
         }
         return shapes.get(tensor, (B, H, Tq, Tk))
 
@@ -142,10 +158,16 @@ class Problem:
             return shape
         return tuple(1 if step == 0 and size > 1 else size for size, step in zip(shape, self.steps(tensor)))
 
+    def axes(self, tensor: str) -> tuple[int, ...]:
+        """Of [B, H, T, last] those that arrays have."""
+        if self.function == "layer" and tensor in AXES_OF_LAYER:
+            return AXES_OF_LAYER[tensor]
+        return AXES.get(tensor, (0, 1, 2, 3))
+
     def steps(self, tensor: str) -> tuple[int, ...]:
         """From one element to the next along each axis that it has, in elements."""
         steps = (*self.strides[tensor], 1)
-        return tuple(steps[axis] for axis in AXES.get(tensor, range(4)))
+        return tuple(steps[axis] for axis in self.axes(tensor))
 
     def ranges(self) -> tuple[np.ndarray, np.ndarray]:
         """First key and end of what each query sees by band and key lengths, [B, Tq] or [1, Tq] each."""
@@ -224,6 +246,7 @@ def _problem(said: dict) -> Problem:
         phi=said["phi"],
         normalised=said["normalised"],
         dropout_p=said["dropout_p"],
+        model_dim=said["model_dim"],
     )
 
 
@@ -246,7 +269,8 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, additive, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad."""
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, additive, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad;
+    of a layer x as q and its memory as k, weights w_q to w_o as torch.nn.Linear has them, and biases b_q to b_o."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:
         self.problem, self.framework = problem, framework

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _arrays, _native
-from ._problem import AXES, PATTERN, Inputs, Problem, inputs, parse, short
+from ._problem import PATTERN, Inputs, Problem, inputs, parse, short
 
 
 class Verdict:
@@ -67,7 +67,7 @@ def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, 
     if tensor in ("mask", "bias", "bias_grad", *PATTERN):  # what is broadcast is so by a stride of 0
         array = array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
     if array.ndim < 4:  # of one element along each axis that it has not
-        array = array[tuple(slice(None) if axis in AXES[tensor] else None for axis in range(4))]
+        array = array[tuple(slice(None) if axis in asked.axes(tensor) else None for axis in range(4))]
     return array, kind, list(array.strides)
 
 

@@ -87,7 +87,7 @@ static json_t *json_problem(const workload *w) {
     if (tensor_layout(&p, id)->type) json_object_set_new(tensors, tensor_table[id].name, json_tensor(&p, id));
   return json_pack(
       "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:o, s:o, s:I, s:o, s:o, s:s, "
-      "s:s, s:f, s:o, s:o, s:o, s:o, s:[I,I], s:I, s:I, s:I, s:b, s:s, s:b, s:f, s:I, s:I, s:b}",
+      "s:s, s:f, s:o, s:o, s:o, s:o, s:[I,I], s:I, s:I, s:I, s:b, s:s, s:b, s:f, s:I, s:I, s:b, s:I}",
       "problem", line, "function", reference_function_of(p.function)->name, "batch", (json_int_t)p.batch,
       "query_heads", (json_int_t)p.query_heads, "kv_heads", (json_int_t)p.kv_heads, "query_length",
       (json_int_t)p.query_length, "key_length", (json_int_t)p.key_length, "head_dim", (json_int_t)p.head_dim,
@@ -101,7 +101,7 @@ static json_t *json_problem(const workload *w) {
       (json_int_t)p.t5_distance, "t5_both", (int)p.t5_both, "phi", linear_phi_name(p.feature_map),
       "normalised", (int)!p.unnormalised, "dropout_p", p.dropout_p, "rope_features",
       (json_int_t)p.rope_features, "rope_positions", (json_int_t)p.rope_positions, "rope_interleaved",
-      (int)p.rope_interleaved);
+      (int)p.rope_interleaved, "model_dim", (json_int_t)p.layer.model_dim);
 }
 
 char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size) {
