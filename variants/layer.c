@@ -113,7 +113,7 @@ const attn_variant attn_layer = {
     .name = "layer",
     .summary = "a layer: projections with OpenBLAS, fused attention between them",
     .function = ATTN_LAYER,
-    .features = (SCHEDULE_FEATURES & ~(ATTN_LSE | ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL)) |
+    .features = (SCHEDULE_FEATURES & ~(ATTN_LSE | ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL | ATTN_ADDITIVE)) |
                 SCHEDULE_PATTERNS | ATTN_MEMORY | ATTN_PROJECTION_BIAS,
     .types = 1 << ATTN_FLOAT32,
     .time_exponent = 2,

@@ -10,17 +10,20 @@ static const float log2e = 1.44269504f;
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
-  return (query_tile_layout){
-      .rows = count,
-      .keys = TILE_FEW_KEYS,
-      .depth = query_tile_pitch(kernels, problem->head_dim),
-      .width = width,
-      .score_key = 1,
-      .score_row = TILE_FEW_KEYS,
-      .output_feature = 1,
-      .output_row = width,
-      .spread_key = attn_uses(problem, ATTN_ROPE) ? query_tile_pitch(kernels, problem->head_dim) : 0,
-      .spread_value = 0};
+  return (query_tile_layout){.rows = count,
+                             .keys = TILE_FEW_KEYS,
+                             .depth = query_tile_pitch(kernels, problem->head_dim),
+                             .width = width,
+                             .score_key = 1,
+                             .score_row = TILE_FEW_KEYS,
+                             .output_feature = 1,
+                             .output_row = width,
+                             .spread_key =
+                                 attn_uses(problem, ATTN_ROPE) ||
+                                         (attn_uses(problem, ATTN_ADDITIVE) && kernels->type != ATTN_FLOAT32)
+                                     ? query_tile_pitch(kernels, problem->head_dim)
+                                     : 0,
+                             .spread_value = 0};
 }
 
 /* A scaled query times the matrix of its head. */
@@ -34,7 +37,22 @@ static void turn(query_tile *tile, int64_t r, float *restrict query) {
     for (int64_t e = 0; e < D; e++) query[e] += before[d] * matrix[d * tile->problem->general.position + e];
 }
 
+/* A query as it is, and behind all of them its weights, times the factor. */
+static void pack_additive(query_tile *tile, const void *const *row, float factor) {
+  const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
+  memset(tile->queries, 0, (size_t)(2 * tile->count * pitch) * sizeof *tile->queries);
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *weight = tile->queries + (tile->count + r) * pitch;
+    tile->score_kernels->read(depth, row[r], tile->queries + r * pitch);
+    for (int64_t d = 0; d < depth; d++) weight[d] = query_tile_additive(tile, r)[d] * factor;
+  }
+}
+
 static void pack(query_tile *tile, const void *const *row, float factor) {
+  if (attn_uses(tile->problem, ATTN_ADDITIVE)) {
+    pack_additive(tile, row, factor);
+    return;
+  }
   const int64_t depth = tile->problem->head_dim, pitch = tile->layout.depth;
   for (int64_t r = 0; r < tile->count; r++) {
     float *query = tile->queries + r * pitch;
@@ -47,6 +65,12 @@ static void pack(query_tile *tile, const void *const *row, float factor) {
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const tile_size size = {tile->count, keys, tile->problem->head_dim};
   const tile_kernels *kernels = tile->score_kernels;
+  if (attn_uses(tile->problem, ATTN_ADDITIVE)) {
+    const tile_matrix query = {tile->queries, tile->layout.depth},
+                      weight = {tile->queries + tile->count * tile->layout.depth, tile->layout.depth};
+    kernels->few_additive(size, query, weight, key, (tile_target){tile->scores, TILE_FEW_KEYS});
+    return;
+  }
   ahead.stride = ahead.stride * tile->kernels->element_bytes / kernels->element_bytes;
   kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
                       (tile_target){tile->scores, TILE_FEW_KEYS});

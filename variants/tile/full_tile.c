@@ -21,7 +21,9 @@ static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t key
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
-  const bool rotated = attn_uses(problem, ATTN_ROPE); /* keys that are floats take twice the room of pairs */
+  const bool rotated = attn_uses(problem, ATTN_ROPE),
+             additive =
+                 attn_uses(problem, ATTN_ADDITIVE); /* keys that are floats take twice the room of pairs */
   const int64_t keys = rotated ? TILE_KEYS : kernels->keys,
                 values = keys / kernels->step; /* operands of a key tile */
   const bool transposed = kernels->transposes_values;
@@ -35,8 +37,11 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .score_row = 1,
                              .output_feature = rows,
                              .output_row = 1,
-                             .spread_key = rotated || kernels->copy_keys ? spread(problem->head_dim) : 0,
+                             .spread_key = additive                        ? 2 * spread(problem->head_dim)
+                                           : rotated || kernels->copy_keys ? spread(problem->head_dim)
+                                                                           : 0,
                              .spread_value = spread_value,
+                             .key_powers = additive ? spread(problem->head_dim) : 0,
                              .run = run_floats(problem, rows, keys),
                              .copied_rows = transposed ? problem->value_dim : values,
                              .copied_key = transposed ? 1 : spread_value};
@@ -61,7 +66,54 @@ static void turn(query_tile *tile) {
   }
 }
 
+/* Where the columns of additive scores lie, one kind behind the other. */
+static tile_additive additive_of(const query_tile *tile) {
+  const int64_t rows = tile->layout.rows, column = rows * query_tile_fours(tile->layout.depth);
+  return (tile_additive){.queries = tile->queries,
+                         .powers = tile->queries + column,
+                         .weights = tile->queries + 2 * column,
+                         .sum = tile->queries + 3 * column,
+                         .factor = tile->queries + 3 * column + rows,
+                         .depth = tile->problem->head_dim,
+                         .stride = tile->layout.spread_key,
+                         .key_powers = tile->layout.key_powers};
+}
+
+/* The weights of a row times the factor, of which a power of two is left out so that none is larger than 1; this, or 1 where they are no
+ * numbers. */
+static float weigh_row(const query_tile *tile, int64_t r, float factor, float *weights, float *sum) {
+  const int64_t rows = tile->layout.rows, D = tile->problem->head_dim;
+  const float *given = query_tile_additive(tile, r);
+  double total = 0;
+  float largest = 0;
+  int exponent = 0;
+  for (int64_t d = 0; d < D; d++) {
+    total += given[d] * factor;
+    largest = fmaxf(largest, fabsf(given[d] * factor));
+  }
+  const bool finite = isfinite(total) && largest < 0x1p126f;
+  if (finite) frexpf(largest, &exponent);
+  for (int64_t d = 0; d < D; d++) weights[d * rows + r] = -2 * ldexpf(given[d] * factor, -exponent);
+  sum[r] = finite ? (float)ldexp(total, -exponent) : NAN;
+  return ldexpf(1, exponent);
+}
+
+static void pack_additive(query_tile *tile, const void *const *row, float factor) {
+  const tile_additive of = additive_of(tile);
+  const int64_t rows = tile->layout.rows, D = tile->problem->head_dim, all = query_tile_fours(D);
+  float *queries = tile->queries, *powers = queries + rows * all, *weights = powers + rows * all,
+        *sum = weights + rows * all, *factors = sum + rows;
+  memset(queries, 0, (size_t)(rows * (3 * all + 2)) * sizeof *queries);
+  tile->factor = tile->score_kernels->pack(rows, tile->count, D, row, 1, queries);
+  tile->score_kernels->additive_powers(1, rows * D, of.queries, powers, 0);
+  for (int64_t r = 0; r < tile->count; r++) factors[r] = weigh_row(tile, r, factor, weights, sum);
+}
+
 static void pack(query_tile *tile, const void *const *row, float factor) {
+  if (attn_uses(tile->problem, ATTN_ADDITIVE)) {
+    pack_additive(tile, row, factor);
+    return;
+  }
   if (attn_uses(tile->problem, ATTN_GENERAL)) {
     tile->factor = tile->score_kernels->pack(tile->layout.rows, tile->count, tile->problem->head_dim, row,
                                              factor, tile->general);
@@ -95,6 +147,13 @@ static bool softmax_scales(const query_tile *tile) {
 
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const int64_t rows = tile->layout.rows, most = tile->score_kernels->max_rows;
+  if (attn_uses(tile->problem, ATTN_ADDITIVE)) {
+    const tile_additive of = additive_of(tile);
+    const tile_size size = {rows, keys, query_tile_fours(tile->problem->head_dim)};
+    tile->knows_largest = false;
+    tile->score_kernels->additive_scores(size, &of, key.x, (tile_target){tile->scores, rows});
+    return;
+  }
   const tile_ahead next = bytes_ahead(tile, ahead, tile->problem->value_dim, tile->problem->rope_cos_data,
                                       &tile->problem->rope_cos);
   tile->knows_largest =

@@ -14,6 +14,8 @@
 #define SCALED(score, factor) ((void)(factor), (score)) /* they are: the queries were */
 #include "products.h"
 
+#include "additive.h"
+
 #define KIND float32
 #define element float
 #define LOAD(x) load(x)
@@ -45,6 +47,8 @@
 /* Pairs are not what gradients are added up from. Sums of floats leave no registers for the largest. */
 #define ADD_PRODUCTS_floats add_products_floats
 #define ADD_PRODUCTS_pairs NULL
+#define ADDITIVE_floats(kernel) kernel
+#define ADDITIVE_pairs(kernel) NULL
 #define WITH_LARGEST_floats(kernel) NULL
 #define WITH_LARGEST_pairs(kernel) kernel
 #define WITH_LARGEST_tiles(kernel) NULL
@@ -64,7 +68,10 @@
     .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind,                   \
     .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,  \
     .join = join, .dot_rows = dot_rows, .dot_pairs = dot_pairs, .scale_slopes = scale_slopes,                \
-    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind                                 \
+    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind,                                \
+    .additive_powers = ADDITIVE_##operands(additive_powers),                                                 \
+    .additive_scores = ADDITIVE_##operands(additive_scores),                                                 \
+    .few_additive = ADDITIVE_##operands(few_additive)                                                        \
   }
 
 /* In the order of attn_type. */

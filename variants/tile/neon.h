@@ -55,6 +55,8 @@ OP void transpose(vec x[LANES]) {
 /* Lane l: the sum of the elements of x[l]. */
 OP vec sums_of(const vec x[LANES]) { return vpaddq_f32(vpaddq_f32(x[0], x[1]), vpaddq_f32(x[2], x[3])); }
 
+OP vec add_quotient(vec n, vec d, vec sum) { return vaddq_f32(sum, vdivq_f32(n, d)); }
+
 OP vec zero_where_minus_infinity(vec a) {
   const uint32x4_t none = vceqq_f32(a, vdupq_n_f32(-__builtin_inff()));
   return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(a), none));

@@ -71,6 +71,8 @@ OP vec sums_of(const vec x[LANES]) {
   return a[0];
 }
 
+OP vec add_quotient(vec n, vec d, vec sum) { return sum + n / d; }
+
 OP vec zero_where_minus_infinity(vec a) { return (vec)((ivec)a & (a != set(-__builtin_inff()))); }
 
 /* times_power makes no denormal numbers. */

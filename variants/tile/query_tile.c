@@ -26,12 +26,18 @@ static int64_t general_floats(const attn_problem *problem, const query_tile_layo
   return attn_uses(problem, ATTN_GENERAL) ? whole_lines(layout->rows * (2 * layout->depth + 1)) : 0;
 }
 
+/* Columns of queries; of additive scores also of their powers and weights, of features up to a multiple of 4, a sum and a factor. */
+static int64_t query_floats(const attn_problem *problem, const query_tile_layout *layout) {
+  return layout->rows *
+         (attn_uses(problem, ATTN_ADDITIVE) ? 3 * query_tile_fours(layout->depth) + 2 : layout->depth);
+}
+
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
                                     const query_tile_steps *steps, int64_t count) {
   const query_tile_layout layout = steps->layout(problem, kernels, count);
   const int64_t scores = layout.rows * (layout.keys + 1), values = layout.keys * problem->value_dim;
   return (query_tile_sizes){
-      .queries = (size_t)whole_lines(layout.rows * layout.depth),
+      .queries = (size_t)whole_lines(query_floats(problem, &layout)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
       .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run) +
                           general_floats(problem, &layout)),
@@ -148,6 +154,24 @@ static bool crowds(const query_tile *tile, int64_t count, tile_rows value) {
          value.stride * tile->kernels->element_bytes % crowded == 0;
 }
 
+/* Keys of additive scores as floats, and behind those of a row of a full tile their powers. */
+static void prepare_additive(const query_tile *tile, int64_t keys, key_tile *of) {
+  const query_tile_layout *layout = &tile->layout;
+  const tile_kernels *kernels = tile->kernels;
+  const int64_t width = tile->problem->head_dim, stride = layout->spread_key;
+  if (stride == 0) return;
+  if (attn_uses(tile->problem, ATTN_ROPE))
+    kernels->rotate(tile->problem, keys, of->key, of->keys.first, tile->copied_keys, stride);
+  else
+    kernels->copy_values(keys, width, of->key, tile->copied_keys,
+                         stride); /* which makes floats of any type */
+  of->key = (tile_rows){tile->copied_keys, stride};
+  if (layout->key_powers == 0) return;
+  for (int64_t n = 0; n < keys; n++)
+    memset(tile->copied_keys + n * stride + width, 0, (size_t)(layout->key_powers - width) * sizeof(float));
+  kernels->additive_powers(keys, width, tile->copied_keys, tile->copied_keys + layout->key_powers, stride);
+}
+
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
   const tile_kernels *kernels = tiles->kernels;
   const query_tile_layout *layout = &tiles->layout;
@@ -155,7 +179,9 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   if (of->keys.first == keys.first && of->keys.end == keys.end) return;
   *of = (key_tile){keys, tile_rows_from(kernels, tiles->key, keys.first),
                    tile_rows_from(kernels, tiles->value, keys.first)};
-  if (attn_uses(tiles->problem, ATTN_ROPE)) {
+  if (attn_uses(tiles->problem, ATTN_ADDITIVE)) {
+    prepare_additive(tiles, length, of);
+  } else if (attn_uses(tiles->problem, ATTN_ROPE)) {
     kernels->rotate(tiles->problem, length, of->key, keys.first, tiles->copied_keys, layout->spread_key);
     of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
   } else if (layout->spread_key > 0) {

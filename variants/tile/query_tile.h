@@ -15,8 +15,9 @@ typedef struct query_tile_layout {
   int64_t score_key, score_row; /* from a score to that of the next key, and of the next row */
   int64_t output_feature, output_row; /* the same for outputs */
   int64_t spread_key,
-      spread_value; /* from a row of the copy of keys or values to the next; 0: none is ever copied */
-  int64_t run;      /* of biases by distance; 0: none is kept */
+      spread_value;   /* from a row of the copy of keys or values to the next; 0: none is ever copied */
+  int64_t run;        /* of biases by distance; 0: none is kept */
+  int64_t key_powers; /* of additive scores in a full tile: from a copied key to its powers; else 0 */
   int64_t copied_rows, copied_key; /* of values: rows of the copy, and from an operand of keys to the next */
 } query_tile_layout;
 
@@ -110,6 +111,14 @@ void query_tile_place(query_tile *tile);
  * the output, then max and sum of each row. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch);
 void query_tile_use_state(query_tile *tile, float *state);
+
+/* Features of additive scores are taken four at a time. */
+static inline int64_t query_tile_fours(int64_t features) { return (features + 3) / 4 * 4; }
+
+/* The weights of additive scores of row r. */
+static inline const float *query_tile_additive(const query_tile *tile, int64_t r) {
+  return tile->problem->additive_data + tile->row[r].head * tile->problem->additive.head;
+}
 
 /* The matrix of query head h, row d of it d * general.position further on. */
 static inline const float *query_tile_general(const query_tile *tile, int64_t h) {

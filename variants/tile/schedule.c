@@ -250,13 +250,17 @@ static void solve_share(passage *of, int64_t share) {
   if (shares == 1) finish(of);
 }
 
+/* Queries that a matrix has turned are no elements any more, nor is the sum of a query and a key one. */
+static bool scores_are_of_floats(const attn_problem *problem) {
+  return attn_uses(problem, ATTN_GENERAL) || attn_uses(problem, ATTN_ADDITIVE);
+}
+
 /* Queries and keys that are rotated are floats, and stay such: rounded to 16 bits again they would cost the scores their
  * accuracy. */
 static schedule_call begin(const attn_call *call) {
   const attn_type type = call->problem->query.type;
-  /* Queries that a matrix has turned are no elements any more. */
-  const tile_kernels *kernels = attn_uses(call->problem, ATTN_GENERAL) ? tile_select_floats(call->isa, type)
-                                                                       : tile_select(call->isa, type);
+  const tile_kernels *kernels = scores_are_of_floats(call->problem) ? tile_select_floats(call->isa, type)
+                                                                    : tile_select(call->isa, type);
   const bool rotated = attn_uses(call->problem, ATTN_ROPE);
   return (schedule_call){.problem = call->problem,
                          .tensors = &call->tensors,
@@ -273,7 +277,7 @@ const char *schedule_unsupported(const attn_call *call) {
       (p->bias.type && p->bias.type != p->query.type))
     return "takes queries, keys, values and bias of one type";
   /* Pairs of bfloat16 cannot hold a query that a matrix has turned, or would round it. */
-  return tile_refusal(call->isa, attn_uses(p, ATTN_GENERAL) ? ATTN_FLOAT32 : p->query.type);
+  return tile_refusal(call->isa, scores_are_of_floats(p) ? ATTN_FLOAT32 : p->query.type);
 }
 
 size_t schedule_workspace_size(const attn_call *asked, schedule_choice choose) {

@@ -17,7 +17,7 @@ typedef schedule_shape (*schedule_choice)(const attn_problem *problem, const til
 enum {
   SCHEDULE_FEATURES = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
                       ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 |
-                      ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL,
+                      ATTN_ROPE | ATTN_DROPOUT | ATTN_GENERAL | ATTN_ADDITIVE,
   SCHEDULE_PATTERNS = ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK
 };
 

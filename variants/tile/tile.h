@@ -59,6 +59,16 @@ typedef struct tile_ahead {
   } of[2];
 } tile_ahead;
 
+/* Queries of additive scores, as columns; features beyond `depth`, up to a multiple of 4, have weights of 0 and any powers that are numbers. Of row r
+ * sum[r] + sum_d weights[d, r] / (1 + powers[d, r] e^(2 key_d)), times factor[r], is the score: weights are -2 times those that are
+ * meant, none larger than 2 in size, and sum[r] is what they come to, or NaN where they are no numbers. */
+typedef struct tile_additive {
+  const float *queries, *powers, *weights; /* [d, row] at d * rows + row */
+  const float *sum, *factor;
+  int64_t depth;
+  int64_t stride, key_powers; /* from a key to the next, and from its features to their powers */
+} tile_additive;
+
 typedef struct tile_kernels {
   const char *name; /* of the instruction set */
   attn_type type;   /* of the tensors' elements */
@@ -187,6 +197,15 @@ typedef struct tile_kernels {
   void (*few_scores)(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores);
   void (*few_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                          tile_rows ahead, tile_target output);
+
+  /* Additive scores (additive.h), of kernels with products of floats; else NULL. Of floats, whatever the type.
+   *     to[r, d] = e^(2 x[r, d]), NaN where x is none or large; rows of both are whole vectors, `stride` apart
+   *     scores[j, r] as tile_additive says; size.features a multiple of 4
+   *     scores[r, j] = sum_d weight[r, d] tanh(query[r, d] + key[j, d]) for few rows, padded as few_scores has them */
+  void (*additive_powers)(int64_t rows, int64_t width, const float *x, float *to, int64_t stride);
+  void (*additive_scores)(tile_size size, const tile_additive *of, const float *keys, tile_target scores);
+  void (*few_additive)(tile_size size, tile_matrix query, tile_matrix weight, tile_rows keys,
+                       tile_target scores);
 } tile_kernels;
 
 /* Element n of a tensor of these kernels' type, and its rows from row n on. */
