@@ -32,16 +32,19 @@ typedef struct line_ahead {
   int64_t stride; /* bytes */
 } line_ahead;
 
-INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
+/* Of the group that comes n-th, of so many steps: lines one after the other where rows are packed, else one of each of as
+ * many rows. */
+INLINE line_ahead line_of(const tile_ahead *ahead, int64_t rows, int64_t n, int64_t steps) {
   enum { LINE = 64 };
   const bool packed =
       ahead && ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
   int64_t at = packed ? n * steps : n;
   for (int s = 0; ahead && s < 2; s++) {
-    const int64_t row_lines = (ahead->of[s].width + LINE - 1) / LINE;
-    const int64_t lines = packed ? row_lines * TILE_KEYS : row_lines;
-    if (at < lines)
-      return (line_ahead){(const char *)ahead->of[s].x + at * LINE, packed ? LINE : ahead->of[s].stride};
+    const char *x = ahead->of[s].x;
+    const int64_t stride = ahead->of[s].stride, row_lines = (ahead->of[s].width + LINE - 1) / LINE;
+    const int64_t lines = row_lines * (packed ? rows : (rows + steps - 1) / steps);
+    if (at < lines && packed) return (line_ahead){x + at * LINE, LINE};
+    if (at < lines) return (line_ahead){x + at % row_lines * LINE + at / row_lines * steps * stride, stride};
     at -= lines;
   }
   return (line_ahead){NULL, 0};

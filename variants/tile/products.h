@@ -71,7 +71,8 @@ INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_
     for (int g = 0; g < group; g++)
       for (int v = 0; v < vectors; v++)
         sum[g][v] = slice.first ? zero() : load(out + g * scores.stride + v * LANES);
-    NAME(product_ahead)(vectors, group, steps, queries, keys, line_of(ahead, done.groups++, steps), sum);
+    NAME(product_ahead)
+    (vectors, group, steps, queries, keys, line_of(ahead, STEP * TILE_KEYS, done.groups++, steps), sum);
 #if STEP == 2
     if (size.features % STEP) add_last_feature(vectors, group, size.features - 1, queries, keys, sum);
     for (int g = 0; slice.last && slice.factor != 1 && g < group; g++)
@@ -121,7 +122,8 @@ INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, t
     vec sum[MAX_GROUP][MAX_VECTORS];
     for (int g = 0; g < group; g++)
       for (int v = 0; v < vectors; v++) sum[g][v] = zero();
-    NAME(product_ahead)(vectors, group, steps, weights, values, line_of(ahead, done.groups++, steps), sum);
+    NAME(product_ahead)
+    (vectors, group, steps, weights, values, line_of(ahead, STEP * TILE_KEYS, done.groups++, steps), sum);
     /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
      * tile long plus one a tile. */
     for (int v = 0; v < vectors; v++) {

@@ -14,7 +14,8 @@
 
 enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
-  MAX_BLOCK = 4,      /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
+  FLOATS_BLOCK = 4,   /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
+  MAX_BLOCK = 8,      /* of pairs, which take half the room, and whose values are copied for each block */
   ENOUGH_BLOCKS = 64, /* work for many threads; blocks are made no larger than leaves this many */
   FEW_BLOCKS = 32,    /* fewer: threads share a block's parts */
   FEW_TILES = 32,     /* of the rows of a head; fewer: keys are cut into parts */
@@ -39,6 +40,7 @@ typedef struct tiling {
   int64_t period, tiles_per_period; /* tiles begin anew after so many rows, as blocks of the pattern do */
   int64_t stacks, tiles_per_stack;  /* stacks of a batch entry, and query tiles of each */
   int64_t parts, part_keys;         /* part p has keys from p * part_keys */
+  int64_t most_tiles;               /* of a block, whatever T */
   int64_t block, blocks_per_stack, blocks; /* tiles of a block */
   int64_t shares; /* threads that a block's parts are for, each with a state for every part */
   query_tile_sizes floats;
@@ -116,12 +118,14 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   place_tiles(problem, rows, &plan);
   cut_keys(problem, &plan);
 
-  /* Keys are rotated once for the tiles of a block, which are better many. */
-  const int64_t enough =
-      attn_uses(problem, ATTN_ROPE) ? smaller(ENOUGH_BLOCKS, 8 * call->threads) : ENOUGH_BLOCKS;
+  /* Keys are rotated, and values of pairs copied, once for the tiles of a block, which are better many. */
+  const bool pairs = call->kernels->step > 1;
+  const int64_t few = attn_uses(problem, ATTN_ROPE) ? 8 : 16, each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
+  const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
+  plan.most_tiles = pairs ? MAX_BLOCK : FLOATS_BLOCK;
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
   plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
-                                : tiles_of_block(&plan, larger(1, smaller(MAX_BLOCK, tiles / enough)));
+                                : tiles_of_block(&plan, larger(1, smaller(plan.most_tiles, tiles / enough)));
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
   plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < FEW_BLOCKS
@@ -135,7 +139,8 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
  * thread that takes all parts of a block has a second state of each tile, for the part on its way. */
 static size_t thread_floats(const tiling *plan) {
   const size_t states = plan->parts > 1 && plan->shares == 1 ? 2 : 1;
-  return MAX_BLOCK * (plan->floats.queries + states * plan->floats.state) + plan->floats.scratch;
+  return (size_t)plan->most_tiles * (plan->floats.queries + states * plan->floats.state) +
+         plan->floats.scratch;
 }
 
 /* Where threads share a block's parts, every part has states in the memory of all. */
@@ -151,7 +156,7 @@ typedef struct passage {
   query_tile tiles[MAX_BLOCK];
   attn_range keys;              /* all that some tile sees */
   int64_t first_part, end_part; /* those with such keys; one where there is none */
-  float *states;                /* [2][MAX_BLOCK], of this thread */
+  float *states;                /* [2][most_tiles], of this thread */
 } passage;
 
 /* All keys that some tile of the block sees. */
@@ -176,7 +181,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
   float *queries = scratch + plan->floats.scratch;
   of->call = call;
   of->plan = plan;
-  of->states = queries + MAX_BLOCK * plan->floats.queries;
+  of->states = queries + (size_t)plan->most_tiles * plan->floats.queries;
   of->block = block;
   of->count = smaller(plan->block, plan->tiles_per_stack - first);
   for (int64_t t = 0; t < of->count; t++) {
@@ -209,7 +214,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
 static float *state_of(const passage *of, int64_t part, int64_t t) {
   const tiling *plan = of->plan;
   if (plan->shares == 1)
-    return of->states + (size_t)((part > of->first_part) * MAX_BLOCK + t) * plan->floats.state;
+    return of->states + (size_t)((part > of->first_part) * plan->most_tiles + t) * plan->floats.state;
   float *states = of->call->workspace + (size_t)of->call->threads * thread_floats(plan);
   return states + (size_t)((of->block * plan->parts + part) * plan->block + t) * plan->floats.state;
 }
