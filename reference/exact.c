@@ -173,7 +173,8 @@ static bool are_whole(const float *features, int64_t count) {
 
 bool reference_exact_linear(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
-  if (p->decay.type || !are_whole(reference_vector(tensors->query, p->query, b, h, i), p->head_dim))
+  if (p->decay.type || p->states.state.type ||
+      !are_whole(reference_vector(tensors->query, p->query, b, h, i), p->head_dim))
     return false;
   double sum = 0;
   for (int64_t j = 0; j < p->key_length; j++) {

@@ -2,12 +2,26 @@
  * equation 4): the sum over keys as it stands, never the factorised state that variants keep and that
  * this must check.
  *
- * A hidden key is never read. A row that sees no key is zero; a row that sees keys follows the formula,
- * so a normaliser of 0 gives NaN or infinity. */
+ * A hidden key is never read. A row that sees no key, nor a state, is zero; a row that sees any follows the
+ * formula, so a normaliser of 0 gives NaN or infinity. */
 #include <math.h>
 
 #include "feature_map.h"
+#include "linear_state.h"
 #include "rows.h"
+
+/* Adds the initial state, which has faded by all decays up to the query; returns what it adds to the normaliser. */
+static double add_state(const attn_problem *problem, int64_t b, int64_t kv_head, const float *query,
+                        double decayed, double *output) {
+  double normaliser = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const double feature = reference_phi(problem, query[d]) * exp(decayed);
+    const float *state = reference_state_row(problem, b, kv_head, d);
+    normaliser += feature * reference_state_sum(problem, b, kv_head, d);
+    for (int64_t e = 0; e < problem->value_dim; e++) output[e] += feature * state[e];
+  }
+  return normaliser;
+}
 
 static void solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
                   reference_row *row) {
@@ -32,6 +46,10 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     row->weights[j] *= exp(row->scores[j]);
     normaliser += row->weights[j];
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
+  }
+  if (problem->states.state.type) {
+    sees_a_key = true;
+    normaliser += add_state(problem, b, kv_head, query, decayed, row->output);
   }
   if (!sees_a_key || problem->unnormalised) return;
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] /= normaliser;

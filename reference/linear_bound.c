@@ -5,12 +5,13 @@
 
 #include "exact.h"
 #include "feature_map.h"
+#include "linear_state.h"
 #include "rows.h"
 #include "sums.h"
 
 /* Relative error of phi(x): x + 1 rounds once; the exponential may be taken as 2^(x log2 e), and is
  * nothing to speak of below -88. */
-static double phi_error(const attn_problem *problem, double x) {
+double reference_phi_error(const attn_problem *problem, double x) {
   if (problem->feature_map != ATTN_ELU1) return 0;
   return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * (x > -88 ? -x : 88);
 }
@@ -51,7 +52,7 @@ static const float *value_of(const linear_view *view, int64_t j) {
 
 /* A decay is a product of gates, each an exponential within 2 ulp of a number times log2(e), or an exponential of a sum of these numbers. What
  * products round is counted with the other sums'. log: the sum, none of which is above 0. */
-static double decay_error(int form, double gates, double log) {
+double reference_decay_error(int form, double gates, double log) {
   if (gates <= 0) return 0;
   return expm1(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);
 }
@@ -61,14 +62,14 @@ static linear_key survey_key(const linear_view *view, const reference_row *row, 
   const float *key = key_of(view, j);
   linear_key found = {.features = sum_of_features(key, p->head_dim)};
   for (int64_t d = 0; d < p->head_dim; d++) {
-    const double relative = phi_error(p, view->query[d]) + phi_error(p, key[d]);
+    const double relative = reference_phi_error(p, view->query[d]) + reference_phi_error(p, key[d]);
     if (relative > found.relative) found.relative = relative;
     found.undecayed += fabs(reference_phi(p, view->query[d]) * reference_phi(p, key[d]));
   }
   found.size = found.undecayed * exp(row->scores[j]);
   if (found.size > 0)
     for (int form = WORST; form < FORMS; form++)
-      found.decayed[form] = decay_error(form, (double)(view->decay_end - 1 - j), row->scores[j]);
+      found.decayed[form] = reference_decay_error(form, (double)(view->decay_end - 1 - j), row->scores[j]);
   found.relative += found.relative * found.relative;
   found.underflow = FLUSHED * (view->queries + found.features);
   return found;
@@ -80,6 +81,7 @@ typedef struct linear_row {
   double sizes;             /* of the weights, undecayed */
   double repeated_products; /* the most of a key */
   double largest_value;
+  double state; /* the largest sum of products with the initial state */
   bool overflows;
 } linear_row;
 
@@ -90,10 +92,86 @@ static double count_repeated(const float *query, const float *key, int64_t head_
   return repeated;
 }
 
+/* ---- the initial state: D keys more, whose weights are phi(q_d) and whose values are rows of the state ---- */
+
+/* As far as it has faded, before the rounding of which nothing is lost. */
+typedef struct linear_state {
+  double log, decay;
+  double relative[FORMS]; /* the largest error of a feature and its decay */
+  double size, undecayed; /* of what it adds to the normaliser */
+  double largest;         /* of what it adds to an element of the numerator, undecayed, at most */
+  bool finite;
+} linear_state;
+
+static linear_state survey_state(const linear_view *view) {
+  const attn_problem *p = view->problem;
+  linear_state found = {.finite = true};
+  for (int64_t t = 0; t < view->decay_end; t++) found.log += reference_decay(p, view->b, view->kv_head, t);
+  found.decay = exp(found.log);
+  double own = 0;
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const double feature = fabs(reference_phi(p, view->query[d]));
+    const double sum = reference_state_sum(p, view->b, view->kv_head, d);
+    own = fmax(own, reference_phi_error(p, view->query[d]));
+    found.undecayed += feature * fabs(sum);
+    found.largest += feature * bound_largest(reference_state_row(p, view->b, view->kv_head, d), p->value_dim);
+    found.finite = found.finite && isfinite(sum);
+  }
+  found.size = found.undecayed * found.decay;
+  for (int form = WORST; form < FORMS; form++) {
+    const double faded =
+        found.decay > 0 ? reference_decay_error(form, (double)view->decay_end, found.log) : 0;
+    found.relative[form] = own + faded * (1 + own);
+  }
+  return found;
+}
+
+/* Products of a query and the state that are the one before. */
+static double count_repeated_of_state(const linear_view *view) {
+  const attn_problem *p = view->problem;
+  double repeated = 0;
+  for (int64_t d = 1; d < p->head_dim; d++) {
+    const float *row = reference_state_row(p, view->b, view->kv_head, d),
+                *before = reference_state_row(p, view->b, view->kv_head, d - 1);
+    bool alike = reference_state_sum(p, view->b, view->kv_head, d) ==
+                 reference_state_sum(p, view->b, view->kv_head, d - 1);
+    for (int64_t e = 0; e < p->value_dim && !alike; e++) alike = row[e] == before[e] && row[e] != 0;
+    repeated += alike && view->query[d] == view->query[d - 1];
+  }
+  return repeated;
+}
+
+/* Adds its part of the output's bounds: sum_d a_d r |S_d - o z_d| + c a_d (1 + r) |S_d|, of which the first is what numerator and
+ * divisor share, and of sums that are not divided a_d r |S_d|. Returns what may vanish of the normaliser. */
+static double add_state(const linear_view *view, reference_row *row, const linear_state *state,
+                        const chain_errors *chains, double divisor) {
+  const attn_problem *p = view->problem;
+  double vanished = 0;
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const float *values = reference_state_row(p, view->b, view->kv_head, d);
+    const double sum = reference_state_sum(p, view->b, view->kv_head, d);
+    const double weight = fabs(reference_phi(p, view->query[d])) * state->decay / divisor;
+    const double absolute = FLUSHED * (2 + fabs((double)view->query[d])) / divisor;
+    vanished += absolute * (1 + fabs(sum));
+    for (int form = WORST; form < FORMS; form++) {
+      const double error = weight * state->relative[form];
+      double *bound = bound_of_output(row, form);
+      for (int64_t e = 0; e < p->value_dim; e++) {
+        const double value = values[e], off = p->unnormalised ? value : value - row->output[e] * sum;
+        bound[e] += error * fabs(off) + chains->numerator[form] * (weight + error) * fabs(value) +
+                    absolute * (1 + fabs(value));
+      }
+    }
+  }
+  return vanished;
+}
+
+/* ---- rows ---- */
+
 static linear_row survey(const linear_view *view, const reference_row *row) {
   const attn_problem *p = view->problem;
   linear_row found = {.normaliser = p->epsilon};
-  double features = 0, previous = NAN;
+  double features = 0, previous = NAN, of_state = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j]) continue;
     const linear_key key = survey_key(view, row, j);
@@ -110,8 +188,22 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
       if (bound_repeats(row->weights[j], previous, found.seen)) found.repeated++;
       previous = row->weights[j];
     }
+  if (p->states.state.type) {
+    const linear_state state = survey_state(view);
+    for (int64_t d = 0; d < p->head_dim; d++) {
+      const float *values = reference_state_row(p, view->b, view->kv_head, d);
+      found.normaliser +=
+          reference_phi(p, view->query[d]) * state.decay * reference_state_sum(p, view->b, view->kv_head, d);
+      of_state = fmax(of_state, bound_largest(values, p->value_dim));
+      of_state = fmax(of_state, fabs(reference_state_sum(p, view->b, view->kv_head, d)));
+    }
+    of_state = fmax(of_state, fmax(state.largest, state.undecayed));
+    found.state = state.largest;
+    found.repeated_products += count_repeated_of_state(view);
+  }
   /* States hold sums of phi(k) v, numerators sums of w v. */
-  found.overflows = !(fmax(features, found.sizes + p->epsilon) * fmax(1, found.largest_value) <= LARGEST);
+  found.overflows =
+      !(fmax(features, found.sizes + p->epsilon) * fmax(1, found.largest_value) + of_state <= LARGEST);
   if (p->unnormalised) found.normaliser = 1;
   return found;
 }
@@ -160,7 +252,7 @@ static bool has_rising(const linear_view *view) {
 
 static bool is_finite(const linear_view *view, const reference_row *row) {
   const attn_problem *p = view->problem;
-  bool finite = isfinite(view->queries);
+  bool finite = isfinite(view->queries) && (!p->states.state.type || survey_state(view).finite);
   for (int64_t j = 0; j < p->key_length; j++)
     finite = finite && (!row->visible[j] || (isfinite(row->weights[j]) &&
                                              isfinite(sum_of_features(key_of(view, j), p->head_dim))));
@@ -181,14 +273,15 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
                             sum_of_features(query, problem->head_dim),
                             problem->decay.type ? reference_decay_end(problem, b, i) : 0};
   const linear_row found = survey(&view, row);
-  if (found.seen == 0) return;
+  const bool has_state = problem->states.state.type;
+  if (found.seen == 0 && !has_state) return;
   if (found.overflows || !is_finite(&view, row) || has_rising(&view)) {
     bound_outputs(problem, row, INFINITY);
     return;
   }
 
   chain_errors chains =
-      bound_chains(found.seen + (double)(problem->head_dim + view.decay_end) + 8, found.repeated,
+      bound_chains(found.seen + (double)(problem->head_dim + view.decay_end + has_state) + 8, found.repeated,
                    bound_count_equal(problem, row) + found.repeated_products);
   /* Products that repeat round alike, whichever sum they are in. */
   const double alike = found.repeated_products * UNIT;
@@ -216,9 +309,20 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
     add_key(problem, row, value, size, error, &chains, absolute);
     if (previous && bound_repeats(row->weights[j], previous_weight, found.seen))
       bound_add_repeated(problem, row, value, previous, found.seen,
-                         found.largest_value * found.sizes / divisor);
+                         (found.largest_value * found.sizes + found.state) / divisor);
     previous = value;
     previous_weight = row->weights[j];
+  }
+  if (has_state) {
+    const linear_state state = survey_state(&view);
+    const double absolute = add_state(&view, row, &state, &chains, divisor);
+    for (int form = WORST; form < FORMS; form++) {
+      const double error = state.size / divisor * state.relative[form];
+      sums.grown[form] += error + absolute;
+      sums.kept[form] -= error + absolute;
+    }
+    sums.sizes += state.size / divisor;
+    vanished += absolute;
   }
   if (sums.sizes <= 1 + 1e-9) sums.sizes = 1; /* of one sign, but for the reference's own roundings */
   const double underflow = vanished / FLUSHED * SUBNORMAL + 4 * SUBNORMAL;

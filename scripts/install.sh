@@ -40,7 +40,7 @@ for device in emulated cuda; do
 done
 [ ! -f "$build/team/runtime.o" ] || put 644 "$root/lib/attnbench/team" "$build/team/runtime.o"
 headers=$root/include/attnbench
-put 644 "$headers" variants/attention.h variants/functions.h variants/layer_weights.h variants/visibility.h variants/position.h variants/rope.h variants/dropout.h variants/elements.h variants/device.h variants/team.h
+put 644 "$headers" variants/attention.h variants/functions.h variants/layer_weights.h variants/linear_states.h variants/visibility.h variants/position.h variants/rope.h variants/dropout.h variants/elements.h variants/device.h variants/team.h
 put 644 "$headers/cuda" variants/cuda/cuda.h
 put 644 "$headers/cuda/emulation" variants/cuda/emulation/emulation.h
 put 644 "$share/attnbench/plots" scripts/plots/*.gp

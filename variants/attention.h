@@ -83,6 +83,7 @@ typedef struct attn_layout {
 } attn_layout;
 
 #include "layer_weights.h"
+#include "linear_states.h"
 
 /* What is asked, never how. A later version adds fields at the end, each with a feature.
  *
@@ -144,8 +145,7 @@ typedef struct attn_problem {
 
   /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
    * output alone). What goes out is written whole, whatever it held. */
-  attn_layout output_grad;
-  attn_layout query_grad, key_grad, value_grad;
+  attn_layout output_grad, query_grad, key_grad, value_grad;
   attn_layout bias_grad; /* stride 0 where the bias has it */
   attn_layout sink_grad;
   const void *output_grad_data; /* [B, H, Tq, Dv] */
@@ -165,12 +165,11 @@ typedef struct attn_problem {
 
   attn_feature_map feature_map; /* this and the next three: of linear attention */
   bool unnormalised;
-  attn_layout decay;              /* float32: logarithms of the gates, at most 0 */
-  const float *decay_data;        /* [B, Hkv, Tk] */
-  attn_layout rope_cos, rope_sin; /* float32, both or none: queries and keys are rotated (rope.h) */
-  int64_t rope_features,
-      rope_positions;    /* R, even, 2 to D; rows of the tables: every i + offset and every j is one */
-  bool rope_interleaved; /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
+  attn_layout decay;                     /* float32: logarithms of the gates, at most 0 */
+  const float *decay_data;               /* [B, Hkv, Tk] */
+  attn_layout rope_cos, rope_sin;        /* float32, both or none: queries and keys are rotated (rope.h) */
+  int64_t rope_features, rope_positions; /* R, even, 2 to D; rows: each i + offset and each j is one */
+  bool rope_interleaved;                 /* pairs are features 2n and 2n + 1, else n and n + R / 2 */
   const float *rope_cos_data, *rope_sin_data; /* [rope_positions, R / 2] */
   attn_layout keep;           /* uint8: 0 drops a weight; the others are divided by 1 - dropout_p */
   double dropout_p;           /* 0 up to, but not, 1; 0 without keep */
@@ -180,6 +179,7 @@ typedef struct attn_problem {
   const float *general_data;  /* [H, D, D] */
   attn_layout additive;       /* float32: what additive scores weigh features by; not beside general */
   const float *additive_data; /* [H, D] */
+  attn_linear_states states;  /* of linear attention */
 } attn_problem;
 
 /* ---- a call ---- */

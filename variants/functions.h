@@ -34,6 +34,10 @@
  *                                                         exp(sum_t decay_t), j < t <= i + offset, t of the keys that exist:
  *                                                         1 for the query's own key and those ahead of it
  *     o_i  = sum_j w_ij v_j / (sum_j w_ij + epsilon)      over the visible keys; unnormalised: sum_j w_ij v_j alone
+ * Where there is a state S, z of keys before the first (linear_states.h), every row sees it: a_i = exp(sum_t decay_t), t <= i + offset,
+ *     o_i  = (sum_j w_ij v_j + a_i phi(q_i) S) / (sum_j w_ij + a_i phi(q_i).z + epsilon)
+ * and the final state is that of all keys that exist, seen or not, with A = exp of the sum of all their decays:
+ *     S'   = A S + sum_j exp(sum_t decay_t, t > j) phi(k_j) v_j^T       z' = A z + sum_j exp(sum_t decay_t, t > j) phi(k_j)
  *
  * ATTN_SOFTMAX_BACKWARD (Dao et al. 2022, appendix B.4): the gradients of sum_ie do_ie o_ie, from the gradient do of the output,
  * and from the output o and the log-sum-exp as they are given. With s_ij = scale * sum_d q_id k_jd:
@@ -62,7 +66,7 @@
  *     y   = W_O [o_1 ... o_H] + b_O    o_h as of ATTN_SOFTMAX from q_h, k_g and v_g, with all that adds to scores or hides keys
  * A row that sees no key has o = 0, so y = b_O.
  *
- * A row that sees no key: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
+ * A row that sees no key, nor a state: output zeros, log-sum-exp -inf or the sink, weights zeros. NaN and infinity in an input
  * reach the output rows that see them and no other; a key whose score is -inf, or that is dropped, may be left
  * out, or count with weight 0. */
 typedef enum attn_function {

@@ -12,6 +12,8 @@
  * Where keys decay, a chunk's keys fade to where its last one stands before they join the state, which has faded by all
  * gates of the chunk; pairs fade by the gates between them. Gates are multiplied, so that nothing is divided by what vanished.
  *
+ * An initial state is what the walk begins with, and the final state what it holds when all keys have joined it.
+ *
  * A head is one walk along its keys, so that its bits follow from nothing else. Where there are too few heads for the
  * threads, each thread first walks all keys with a slice of the features of phi(k), whose rows of the state need
  * nothing of the others, and leaves what the state holds where a share of the query tiles begins; then shares
@@ -78,7 +80,7 @@ static int64_t tile_rows_of(const attn_problem *problem, const linear_plan *plan
 
 static int64_t tiles_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
   const int64_t rows = tile_rows_of(problem, plan, b);
-  return (problem->query_length * plan->group + rows - 1) / rows;
+  return problem->query_heads > 0 ? (problem->query_length * plan->group + rows - 1) / rows : 0;
 }
 
 static int64_t common_divisor(int64_t a, int64_t b) { return b == 0 ? a : common_divisor(b, a % b); }
@@ -100,8 +102,8 @@ static linear_plan make_plan(const attn_call *call) {
                       .shares = 1};
   const int64_t lanes = plan.kernels->lanes;
   bool causal = false;
-  if (problem->query_heads == 0) return plan;
-  plan.group = problem->query_heads / problem->kv_heads;
+  if (problem->kv_heads == 0 || (problem->query_heads == 0 && !problem->states.final_state.type)) return plan;
+  plan.group = problem->query_heads > 0 ? problem->query_heads / problem->kv_heads : 1;
   plan.heads = problem->batch * problem->kv_heads;
   for (int64_t b = 0; b < problem->batch; b++) {
     const int64_t rows = tile_rows_of(problem, &plan, b);
@@ -425,7 +427,7 @@ static void solve_tile(const query_tile *tile, const linear_plan *plan, linear_s
   plan->outputs->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
                             factor, row);
   /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
-  for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0; r++)
+  for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0 && !problem->states.state.type; r++)
     memset(row[r], 0, (size_t)(problem->value_dim * plan->outputs->element_bytes));
 }
 
@@ -445,6 +447,67 @@ static void place(const attn_problem *problem, const attn_tensors *tensors, cons
   tile->count = left < rows ? left : rows;
   tile->layout.rows = round_up(tile->count, plan->kernels->lanes);
   query_tile_place(tile);
+}
+
+/* ---- states ---- */
+
+static int64_t state_place(const attn_layout *strides, const attn_problem *problem, int64_t head, int64_t d) {
+  return head / problem->kv_heads * strides->batch + head % problem->kv_heads * strides->head +
+         d * strides->position;
+}
+
+/* What the walk along the keys of a head begins with: those of the scratch's features of the initial state, or zeros. */
+static void begin_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *scratch,
+                        int64_t head) {
+  const attn_linear_states *given = &problem->states;
+  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
+  for (int64_t d = 0; given->state.type && d < scratch->features; d++) {
+    const int64_t feature = scratch->first_feature + d;
+    const float *row = given->state_data + state_place(&given->state, problem, head, feature);
+    for (int64_t e = 0; e < problem->value_dim; e += plan->kernels->max_rows) {
+      const int64_t left = problem->value_dim - e, wide = strip(plan, plan->width, e);
+      memcpy(scratch->state + scratch->features * e + d * wide, row + e,
+             (size_t)(left < wide ? left : wide) * sizeof *row);
+    }
+    if (given->state_sum.type)
+      scratch->normaliser[d] =
+          given->state_sum_data[state_place(&given->state_sum, problem, head, 0) + feature];
+  }
+}
+
+/* The state of all features, which has all keys. */
+static void end_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *scratch,
+                      int64_t head) {
+  const attn_linear_states *wanted = &problem->states;
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    float *row = wanted->final_state_data + state_place(&wanted->final_state, problem, head, d);
+    for (int64_t e = 0; e < problem->value_dim; e += plan->kernels->max_rows) {
+      const int64_t left = problem->value_dim - e, wide = strip(plan, plan->width, e);
+      memcpy(row + e, scratch->state + problem->head_dim * e + d * wide,
+             (size_t)(left < wide ? left : wide) * sizeof *row);
+    }
+    if (wanted->final_state_sum.type)
+      wanted->final_state_sum_data[state_place(&wanted->final_state_sum, problem, head, 0) + d] =
+          scratch->normaliser[d];
+  }
+}
+
+/* Where no query asks for them. */
+static void place_keys(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
+                       int64_t head, query_tile *tile) {
+  const int64_t b = head / problem->kv_heads, kv_head = head % problem->kv_heads;
+  const tile_kernels *kernels = plan->kernels;
+  *tile = (query_tile){.kernels = kernels,
+                       .problem = problem,
+                       .tensors = tensors,
+                       .batch = b,
+                       .first_head = kv_head * plan->group};
+  tile->key =
+      (tile_rows){tile_element(kernels, tensors->key, b * problem->key.batch + kv_head * problem->key.head),
+                  problem->key.position};
+  tile->value = (tile_rows){
+      tile_element(kernels, tensors->value, b * problem->value.batch + kv_head * problem->value.head),
+      problem->value.position};
 }
 
 /* The first tile of a share. */
@@ -478,7 +541,7 @@ static void sum_slice(const attn_problem *problem, const attn_tensors *tensors, 
   query_tile tile;
   place(problem, tensors, plan, head, 0, &tile);
   take_features(plan, scratch, first, end < problem->head_dim ? end : problem->head_dim);
-  memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
+  begin_state(problem, plan, scratch, head);
   for (int64_t index = 0, share = 0; share < plan->shares; index++) {
     const linear_stop stop = stop_at(problem, plan, b, index);
     advance(&tile, plan, scratch, stop.before, stop.ready);
@@ -493,18 +556,26 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
                         linear_scratch *scratch, int64_t head, int64_t share, const float *state) {
   const int64_t b = head / problem->kv_heads, tiles = tiles_of(problem, plan, b);
   const int64_t first = first_tile(plan, tiles, share), end = first_tile(plan, tiles, share + 1);
-  if (first == end) return;
+  const bool leaves = problem->states.final_state.type && share == plan->shares - 1;
+  int64_t reached = 0; /* keys that are in the state */
+  query_tile tile;
+  if (first == end && !leaves) return;
   if (state)
     memcpy(scratch->normaliser, state, plan->state_floats * sizeof *state);
   else
-    memset(scratch->normaliser, 0, plan->state_floats * sizeof *scratch->normaliser);
+    begin_state(problem, plan, scratch, head);
   for (int64_t index = first; index < end; index++) {
     const linear_stop stop = stop_at(problem, plan, b, index);
-    query_tile tile;
     place(problem, tensors, plan, head, index, &tile);
     if (index > first || !state) advance(&tile, plan, scratch, stop.before, stop.ready);
     solve_tile(&tile, plan, scratch, stop);
+    reached = stop.end;
   }
+  if (!leaves) return;
+  if (first == end) place_keys(problem, tensors, plan, head, &tile);
+  advance(&tile, plan, scratch, reached,
+          problem->key_lengths ? problem->key_lengths[b] : problem->key_length);
+  end_state(problem, plan, scratch, head);
 }
 
 static const char *unsupported(const attn_call *call) {
@@ -531,7 +602,10 @@ static void run(const attn_call *call) {
   float *memory = call->workspace, *states = memory + (size_t)threads * plan.thread_floats;
   if (problem->query_length < LEAST_LENGTH && problem->key_length < LEAST_LENGTH)
     plan.slices = plan.shares = 1;
-  if (problem->query_length == 0) return;
+  if (problem->query_length == 0 || problem->query_heads == 0) {
+    if (!problem->states.final_state.type) return;
+    plan.slices = plan.shares = 1;
+  }
 
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
   for (int64_t item = 0; item < (plan.slices > 1 ? plan.heads * plan.slices : 0); item++) {
@@ -555,8 +629,8 @@ const attn_variant attn_linear = {
     .name = "linear",
     .summary = "a feature map and associativity; causal by tiles with a running state",
     .function = ATTN_LINEAR,
-    .features =
-        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED |
+                ATTN_DECAY | ATTN_STATE | ATTN_FINAL_STATE,
     .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
     .traits = ATTN_BATCH_INVARIANT,
     .time_exponent = 1,

@@ -68,7 +68,7 @@ static void answer(const walk *of, int64_t h, int64_t i) {
   const float *query = (const float *)of->tensors->query + at(&problem->query, of->b, h, i);
   float *output = (float *)of->tensors->output + at(&problem->output, of->b, h, i), sum = 0;
   for (int64_t e = 0; e < problem->value_dim; e++) output[e] = 0;
-  if (of->next == 0) return; /* which a NaN in the query must not undo */
+  if (of->next == 0 && !problem->states.state.type) return; /* which a NaN in the query must not undo */
   map_features(problem, query, of->features);
   for (int64_t d = 0; d < problem->head_dim; d++) {
     sum += of->features[d] * of->normaliser[d];
@@ -78,16 +78,48 @@ static void answer(const walk *of, int64_t h, int64_t i) {
   for (int64_t e = 0; e < problem->value_dim; e++) output[e] /= sum + (float)problem->epsilon;
 }
 
+/* Zeros, or what keys before the first have left. */
+static void begin(const walk *of) {
+  const attn_problem *problem = of->problem;
+  const attn_linear_states *given = &problem->states;
+  const size_t width = (size_t)problem->value_dim * sizeof(float);
+  memset(of->state, 0, (size_t)problem->head_dim * width);
+  memset(of->normaliser, 0, (size_t)problem->head_dim * sizeof(float));
+  for (int64_t d = 0; given->state.type && d < problem->head_dim; d++) {
+    memcpy(of->state + d * problem->value_dim, given->state_data + at(&given->state, of->b, of->kv_head, d),
+           width);
+    if (given->state_sum.type)
+      of->normaliser[d] = given->state_sum_data[at(&given->state_sum, of->b, of->kv_head, 0) + d];
+  }
+}
+
+/* The state that all keys leave, those too that no query sees. */
+static void end(walk *of) {
+  const attn_problem *problem = of->problem;
+  const attn_linear_states *wanted = &problem->states;
+  const size_t width = (size_t)problem->value_dim * sizeof(float);
+  const int64_t keys = problem->key_lengths ? problem->key_lengths[of->b] : problem->key_length;
+  if (!wanted->final_state.type) return;
+  while (of->next < keys) add_key(of);
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    memcpy(wanted->final_state_data + at(&wanted->final_state, of->b, of->kv_head, d),
+           of->state + d * problem->value_dim, width);
+    if (wanted->final_state_sum.type)
+      wanted->final_state_sum_data[at(&wanted->final_state_sum, of->b, of->kv_head, 0) + d] =
+          of->normaliser[d];
+  }
+}
+
 static void solve_head(walk *of) {
   const attn_problem *problem = of->problem;
   const int64_t group = problem->query_heads / problem->kv_heads;
-  memset(of->state, 0, (size_t)(problem->head_dim * problem->value_dim) * sizeof(float));
-  memset(of->normaliser, 0, (size_t)problem->head_dim * sizeof(float));
+  begin(of);
   for (int64_t i = 0; i < problem->query_length; i++) {
     const int64_t end = attn_visible_keys(problem, of->b, i).end;
     while (of->next < end) add_key(of);
     for (int64_t h = of->kv_head * group; h < (of->kv_head + 1) * group; h++) answer(of, h, i);
   }
+  end(of);
 }
 
 /* A line of the cache lies between what two threads write. */
@@ -109,7 +141,8 @@ static size_t workspace_size(const attn_call *call) {
 
 static void run(const attn_call *call) {
   const attn_problem *problem = call->problem;
-  const int64_t depth = problem->head_dim, heads = problem->query_heads > 0 ? problem->kv_heads : 0;
+  const int64_t depth = problem->head_dim;
+  const int64_t heads = problem->query_heads > 0 || problem->states.final_state.type ? problem->kv_heads : 0;
 #pragma omp parallel for num_threads(call->threads) schedule(dynamic, 1)
   for (int64_t n = 0; n < problem->batch * heads; n++) {
     float *memory = (float *)call->workspace + (size_t)omp_get_thread_num() * thread_floats(problem);
@@ -122,8 +155,8 @@ const attn_variant attn_linear_recurrent = {
     .name = "linear_recurrent",
     .summary = "linear attention one key at a time: a state of D x Dv, and nothing else of the keys before",
     .function = ATTN_LINEAR,
-    .features =
-        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED |
+                ATTN_DECAY | ATTN_STATE | ATTN_FINAL_STATE,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_BATCH_INVARIANT | ATTN_DECODE_INVARIANT,
     .time_exponent = 1,

@@ -361,7 +361,10 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
                                               : true;
     return has && tensors_are_backward(&loaded->inputs.problem) ? type : ATTN_ABSENT;
   }
-  name_file(name, id, type);
+  if (tensor_is_final_state(id)) /* whose file is its answer */
+    snprintf(name, sizeof name, "%s.f64", tensor_table[id].file);
+  else
+    name_file(name, id, type);
   return is_there(folder, name) ? type : ATTN_ABSENT;
 }
 

@@ -297,6 +297,23 @@ static bool check_additive(const attn_problem *p, complaint to) {
          wrong(to, "scores are general or additive, and not both: give one of the two");
 }
 
+/* Sums of features go with states where there is a normaliser. */
+static bool check_states(const attn_problem *p, complaint to) {
+  const attn_linear_states *s = &p->states;
+  if ((s->state.type || s->final_state.type) && p->left != ATTN_UNLIMITED)
+    return wrong(to, "left is %lld: a state holds all keys before, so the band must not be limited there",
+                 SHOW(p->left));
+  const struct {
+    const attn_layout *of, *sum;
+    const char *name;
+  } pairs[] = {{&s->state, &s->state_sum, "state"}, {&s->final_state, &s->final_state_sum, "final_state"}};
+  for (int n = 0; n < 2; n++)
+    if (!pairs[n].sum->type != !(pairs[n].of->type && !p->unnormalised))
+      return wrong(to, "%s_sum is %s: it goes with %s where sums are normalised, and only there",
+                   pairs[n].name, pairs[n].sum->type ? "given" : "not given", pairs[n].name);
+  return true;
+}
+
 static bool check_dropout(const attn_problem *p, complaint to) {
   if (!p->keep.type && p->dropout_p != 0)
     return wrong(to, "dropout_p is %g without a keep mask: give both or none", p->dropout_p);
@@ -427,5 +444,5 @@ bool check_problem(const attn_problem *problem, char *reason, size_t reason_size
          check_band(problem, to) && check_types(problem, to) && check_pass(problem, to) &&
          check_layer(problem, to) && check_pattern(problem, to) && check_position(problem, to) &&
          check_dropout(problem, to) && check_general(problem, to) && check_additive(problem, to) &&
-         check_tensors(problem, to);
+         check_states(problem, to) && check_tensors(problem, to);
 }

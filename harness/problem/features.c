@@ -241,6 +241,10 @@ const feature_row feature_table[FEATURES] = {
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
     {ATTN_DECAY, "a decay", "takes no decay", LINEAR, "decay", TENSOR_DECAY,
      .flag = offsetof(workload, decay)},
+    {ATTN_STATE, "an initial state", "takes no initial state", LINEAR, "state", TENSOR_STATE,
+     .flag = offsetof(workload, state)},
+    {ATTN_FINAL_STATE, "a final state", "gives no final state", LINEAR, "final_state", TENSOR_FINAL_STATE,
+     .flag = offsetof(workload, final_state)},
     {ATTN_GENERAL, "general scores", "takes no general scores", SOFTMAX, "general", TENSOR_GENERAL,
      .flag = offsetof(workload, general)},
     {ATTN_ADDITIVE, "additive scores", "takes no additive scores", SOFTMAX, "additive", TENSOR_ADDITIVE,
@@ -315,6 +319,8 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
   if (tensor == TENSOR_ROPE_SIN) return w->rope != ROPE_NONE;        /* as the cosines */
+  if (tensor == TENSOR_STATE_SUM) return w->state && !w->unnormalised;
+  if (tensor == TENSOR_FINAL_STATE_SUM) return w->final_state && !w->unnormalised;
   if (tensor_is_gradient(tensor) && !function_is_backward(w->function)) return false;
   if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
   if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */

@@ -28,7 +28,7 @@ typedef struct feature_row {
   void (*copy)(const workload *from, workload *to); /* NULL: by flag or axes */
 } feature_row;
 
-enum { FEATURES = 28 };
+enum { FEATURES = 30 };
 extern const feature_row feature_table[FEATURES];
 
 /* The row that is said with this key, followed by a text or not; NULL: none. */

@@ -32,6 +32,7 @@ enum {
   KEEP,
   GENERAL,
   ADDITIVE,
+  STATE,
   PROJECTION = 40
 };
 
@@ -483,6 +484,33 @@ static void fill_additive(const drawn *to) {
           4 * uniform(random_bits(to->stream, (uint64_t)(row * to->shape.width + d)));
 }
 
+/* As some 16 keys would leave it: sums of features that no key makes negative, but of the identity, and values of at most 1, all of which
+ * fade where keys do. Zeros are those of no key. */
+static float state_sum_of(const drawn *to, int64_t head, int64_t d) {
+  if (to->w->fill == FILL_ZEROS) return 0;
+  const float number = uniform(random_bits(to->stream + PLACE, (uint64_t)(head * to->problem->head_dim + d)));
+  return to->problem->feature_map == ATTN_IDENTITY ? 4 * number : 8 * (1.5f + number);
+}
+
+static void fill_state_sum(const drawn *to) {
+  for (int64_t row = 0; row < rows_of(to); row++)
+    for (int64_t d = 0; d < to->shape.width; d++)
+      ((float *)to->data)[place_of_row(to, row) + d] = state_sum_of(to, row, d);
+}
+
+/* Some numbers of it are none where inputs are not finite. */
+static void fill_state(const drawn *to) {
+  for (int64_t row = 0; row < rows_of(to); row++) {
+    const float sum = state_sum_of(to, row / to->shape.length, row % to->shape.length);
+    for (int64_t e = 0; e < to->shape.width; e++) {
+      const uint64_t bits = random_bits(to->stream, (uint64_t)(row * to->shape.width + e));
+      float *number = (float *)to->data + place_of_row(to, row) + e;
+      *number = sum * uniform(bits);
+      if (to->w->fill == FILL_NONFINITE && bits % 512 < 3) *number = not_finite[bits % 512];
+    }
+  }
+}
+
 /* How the inputs are drawn, each from a stream of its own. */
 static const struct {
   uint64_t stream;
@@ -512,6 +540,8 @@ static const struct {
     [TENSOR_B_O] = {PROJECTION + 7, fill_projection},
     [TENSOR_GENERAL] = {GENERAL, fill_general},
     [TENSOR_ADDITIVE] = {ADDITIVE, fill_additive},
+    [TENSOR_STATE] = {STATE, fill_state},
+    [TENSOR_STATE_SUM] = {STATE, fill_state_sum},
 };
 
 void fill_tensor(const workload *w, const attn_problem *problem, tensor_id id, void *data) {

@@ -1,6 +1,8 @@
 /* How a problem is written, for people; workload_text.c reads and writes it. */
 #include "workload.h"
 
+/* Longer than every compiler of C99 has to take, and these take any. */
+#pragma GCC diagnostic ignored "-Woverlength-strings"
 const char workload_grammar[] =
     "A problem is a line of parts with '/' between them, in any order; what is not said has its default:\n"
     "\n"
@@ -40,6 +42,8 @@ const char workload_grammar[] =
     "  topk:K             a term: K random keys that are listed for each query\n"
     "  qlengths:a,b,...   of the queries that exist, as many as B\n"
     "  decay              linear: random logarithms of gates, which let fade what came before\n"
+    "  state              linear: a random state that stands for keys before the first\n"
+    "  final_state        linear: the state behind the last key is an output too\n"
     "  mask:AXES          a random mask over these of the axes b, h, q, and over keys; 1: over keys alone\n"
     "  bias:AXES          a random bias, the same way\n"
     "  sink               a random attention sink for each query head\n"

@@ -264,6 +264,13 @@ static void draw_additive(draws *from, workload *w) {
       w->function == ATTN_SOFTMAX && !w->general && w->head_dim <= MOST_FEATURES && draw_one_in(from, 16);
 }
 
+/* Of linear attention that forgets nothing a third goes on from a state, or leaves one, or both, from a stream of its own. */
+static void draw_states(draws *from, workload *w) {
+  if (w->function != ATTN_LINEAR || w->left != ATTN_UNLIMITED || !draw_one_in(from, 3)) return;
+  w->state = !draw_one_in(from, 3);
+  w->final_state = !w->state || draw_one_in(from, 2);
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -301,5 +308,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_general(&general, &w);
   draws additive = {from.stream ^ UINT64_C(0xadd17), 0};
   draw_additive(&additive, &w);
+  draws states = {from.stream ^ UINT64_C(0x57a7e5), 0};
+  draw_states(&states, &w);
   return w;
 }

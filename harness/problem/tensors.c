@@ -29,6 +29,11 @@
 #field, words, #field, axes, offsetof(attn_problem, layer.field),                                        \
         offsetof(attn_problem, layer.field##_data), false, 1u << ATTN_FLOAT32, true, false                   \
   }
+#define STATE(field, words, axes, written)                                                                   \
+  {                                                                                                          \
+#field, words, #field, axes, offsetof(attn_problem, states.field),                                       \
+        offsetof(attn_problem, states.field##_data), written, 1u << ATTN_FLOAT32, true, false                \
+  }
 
 const tensor_row tensor_table[TENSORS] = {
     [TENSOR_QUERY] = ROW(query, "the queries", "q", "BHqD", false, FLOATS),
@@ -69,6 +74,10 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_B_K] = PROJECTION(b_k, "the bias of the keys' projection", "111e"),
     [TENSOR_B_V] = PROJECTION(b_v, "the bias of the values' projection", "111f"),
     [TENSOR_B_O] = PROJECTION(b_o, "the bias of the output's projection", "111M"),
+    [TENSOR_STATE] = STATE(state, "the initial state", "BKDV", false),
+    [TENSOR_STATE_SUM] = STATE(state_sum, "the initial sums of features", "BK1D", false),
+    [TENSOR_FINAL_STATE] = STATE(final_state, "the final state", "BKDV", true),
+    [TENSOR_FINAL_STATE_SUM] = STATE(final_state_sum, "the final sums of features", "BK1D", true),
 };
 
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }
@@ -86,6 +95,8 @@ const char *tensor_axes(const attn_problem *problem, tensor_id id) {
 }
 
 bool tensor_is_gradient(tensor_id id) { return id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD; }
+
+bool tensor_is_final_state(tensor_id id) { return id == TENSOR_FINAL_STATE || id == TENSOR_FINAL_STATE_SUM; }
 
 bool tensor_is_written(const attn_problem *problem, tensor_id id) {
   const bool of_forward = tensor_table[id].written && !tensor_is_gradient(id);

@@ -42,6 +42,10 @@ typedef enum tensor_id {
   TENSOR_B_O,
   TENSOR_GENERAL,
   TENSOR_ADDITIVE,
+  TENSOR_STATE,
+  TENSOR_STATE_SUM,
+  TENSOR_FINAL_STATE,
+  TENSOR_FINAL_STATE_SUM,
   TENSORS
 } tensor_id;
 
@@ -75,6 +79,9 @@ bool tensors_are_of_layer(const attn_problem *problem);
 
 /* It belongs to a layer alone: weights and biases of a projection. */
 bool tensor_is_projection(tensor_id id);
+
+/* It is of linear attention's final state: an output that has no rows of queries. */
+bool tensor_is_final_state(tensor_id id);
 
 /* Not every problem of this function has it. */
 bool tensor_is_optional(const attn_problem *problem, tensor_id id);

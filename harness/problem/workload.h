@@ -72,7 +72,7 @@ typedef struct workload {
   int64_t t5_buckets, t5_distance; /* 0: none */
   bool t5_one;                     /* direction; else both */
   attn_feature_map feature_map;
-  bool unnormalised, decay;
+  bool unnormalised, decay, state, final_state;
   int64_t rope;          /* a workload_rope */
   int64_t rope_features; /* that are rotated; 0: all that have a partner */
   workload_axes keep;    /* of dropout */

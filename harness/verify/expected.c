@@ -207,8 +207,15 @@ static void begin(expected *known, const inputs *in) {
   known->rows_total = p->batch * p->query_heads * p->query_length;
 }
 
-static bool finish(expected *known, bool chosen, char *why, size_t why_size) {
-  if (chosen && place_rows(known) && solve_rows(known)) return true;
+/* As many of its rows as of the output; 0: all. */
+static bool solve_final_state(expected *known, int64_t max_rows) {
+  if (!known->inputs->problem.states.final_state.type) return true;
+  known->states = gradients_solve(known->inputs, max_rows);
+  return known->states != NULL;
+}
+
+static bool finish(expected *known, bool chosen, int64_t max_rows, char *why, size_t why_size) {
+  if (chosen && place_rows(known) && solve_rows(known) && solve_final_state(known, max_rows)) return true;
   snprintf(why, why_size, "no memory for %lld reference rows", (long long)known->rows);
   expected_destroy(known);
   return false;
@@ -237,7 +244,7 @@ static bool solve_gradients(expected *known, int64_t max_rows, char *why, size_t
 bool expected_solve(expected *known, const inputs *in, int64_t max_rows, char *why, size_t why_size) {
   begin(known, in);
   if (has_other_rows(&in->problem)) return solve_gradients(known, max_rows, why, why_size);
-  return finish(known, choose_rows(known, max_rows), why, why_size);
+  return finish(known, choose_rows(known, max_rows), max_rows, why, why_size);
 }
 
 bool expected_solve_rows(expected *known, const inputs *in, const int64_t *positions, int64_t count,
@@ -247,11 +254,12 @@ bool expected_solve_rows(expected *known, const inputs *in, const int64_t *posit
   known->rows = count;
   known->positions = malloc(((size_t)count + 1) * sizeof *positions);
   if (known->positions) memcpy(known->positions, positions, (size_t)count * sizeof *positions);
-  return finish(known, known->positions != NULL, why, why_size);
+  return finish(known, known->positions != NULL, GRADIENTS_FEW, why, why_size);
 }
 
 void expected_destroy(expected *known) {
   gradients_destroy(known->gradients);
+  gradients_destroy(known->states);
   free(known->positions);
   free(known->solved);
   free(known->numbers);

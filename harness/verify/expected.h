@@ -15,6 +15,7 @@ typedef struct expected {
   reference_row *solved;       /* [rows] without scores and visible; weights only where they are wanted */
   bool *is_first;              /* [rows] false: an earlier row has its solution */
   struct gradients *gradients; /* of the backward pass and of a layer, which have other rows; else NULL */
+  struct gradients *states;    /* rows of a final state that is wanted; else NULL */
   double *numbers;             /* what the rows point to, those that ask the same to the same */
 } expected;
 

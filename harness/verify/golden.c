@@ -20,6 +20,7 @@ enum { PATH_BYTES = 4096 };
 static void take_answers(expected *known, const golden_case *given) {
   const int64_t width = given->inputs.problem.value_dim;
   if (known->gradients) gradients_take_answers(known->gradients, (const double *const *)given->answers);
+  if (known->states) gradients_take_answers(known->states, (const double *const *)given->answers);
   for (int64_t n = 0; n < known->rows; n++) {
     reference_row *row = &known->solved[n];
     const double *answer = given->answers[TENSOR_OUTPUT] + known->positions[n] * width;

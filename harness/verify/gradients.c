@@ -6,12 +6,23 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "problem/widened.h"
 #include "reference/layer.h"
+#include "reference/linear_state.h"
 #include "written.h"
 
-static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD, TENSOR_KEY_GRAD,  TENSOR_VALUE_GRAD,
-                                          TENSOR_BIAS_GRAD,  TENSOR_SINK_GRAD, TENSOR_OUTPUT};
+static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD,  TENSOR_KEY_GRAD,       TENSOR_VALUE_GRAD,
+                                          TENSOR_BIAS_GRAD,   TENSOR_SINK_GRAD,      TENSOR_OUTPUT,
+                                          TENSOR_FINAL_STATE, TENSOR_FINAL_STATE_SUM};
 enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
+
+static bool is_of_states(const attn_problem *p) { return p->function == ATTN_LINEAR; }
+
+/* Whether it is one of the tensors that are held here. The output of linear attention is held elsewhere. */
+static bool is_held(const attn_problem *p, tensor_id id) {
+  return tensor_layout(p, id)->type && tensor_is_written(p, id) &&
+         is_of_states(p) == tensor_is_final_state(id);
+}
 
 /* Rows of a tensor, and those that are solved. */
 typedef struct sampled {
@@ -21,8 +32,8 @@ typedef struct sampled {
 
 static sampled sample_of(const inputs *in, tensor_id id, int64_t max_rows) {
   sampled rows = {.shape = tensor_stored_shape(&in->problem, id)};
-  const bool is_there = tensor_layout(&in->problem, id)->type && tensor_is_written(&in->problem, id);
-  if (is_there && rows.shape.width > 0) rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
+  if (is_held(&in->problem, id) && rows.shape.width > 0)
+    rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
   rows.count = max_rows > 0 && max_rows < rows.total ? max_rows : rows.total;
   return rows;
 }
@@ -156,12 +167,32 @@ static bool solve_layer(const gradients *all) {
   return sound;
 }
 
+static bool solve_states(const gradients *all) {
+  const inputs *in = all->inputs;
+  widened widened;
+  if (!widened_create(&widened, in, false)) return false;
+#pragma omp parallel for schedule(dynamic, 1) if (all->count > 1)
+  for (int64_t n = 0; n < all->count; n++) {
+    gradient_row *row = &all->rows[n];
+    const row_place at = row->at;
+    if (row->tensor == TENSOR_FINAL_STATE)
+      reference_final_state(&in->problem, &widened.tensors, at.b, at.h, at.i, &row->of);
+    else
+      reference_final_state_sum(&in->problem, &widened.tensors, at.b, at.h, &row->of);
+  }
+  widened_destroy(&widened);
+  return true;
+}
+
 gradients *gradients_solve(const inputs *in, int64_t max_rows) {
   gradients *all = calloc(1, sizeof *all);
   if (!all) return NULL;
   all->inputs = in;
   const bool placed = place_rows(all, max_rows);
-  if (placed && (tensors_are_of_layer(&in->problem) ? solve_layer(all) : solve(all))) return all;
+  if (placed && (is_of_states(&in->problem)           ? solve_states(all)
+                 : tensors_are_of_layer(&in->problem) ? solve_layer(all)
+                                                      : solve(all)))
+    return all;
   gradients_destroy(all);
   return NULL;
 }
@@ -235,20 +266,24 @@ gradient_error gradients_worst(const gradients *all) {
   return found;
 }
 
+const char *gradients_words(const attn_problem *problem) {
+  return is_of_states(problem) ? " of the final state" : tensors_are_of_layer(problem) ? "" : " of gradients";
+}
+
 void gradients_compare(const gradients *all, verdict *result) {
+  const attn_problem *p = &all->inputs->problem;
+  const bool passed = result->passed;
+  for (int g = 0; g < GRADIENTS; g++)
+    if (is_held(p, all_gradients[g])) written_check(all->inputs, all_gradients[g], result);
+  int64_t wrong = 0;
+  for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], result);
+  const size_t used = strlen(result->problem);
+  if (passed && wrong > 0 && used < sizeof result->problem)
+    snprintf(result->problem + used, sizeof result->problem - used, "; wrong in %lld of %lld rows%s",
+             (long long)wrong, (long long)all->count, gradients_words(p));
+  if (is_of_states(p)) return;
   result->rows_checked = all->count;
   result->rows_total = all->rows_total;
   result->sampled = all->count < all->rows_total;
-  for (int g = 0; g < GRADIENTS; g++)
-    if (tensor_layout(&all->inputs->problem, all_gradients[g])->type &&
-        tensor_is_written(&all->inputs->problem, all_gradients[g]))
-      written_check(all->inputs, all_gradients[g], result);
-  int64_t wrong = 0;
-  for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], result);
   result->output_share = fmax(result->bound_share, result->probabilistic_share);
-  const size_t used = strlen(result->problem);
-  if (wrong > 0 && used < sizeof result->problem)
-    snprintf(result->problem + used, sizeof result->problem - used, "; wrong in %lld of %lld rows%s",
-             (long long)wrong, (long long)all->count,
-             tensors_are_of_layer(&all->inputs->problem) ? "" : " of gradients");
 }

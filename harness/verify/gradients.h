@@ -1,5 +1,5 @@
-/* Reference rows of the gradients of one problem of the backward pass, or of the output of a layer, solved once and compared with
- * the outputs of many runs. */
+/* Reference rows of the gradients of one problem of the backward pass, of the output of a layer, or of the final state of linear
+ * attention, solved once and compared with the outputs of many runs. */
 #ifndef ATTN_HARNESS_GRADIENTS_H
 #define ATTN_HARNESS_GRADIENTS_H
 
@@ -7,7 +7,7 @@
 #include "reference/gradient.h"
 #include "verdict.h"
 
-/* One row of one gradient, or of a layer's output. */
+/* One row of one gradient, of a layer's output or of a final state. */
 typedef struct gradient_row {
   tensor_id tensor;
   row_place at; /* in its tensor */
@@ -42,7 +42,9 @@ typedef struct gradient_error {
 } gradient_error;
 gradient_error gradients_worst(const gradients *gradients);
 
-/* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. */
+/* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. Of a final state, beside which there are
+ * rows of the output, the verdict's counts stay those of the output. */
+const char *gradients_words(const attn_problem *problem); /* " of gradients" */
 void gradients_compare(const gradients *gradients, verdict *verdict);
 
 #endif

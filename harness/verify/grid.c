@@ -163,6 +163,16 @@ static const char *const single[] = {
     "linear/causal/B:1/H:6/Hkv:2/D:20/Dv:33/T:300/phi:identity/unnormalised/decay",
     "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/phi:relu",
     "linear/causal/B:3/H:3/D:17/Tq:140/Tk:90/offsets:-20,3,40/decay/layout:bthd",
+    "linear/causal/B:2/H:4/Hkv:2/D:32/T:150/state/final_state",
+    "linear/full/B:1/H:4/Hkv:2/D:17/Dv:70/Tq:40/Tk:1300/phi:relu/state/final_state/layout:mixed",
+    "linear/causal/B:3/H:3/D:17/Dv:33/Tq:140/Tk:90/offsets:-20,3,40/decay/state/final_state/layout:bthd",
+    "linear/causal/B:2/H:2/D:65/Dv:16/T:1100/lengths:1100,700/phi:identity/unnormalised/decay/state/"
+    "final_state",
+    "linear/causal/B:4/H:8/Hkv:4/D:64/Tq:1/Tk:1/decay/state/final_state",
+    "linear/full/B:2/H:2/D:16/Tq:70/Tk:0/state/final_state",
+    "linear/full/B:2/H:3/D:9/Tq:0/Tk:200/final_state/layout:padded",
+    "linear/causal/B:2/H:4/Hkv:1/D:40/T:200/state/final_state/bf16",
+    "linear/full/B:1/H:2/D:24/Tq:9/Tk:130/unnormalised/state/final_state/f16/out:f32",
     /* layouts */
     "full/B:2/H:4/Hkv:2/D:64/T:90/lse/layout:bthd",
     "causal/B:2/H:4/Hkv:1/D:64/T:90/lse/layout:bthd",

@@ -41,7 +41,20 @@ static bool features_as_values(asked *a, int64_t n) {
   return (void)n, a->problem->value_dim < a->problem->head_dim && move(&a->features, a->problem->value_dim);
 }
 
+static bool has_state(const asked *a) { return a->problem->states.state.type != ATTN_ABSENT; }
+static bool no_state(asked *a, int64_t n) { return (void)n, has_state(a) && (a->state_ignored = true); }
+static bool state_not_in_sum(asked *a, int64_t n) {
+  return (void)n, has_state(a) && a->normalised && (a->state_not_in_sum = true);
+}
+static bool state_never_fades(asked *a, int64_t n) {
+  return (void)n, has_state(a) && a->problem->decay.type && (a->state_never_fades = true);
+}
+
 static const mistake table[] = {
+    {"state", "the initial state is left out", LINEAR, ONCE, no_state},
+    {"state", "the initial state is in the values and not in what they are divided by", 1u << ATTN_LINEAR,
+     ONCE, state_not_in_sum},
+    {"state", "the initial state does not decay", LINEAR, ONCE, state_never_fades},
     {"scale", "the scores are not scaled", SOFTMAX, ONCE, no_scale},
     {"scale", "the sign of the scale is lost", SOFTMAX, ONCE, scale_sign},
     {"scale", "the scale is applied twice", SOFTMAX, ONCE, scale_twice},

@@ -40,6 +40,10 @@ static const hint of_property[PROPERTIES] = {
     [PROPERTY_GENERAL] = {"features",
                           "general scores by a matrix of one are not the product of query and key"},
     [PROPERTY_ADDITIVE] = {"features", "additive scores are not of the sums of queries and keys"},
+    [PROPERTY_PARTS] =
+        {"state",
+         "a sequence in two parts, the state of the first handed to the second, is not the whole: what "
+         "the state holds, or where it enters"},
     [PROPERTY_DROPOUT] = {"dropout", "a keep mask of ones with a p of 0 changes the answer"},
 };
 
@@ -53,6 +57,10 @@ static bool find_by_answer(const altered *on, uint32_t traits, hint *found) {
 
 void hint_find_of_property(property property, const altered *const ran[2], uint32_t traits, hint *found) {
   *found = (hint){0};
+  if (property == PROPERTY_PARTS) { /* whose second part has inputs that its expected rows have not */
+    *found = of_property[property];
+    return;
+  }
   if (!find_by_answer(ran[0], traits, found) && !find_by_answer(ran[1], traits, found))
     *found = of_property[property];
 }

@@ -6,6 +6,7 @@
 
 #include "reference/additive.h"
 #include "reference/feature_map.h"
+#include "reference/linear_state.h"
 #include "reference/general.h"
 #include "reference/rows.h"
 #include "reference/sees.h"
@@ -136,6 +137,18 @@ static void add_value(const asked *a, const answer *to, int64_t j, double weight
   for (int64_t e = 0; e < a->problem->value_dim; e++) to->output[e] += weight * value[e];
 }
 
+/* The initial state, faded by so much; returns what it adds to the sum. */
+static double add_state(const asked *a, const answer *to, const float *query, double faded) {
+  double sum = 0;
+  for (int64_t d = 0; d < a->features; d++) {
+    const double feature = phi(a->phi, query[d]) * faded;
+    const float *state = reference_state_row(a->problem, a->at.b, a->key.h, d);
+    sum += feature * reference_state_sum(a->problem, a->at.b, a->key.h, d);
+    for (int64_t e = 0; e < a->problem->value_dim; e++) to->output[e] += feature * state[e];
+  }
+  return sum;
+}
+
 static void answer_linear(const asked *a, const answer *to) {
   double sum = a->epsilon + a->more_in_sum + a->more_zero_keys * (double)a->features;
   bool sees = false;
@@ -154,6 +167,11 @@ static void answer_linear(const asked *a, const answer *to) {
     sees = true;
     sum += weight * times_counted(a, j, a->counted_in_sum);
     add_value(a, to, j, weight * times_counted(a, j, a->counted_in_values));
+  }
+  if (p->states.state.type && !a->state_ignored) {
+    const double in_sum = add_state(a, to, query, a->state_never_fades ? 1 : exp(decayed + behind));
+    sees = true;
+    sum += a->state_not_in_sum ? 0 : in_sum;
   }
   for (int64_t e = 0; e < a->problem->value_dim && sees && a->normalised; e++) to->output[e] /= sum;
 }

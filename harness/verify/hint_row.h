@@ -50,6 +50,7 @@ typedef struct asked {
   empty_use empty;
   double lse_factor;
   bool lse_without_maximum;
+  bool state_ignored, state_not_in_sum, state_never_fades;
   phi_use phi;
 } asked;
 

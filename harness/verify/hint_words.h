@@ -5,7 +5,7 @@
 /* All kinds that there are. */
 #define HINT_KINDS                                                                                           \
   "alignment, band, bias, columns, dropout, empty, features, function, heads, hidden, keys, lengths, lse,\n" \
-  "mask, maximum, pattern, precision, rows, scale, sink, softcap, sum"
+  "mask, maximum, pattern, precision, rows, scale, sink, softcap, state, sum"
 
 enum { HINT_KIND_BYTES = 16, HINT_WORDS_BYTES = 256 };
 

@@ -112,8 +112,12 @@ static judge_element element_of(const element_error *error) {
                          .share = error->share};
 }
 
-static void fill_gradients(judge_verdict *to, const gradients *of) {
+/* alone: there are no other rows. */
+static void fill_gradients(judge_verdict *to, const gradients *of, bool alone) {
   const gradient_error worst = gradients_worst(of);
+  to->wrong_elements += worst.wrong_elements;
+  to->wrong_rows += worst.wrong_rows;
+  if (!alone && !(worst.share > to->worst.share)) return;
   to->worst = (judge_element){.tensor = worst.row ? worst.row->tensor : TENSOR_QUERY_GRAD,
                               .e = worst.element,
                               .computed = worst.computed,
@@ -121,8 +125,6 @@ static void fill_gradients(judge_verdict *to, const gradients *of) {
                               .bound = worst.bound,
                               .share = worst.share};
   if (worst.row) to->worst.b = worst.row->at.b, to->worst.h = worst.row->at.h, to->worst.i = worst.row->at.i;
-  to->wrong_elements = worst.wrong_elements;
-  to->wrong_rows = worst.wrong_rows;
 }
 
 static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen,
@@ -132,15 +134,17 @@ static void fill(judge_verdict *to, const expected *known, const verdict *result
   if (seen->has_worst) to->worst = element_of(&seen->worst);
   to->wrong_elements = seen->wrong_elements;
   to->wrong_rows = seen->wrong_rows;
-  if (known->gradients) fill_gradients(to, known->gradients);
+  if (known->gradients) fill_gradients(to, known->gradients, true);
+  if (known->states) fill_gradients(to, known->states, false);
   to->rows_checked = result->rows_checked;
   to->rows_total = result->rows_total;
   to->mean_square_share = result->mean_square_share;
   if (to->ok) return;
-  if (known->gradients)
+  const bool of_states = seen->wrong_rows == 0 && to->wrong_rows > 0; /* alone */
+  const gradients *others = known->gradients ? known->gradients : of_states ? known->states : NULL;
+  if (others)
     snprintf(to->pattern, sizeof to->pattern, "wrong in %lld of %lld rows%s", (long long)to->wrong_rows,
-             (long long)to->rows_checked,
-             tensors_are_of_layer(&known->inputs->problem) ? "" : " of gradients");
+             (long long)others->count, gradients_words(&known->inputs->problem));
   else
     examination_describe(seen, known, to->pattern, sizeof to->pattern);
   /* What is wrong is said apart from where. */
@@ -148,7 +152,7 @@ static void fill(judge_verdict *to, const expected *known, const verdict *result
   const size_t length =
       where && where - result->problem >= 2 ? (size_t)(where - result->problem) - 2 : strlen(result->problem);
   snprintf(to->sentence, sizeof to->sentence, "%.*s", (int)length, result->problem);
-  if (with_hint && !known->gradients) hint_find(known, seen, &hint);
+  if (with_hint && !others) hint_find(known, seen, &hint);
   snprintf(to->kind, sizeof to->kind, "%s", hint.kind);
   snprintf(to->hint, sizeof to->hint, "%s", hint.words);
 }

@@ -10,6 +10,7 @@
 #include "reference/additive.h"
 #include "reference/feature_map.h"
 #include "reference/general.h"
+#include "reference/linear_state.h"
 #include "reference/rows.h"
 
 /* gcc and clang make of these what the processor has, on x86-64 and aarch64 alike. */
@@ -375,17 +376,32 @@ static void decay_keys(const projection *projection, const inputs *in, int64_t b
   }
 }
 
+/* What there is before the first key. */
+static void begin_state(const projection *projection, const attn_problem *p, int64_t b, int64_t kv_head,
+                        double *state) {
+  for (int64_t d = 0; p->states.state.type && d < p->head_dim; d++) {
+    const projected_value value =
+        projection_of(projection, reference_state_row(p, b, kv_head, d), p->value_dim);
+    double *sums = state + d * SUMS;
+    sums[SUM] = reference_state_sum(p, b, kv_head, d);
+    sums[SIZE] = value.size;
+    for (int n = 0; n < PROJECTION_DIRECTIONS; n++) sums[ALONG + n] = value.along[n];
+  }
+}
+
 /* Both ends of what a query sees move forward with it, so each key comes and goes once. */
 static void sum_head(const projection *projection, const inputs *in, int64_t b, int64_t h, double *state) {
   const attn_problem *p = &in->problem;
   const int64_t kv_head = h / group_of(p);
   attn_range held = {0, 0};
+  begin_state(projection, p, b, kv_head, state);
   for (int64_t i = 0; i < p->query_length && !interrupt_wanted(); i++) {
     const attn_range seen = projection_range(p, b, i);
     const float *query = reference_vector(in->tensors.query, p->query, b, h, i);
     double sums[SUMS] = {0};
     projected_row *row = row_at(projection, p, b, h, i);
-    if (seen.first < seen.end) {
+    const bool empty = seen.first == seen.end && !p->states.state.type;
+    if (!empty) {
       if (held.end < seen.first) held.first = held.end = seen.first;
       move_keys(projection, in, b, kv_head, held.first, seen.first, -1, state);
       if (p->decay.type)
@@ -398,7 +414,7 @@ static void sum_head(const projection *projection, const inputs *in, int64_t b, 
         for (int s = 0; s < SUMS; s++) sums[s] += (s == SIZE ? fabs(phi) : phi) * state[d * SUMS + s];
       }
     }
-    row->normaliser = seen.first == seen.end ? 0 : p->unnormalised ? 1 : sums[SUM] + p->epsilon;
+    row->normaliser = empty ? 0 : p->unnormalised ? 1 : sums[SUM] + p->epsilon;
     finish_row(row, sums, row->normaliser);
     if (p->decay.type && (p->right != 0 || p->left != ATTN_UNLIMITED)) row->scores = NAN;
   }

@@ -7,6 +7,7 @@
 #include "properties.h"
 #include "property_check.h"
 #include "property_gradients.h"
+#include "property_states.h"
 
 static void hold_repeat(property_check *t) {
   t->compared++;
@@ -167,8 +168,9 @@ static void hold_hidden(property_check *t) {
 
 static void hold_pair(property_check *t, altered_kind one, altered_kind other, const char *when) {
   const altered *a = check_altered(t, one), *b = check_altered(t, other);
-  if (a && b && check_run_altered(t, a) && check_run_altered(t, b))
-    check_same_rows(t, &a->inputs, &b->inputs, NULL, when);
+  if (!a || !b || !check_run_altered(t, a) || !check_run_altered(t, b)) return;
+  check_same_rows(t, &a->inputs, &b->inputs, NULL, when);
+  property_hold_same_states(t, &a->inputs, (row_place){0}, &b->inputs, when);
 }
 
 static void hold_wide(property_check *t) { hold_pair(t, FULL, WIDE, "with a band as wide as the sequence"); }
@@ -203,6 +205,7 @@ static void hold_near_pair(property_check *t, altered_kind one, altered_kind oth
   for (int64_t r = 0; r < t->all->row_count; r++)
     check_near_row(t, r, &a->inputs, check_row(t, r), &a->expected.solved[r], &b->inputs, check_row(t, r),
                    &b->expected.solved[r], shifts ? shifts[r] : 0, when);
+  property_hold_near_states(t, a, b, when);
 }
 
 static void hold_order(property_check *t) {
@@ -270,6 +273,10 @@ static void hold_company(property_check *t) {
   hold_part(t, ATTN_BATCH_INVARIANT, ISOLATED,
             (row_place){t->all->isolated_entry, t->all->isolated_head * group, 0},
             "without the rest of the batch and the other heads");
+  const altered *isolated = check_altered(t, ISOLATED);
+  if (isolated && !t->failed && t->had_memory && t->setup.variant->traits & ATTN_BATCH_INVARIANT)
+    property_hold_same_states(t, t->all->original, (row_place){t->all->isolated_entry, t->all->isolated_head, 0},
+                              &isolated->inputs, "without the rest of the batch and the other heads");
 }
 
 static void hold_sink(property_check *t) {
@@ -438,6 +445,7 @@ static const struct {
     [PROPERTY_GENERAL] = {"general scores by one", hold_general},
     [PROPERTY_ADDITIVE] = {"vector moved to queries", hold_additive},
     [PROPERTY_DROPOUT] = {"nothing dropped", hold_dropout},
+    [PROPERTY_PARTS] = {"state handed over", property_hold_parts},
 };
 
 const char *property_name(property property) { return table[property].name; }

@@ -30,6 +30,7 @@ typedef enum property {
   PROPERTY_GENERAL,  /* bound: general scores by matrices of one for the product of a query and a key */
   PROPERTY_ADDITIVE, /* bound: additive scores with a vector moved from the keys to the queries */
   PROPERTY_DROPOUT,  /* bits: a keep mask of ones and a p of 0 for no dropout */
+  PROPERTY_PARTS,    /* bound: a sequence in two parts, the state of the first handed to the second */
   PROPERTIES
 } property;
 

@@ -38,6 +38,9 @@ const altered *check_altered(const property_check *check, altered_kind kind);
 row_place check_row(const property_check *check, int64_t r);
 double check_number(const inputs *in, tensor_id id, row_place at, int64_t n);
 
+/* Of a number of elements; a NaN is any that was written. */
+bool check_same_bits(number_row a, number_row b, int64_t width);
+
 /* All rows, or those of a list of B H Tq, must have the same bits. */
 void check_same_rows(property_check *check, const inputs *a, const inputs *b, const bool *rows,
                      const char *when);

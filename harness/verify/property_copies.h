@@ -23,24 +23,26 @@ typedef enum altered_kind {
   BY_POSITIONS,                             /* [B, T, H, D] */
   FIRST_HALF,
   SECOND_HALF,
-  ISOLATED,  /* one key/value head of one entry, with its query heads */
-  DECODED,   /* one query position */
-  SINK_KEY,  /* as PLAIN, with a key for the sink */
-  OTHER,     /* other contents but for the first row of each tensor, elsewhere */
-  RESCALED,  /* another scale, of linear attention another epsilon */
-  BIASED,    /* a bias of -inf hides some keys, of some rows all */
-  UNSEEN,    /* the same with other numbers in those keys and their values */
-  TURNED,    /* the terms of the pattern the other way round */
-  AS_BAND,   /* a pattern of one local term as a band */
-  AS_MASK,   /* a pattern as a mask */
-  AS_BIAS,   /* what positions add as a bias */
-  FARTHER,   /* a rotary embedding whose tables begin at a later position */
-  BY_ONE,    /* matrices of general scores that are one */
-  AS_DOT,    /* the same without general scores */
-  UNMOVED,   /* additive scores of queries and keys that a vector can be added to exactly */
-  MOVED,     /* the same with one added to the queries and taken from the keys */
-  UNDROPPED, /* no dropout */
-  ALL_KEPT,  /* the same with a keep mask of ones and a p of 0 */
+  ISOLATED,    /* one key/value head of one entry, with its query heads */
+  DECODED,     /* one query position */
+  SINK_KEY,    /* as PLAIN, with a key for the sink */
+  OTHER,       /* other contents but for the first row of each tensor, elsewhere */
+  RESCALED,    /* another scale, of linear attention another epsilon */
+  BIASED,      /* a bias of -inf hides some keys, of some rows all */
+  UNSEEN,      /* the same with other numbers in those keys and their values */
+  TURNED,      /* the terms of the pattern the other way round */
+  AS_BAND,     /* a pattern of one local term as a band */
+  AS_MASK,     /* a pattern as a mask */
+  AS_BIAS,     /* what positions add as a bias */
+  FARTHER,     /* a rotary embedding whose tables begin at a later position */
+  BY_ONE,      /* matrices of general scores that are one */
+  AS_DOT,      /* the same without general scores */
+  UNMOVED,     /* additive scores of queries and keys that a vector can be added to exactly */
+  MOVED,       /* the same with one added to the queries and taken from the keys */
+  UNDROPPED,   /* no dropout */
+  ALL_KEPT,    /* the same with a keep mask of ones and a p of 0 */
+  FIRST_PART,  /* some first keys of linear attention, with their final state */
+  SECOND_PART, /* the others, going on from it */
   ALTERED
 } altered_kind;
 
@@ -55,6 +57,9 @@ typedef struct altered {
 typedef struct properties {
   inputs *original;
   uint64_t checksum;
+  const struct gradients *states;    /* rows of a final state; else NULL */
+  struct gradients *handed;          /* those of FIRST_PART's, all */
+  double *effects;                   /* [row_count, Dv]: what their bounds come to in SECOND_PART */
   const struct gradients *gradients; /* of the backward pass, whose rows these are; else NULL */
 
   /* The rows that are compared within bounds: positions as in expected, and their solutions. */
@@ -109,9 +114,9 @@ bool property_pattern_to_mask(const properties *all, workload *w, source *from);
 /* Whether a query row sees a key, by band, lengths, mask and pattern. */
 bool property_sees(const inputs *in, row_place row, int64_t j);
 
-/* Whether outputs are averages of values: no weight is negative, and they are divided by their sum. */
+/* Whether outputs are averages of values: no weight is negative, they are divided by their sum, and there is nothing else. */
 static inline bool property_averages(const attn_problem *p) {
-  return !p->unnormalised && p->feature_map != ATTN_IDENTITY;
+  return !p->unnormalised && p->feature_map != ATTN_IDENTITY && !p->states.state.type;
 }
 
 /* Those that gradients are compared on. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gradients.h"
+#include "property_states.h"
 #include "reference/rows.h"
 
 enum { SAMPLED_ROWS = 24 };
@@ -63,11 +65,13 @@ properties *properties_prepare(inputs *in, const expected *known, char *why, siz
   all->original = in;
   all->checksum = inputs_checksum(in);
   all->gradients = known->gradients;
+  all->states = known->states;
   /* A problem without rows or keys has nothing to change. */
   if (known->gradients ? property_make_gradients(all, why, why_size)
                        : sample_rows(all, known) && (known->rows == 0 || in->problem.key_length == 0 ||
                                                      (property_make_shapes(all, why, why_size) &&
-                                                      property_make_numbers(all, why, why_size))))
+                                                      property_make_numbers(all, why, why_size) &&
+                                                      property_make_parts(all, why, why_size))))
     return all;
   properties_destroy(all);
   return NULL;
@@ -82,6 +86,8 @@ void properties_destroy(properties *all) {
   free(all->rows);
   free(all->solved);
   free(all->shifts);
+  free(all->effects);
+  gradients_destroy(all->handed);
   free(all->least);
   free(all->most);
   free(all);

@@ -73,7 +73,7 @@ static bool same(const workload *a, const workload *b) {
          a->t5_distance == b->t5_distance && a->t5_one == b->t5_one && a->type == b->type &&
          a->output_type == b->output_type && a->feature_map == b->feature_map &&
          a->unnormalised == b->unnormalised && a->decay == b->decay && a->rope == b->rope &&
-         a->rope_features == b->rope_features;
+         a->state == b->state && a->final_state == b->final_state && a->rope_features == b->rope_features;
 }
 
 static void every_name_parses_back_into_its_workload(void **state) {
@@ -91,8 +91,8 @@ static void every_name_parses_back_into_its_workload(void **state) {
 static void the_longest_name_fits(void **state) {
   (void)state;
   workload w = parse("linear/band:1,1,1/offsets:0/lengths:0/mask:bhq/bias:bhq/lse/weights/relative:1/"
-                     "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/additive/general/"
-                     "dropout:0,bh/layout:padded");
+                     "t5:1,1,one/rope:interleaved,2/phi:identity/unnormalised/decay/state/final_state/"
+                     "additive/general/dropout:0,bh/layout:padded");
   w.fill = FILL_CANCELLATION;
   w.batch = 16;
   w.query_heads = w.kv_heads = w.query_length = w.head_dim = w.value_dim = INT64_MIN;
@@ -241,6 +241,11 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear_backward/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/bias:h/T:10", "the backward pass of linear attention has no use for a bias"},
       {"linear_backward/decay/T:10", "the backward pass of linear attention has no use for a decay"},
+      {"linear/state/T:10/window:3", "left is 3: a state holds all keys before"},
+      {"linear/final_state/T:10/window:3", "left is 3: a state holds all keys before"},
+      {"state/T:10", "softmax attention has no use for an initial state"},
+      {"linear_backward/final_state/T:10",
+       "the backward pass of linear attention has no use for a final state"},
       {"linear_backward/lse/T:10", "the backward pass of linear attention has no use for a log-sum-exp"},
       {"linear_backward/T:10/f16", "query is of 16 bits: the backward pass is defined for f32"},
       {"linear_backward/T:10/fill:largest", "the backward pass has no fill:largest"},

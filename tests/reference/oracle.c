@@ -109,6 +109,36 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   return score;
 }
 
+/* By what row d of the initial state is multiplied. */
+static quad of_state(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t h, int64_t i,
+                     int64_t d) {
+  const int64_t kv_head = h * p->kv_heads / p->query_heads;
+  const int64_t own = i + (p->offsets ? p->offsets[b] : p->offset);
+  const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
+  quad decayed = 0;
+  for (int64_t t = 0; p->decay.type && t <= own && t < keys; t++)
+    decayed += at(p->decay_data, p->decay, b, kv_head, 0)[t];
+  return phi(p, number(at(x->query, p->query, b, h, i) + d)) * expq(decayed);
+}
+
+void oracle_final_state(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t kv_head, int64_t d,
+                        double *values, double *sum) {
+  const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
+  const attn_linear_states *s = &p->states;
+  for (int64_t e = 0; e <= p->value_dim; e++) {
+    quad total = 0, fade = 1;
+    for (int64_t j = keys - 1; j >= 0; j--) {
+      const quad value = e < p->value_dim ? number(at(x->value, p->value, b, kv_head, j) + e) : 1;
+      total += fade * phi(p, number(at(x->key, p->key, b, kv_head, j) + d)) * value;
+      if (p->decay.type) fade *= expq(at(p->decay_data, p->decay, b, kv_head, 0)[j]);
+    }
+    if (s->state.type && e < p->value_dim) total += fade * at(s->state_data, s->state, b, kv_head, d)[e];
+    if (s->state_sum.type && e == p->value_dim)
+      total += fade * at(s->state_sum_data, s->state_sum, b, kv_head, 0)[d];
+    *(e < p->value_dim ? &values[e] : sum) = (double)total;
+  }
+}
+
 static void solve_row(const attn_problem *p, const attn_tensors *x, int64_t b, int64_t h, int64_t i,
                       quad *output, quad *lse) {
   assert(p->key_length <= ORACLE_MAX_KEYS);
@@ -125,6 +155,12 @@ static void solve_row(const attn_problem *p, const attn_tensors *x, int64_t b, i
     sum += weights[j];
   }
   if (sink) sum += expq(number(sink));
+  for (int64_t d = 0; p->states.state.type && d < p->head_dim; d++) {
+    seen = 1;
+    if (p->states.state_sum.type)
+      sum += of_state(p, x, b, h, i, d) *
+             number(at(p->states.state_sum_data, p->states.state_sum, b, kv_head, 0) + d);
+  }
   if (p->function == ATTN_LINEAR)
     sum += (quad)p->epsilon;
   else
@@ -134,6 +170,9 @@ static void solve_row(const attn_problem *p, const attn_tensors *x, int64_t b, i
     for (int64_t j = 0; j < p->key_length; j++)
       if (!hidden(p, x, b, h, i, j))
         total += kept(p, b, h, i, j) * weights[j] * number(at(x->value, p->value, b, kv_head, j) + e);
+    for (int64_t d = 0; p->states.state.type && d < p->head_dim; d++)
+      total +=
+          of_state(p, x, b, h, i, d) * number(at(p->states.state_data, p->states.state, b, kv_head, d) + e);
     output[e] = p->unnormalised ? total : seen ? total / sum : 0;
   }
 }

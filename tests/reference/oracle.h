@@ -11,6 +11,10 @@ enum { ORACLE_MAX_KEYS = 128, ORACLE_MAX_VALUE_DIM = 64 };
 void oracle_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
                 double *output, double *lse);
 
+/* Row d of the final state of a head [Dv], and its sum of features. */
+void oracle_final_state(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
+                        int64_t d, double *values, double *sum);
+
 /* The gradient of the sum of output_grad times output by one element of an input, or of all that reads it: a central difference. */
 double oracle_gradient(const attn_problem *problem, const attn_tensors *tensors, const float *element);
 

@@ -16,6 +16,7 @@
 #include "problem/cases.h"
 #include "problem/widened.h"
 #include "reference/layer.h"
+#include "reference/linear_state.h"
 #include "reference/reference.h"
 #include "tests/reference/oracle.h"
 
@@ -47,6 +48,7 @@ static float uniform(void) { return (float)((double)(next() >> 11) * 0x1p-52 - 1
 typedef struct arena {
   attn_problem problem;
   uint8_t keep[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
+  float state[MAX_BATCH * MAX_HEADS * MAX_DIM * MAX_DIM], state_sum[MAX_BATCH * MAX_HEADS * MAX_DIM];
   float slopes[4], decay[MAX_BATCH * MAX_HEADS * MAX_KEYS], table[4 * (2 * MOST_REACH + 1)],
       buckets[4 * MOST_BUCKETS], cosines[MOST_ANGLES], sines[MOST_ANGLES];
   attn_tensors tensors;
@@ -101,6 +103,16 @@ static void draw_rope(attn_problem *p) {
   for (int64_t b = 0; b < p->batch; b++) a.offsets[b] = a.offsets[b] < 0 ? -a.offsets[b] : a.offsets[b];
 }
 
+static void draw_states(attn_problem *p) {
+  attn_linear_states *s = &p->states;
+  p->left = ATTN_UNLIMITED;
+  s->state = s->final_state = attn_packed(ATTN_FLOAT32, p->kv_heads, p->head_dim, p->value_dim);
+  if (!p->unnormalised)
+    s->state_sum = s->final_state_sum = attn_packed(ATTN_FLOAT32, p->kv_heads, 1, p->head_dim);
+  s->state_data = a.state;
+  s->state_sum_data = a.state_sum;
+}
+
 static void draw_problem(attn_function function) {
   attn_problem *p = &a.problem;
   *p = (attn_problem){.function = function, .batch = between(1, MAX_BATCH), .kv_heads = between(1, 2)};
@@ -145,6 +157,7 @@ static void draw_problem(attn_function function) {
     p->unnormalised = between(0, 2) == 0;
     if (between(0, 1)) p->decay = attn_packed(ATTN_FLOAT32, p->kv_heads, 1, p->key_length);
     p->decay_data = a.decay;
+    if (between(0, 1)) draw_states(p);
   }
   use_arena();
   const double size = between(0, 2) ? 1 : 8;
@@ -153,6 +166,10 @@ static void draw_problem(attn_function function) {
   fill(a.value, sizeof a.value / sizeof *a.value, 1);
   fill(a.bias, sizeof a.bias / sizeof *a.bias, 2);
   fill(a.slopes, sizeof a.slopes / sizeof *a.slopes, 0.5);
+  fill(a.state, sizeof a.state / sizeof *a.state, 8);
+  fill(a.state_sum, sizeof a.state_sum / sizeof *a.state_sum, 8);
+  for (size_t n = 0; n < sizeof a.state_sum / sizeof *a.state_sum; n++)
+    a.state_sum[n] = fabsf(a.state_sum[n]);
   fill(a.decay, sizeof a.decay / sizeof *a.decay, 0.3);
   for (size_t n = 0; n < sizeof a.decay / sizeof *a.decay; n++) a.decay[n] = -fabsf(a.decay[n]);
   fill(a.table, sizeof a.table / sizeof *a.table, 2);
@@ -167,12 +184,30 @@ static void draw_problem(attn_function function) {
  * threshold there, so what it adds to the bound is left as it is. */
 static double double_bound(double bound) { return bound * 0x1p-29; }
 
+static double check_final_states(const attn_problem *p) {
+  double values[MAX_DIM], worsts[MAX_DIM], probable[MAX_DIM], sizes[MAX_DIM], truth[MAX_DIM], sum, worst = 0;
+  reference_gradient row = {values, worsts, probable, sizes};
+  for (int64_t n = 0; n < p->batch * p->kv_heads * p->head_dim; n++) {
+    const int64_t b = n / p->head_dim / p->kv_heads, h = n / p->head_dim % p->kv_heads, d = n % p->head_dim;
+    oracle_final_state(p, &a.tensors, b, h, d, truth, &sum);
+    reference_final_state(p, &a.tensors, b, h, d, &row);
+    for (int64_t e = 0; e < p->value_dim; e++)
+      worst = fmax(worst, reference_error_share(values[e], truth[e], double_bound(probable[e])));
+    if (p->unnormalised) continue;
+    reference_final_state_sum(p, &a.tensors, b, h, &row);
+    worst = fmax(worst, reference_error_share(values[d], sum, double_bound(probable[d])));
+  }
+  return worst;
+}
+
 static void check_against_oracle(attn_function function, int problems) {
   double worst = 0;
   for (int n = 0; n < problems; n++) {
     draw_problem(function);
     const attn_problem *p = &a.problem;
     const int64_t rows = p->batch * p->query_heads * p->query_length;
+    if (p->states.final_state.type) worst = fmax(worst, check_final_states(p));
+    if (!(worst <= 1)) fail_msg("problem %d, the final state: %g times the bound", n, worst);
     for (int64_t r = 0; r < rows; r++) {
       const int64_t head = r / p->query_length, b = head / p->query_heads, h = head % p->query_heads;
       double output[MAX_DIM], lse = 0;
@@ -310,7 +345,7 @@ static void every_independent_case_is_met_within_four_units_in_the_last_place(vo
   }
   closedir(folder);
   print_message("%d cases, worst %.3g units in the last place\n", cases, worst);
-  assert_int_equal(cases, 119);
+  assert_int_equal(cases, 121);
 }
 
 /* ---- Rows that see nothing, NaN and infinities ---- */

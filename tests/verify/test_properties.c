@@ -65,6 +65,8 @@ typedef enum fault {
   SLOPES_TURNED,
   DISTANCE_WITHOUT_OFFSET,
   ROPE_OF_QUERIES_ALONE,
+  STATE_FORGOTTEN,
+  LAST_KEY_NOT_LEFT,
 } fault;
 
 static fault planted;
@@ -297,6 +299,98 @@ static const attn_variant kernel = {.name = "kernel",
                                     .workspace_size = workspace_size,
                                     .run = run};
 
+/* ---- linear attention, as a recurrence ---- */
+
+static size_t state_size(const attn_call *call) {
+  return (size_t)(call->problem->head_dim * (call->problem->value_dim + 1)) * sizeof(float);
+}
+
+static float phi(float x) { return x > 0 ? x + 1 : expf(x); }
+
+/* Row d of a head's state: Dv values and, behind them, the sum of features. */
+static void move_state(const attn_problem *p, int64_t b, int64_t h, float *state, bool out) {
+  const attn_linear_states *s = &p->states;
+  const attn_layout *rows = out ? &s->final_state : &s->state,
+                    *sums = out ? &s->final_state_sum : &s->state_sum;
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    float *own = state + d * (p->value_dim + 1);
+    const int64_t row = b * rows->batch + h * rows->head + d * rows->position;
+    const int64_t sum = b * sums->batch + h * sums->head + d;
+    for (int64_t e = 0; e < p->value_dim && out; e++) s->final_state_data[row + e] = own[e];
+    for (int64_t e = 0; e < p->value_dim && !out; e++) own[e] = rows->type ? s->state_data[row + e] : 0;
+    if (out && sums->type) s->final_state_sum_data[sum] = own[p->value_dim];
+    if (!out) own[p->value_dim] = sums->type ? s->state_sum_data[sum] : 0;
+  }
+}
+
+static void join_key(const attn_problem *p, const attn_tensors *t, int64_t b, int64_t h, int64_t j,
+                     float *state) {
+  const vector k = row(t->key, p->key, b, h, j), v = row(t->value, p->value, b, h, j);
+  const int64_t width = p->value_dim + 1;
+  const float gate = p->decay.type ? expf(p->decay_data[b * p->decay.batch + h * p->decay.head + j]) : 1;
+  for (int64_t d = 0; d < p->head_dim; d++)
+    for (int64_t e = 0; e < width; e++)
+      state[d * width + e] =
+          state[d * width + e] * gate + phi(get(k, d)) * (e < p->value_dim ? get(v, e) : 1);
+}
+
+static void run_linear(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  const attn_tensors *t = &call->tensors;
+  const int64_t width = p->value_dim + 1;
+  float *state = call->workspace;
+  for (int64_t n = 0; n < p->batch * p->query_heads; n++) {
+    const int64_t b = n / p->query_heads, h = n % p->query_heads, kv = h / (p->query_heads / p->kv_heads);
+    const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
+    int64_t next = 0;
+    move_state(p, b, kv, state, false);
+    for (int64_t d = 0; planted == STATE_FORGOTTEN && d < p->head_dim * width; d++) state[d] = 0;
+    for (int64_t i = 0; i < p->query_length; i++) {
+      const vector q = row(t->query, p->query, b, h, i), out = row(t->output, p->output, b, h, i);
+      for (const int64_t end = attn_visible_keys(p, b, i).end; next < end;)
+        join_key(p, t, b, kv, next++, state);
+      const bool sees = next > 0 || p->states.state.type;
+      float sum = p->unnormalised ? 1 : (float)p->epsilon;
+      for (int64_t d = 0; d < p->head_dim && !p->unnormalised; d++)
+        sum += phi(get(q, d)) * state[d * width + p->value_dim];
+      for (int64_t e = 0; e < p->value_dim; e++) {
+        float of = 0;
+        for (int64_t d = 0; d < p->head_dim; d++) of += phi(get(q, d)) * state[d * width + e];
+        set(out, e, sees ? of / sum : 0);
+      }
+    }
+    if (planted == LAST_KEY_NOT_LEFT && next == keys) {
+      move_state(p, b, kv, state, false);
+      for (next = 0; next < keys - 1;) join_key(p, t, b, kv, next++, state);
+      next = keys;
+    }
+    while (next < keys) join_key(p, t, b, kv, next++, state);
+    if (p->states.final_state.type) move_state(p, b, kv, state, true);
+  }
+}
+
+static const char *unsupported_linear(const attn_call *call) {
+  const attn_problem *p = call->problem;
+  return p->left != ATTN_UNLIMITED || (p->decay.type && p->right != 0) ? "a recurrence" : NULL;
+}
+
+static const attn_variant linear_kernel = {
+    .name = "linear_kernel",
+    .summary = "a recurrence",
+    .function = ATTN_LINEAR,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_UNNORMALISED | ATTN_DECAY | ATTN_STATE |
+                ATTN_FINAL_STATE,
+    .types = 1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16,
+    .traits = ATTN_BATCH_INVARIANT,
+    .time_exponent = 1,
+    .unsupported = unsupported_linear,
+    .workspace_size = state_size,
+    .run = run_linear};
+
+static const attn_variant *kernel_of(const char *text) {
+  return strncmp(text, "linear/", 7) == 0 ? &linear_kernel : &kernel;
+}
+
 static property_verdict verdict_on(const attn_variant *variant, const char *text, fault fault,
                                    unsigned wanted) {
   workload w;
@@ -322,7 +416,7 @@ static property_verdict verdict_on(const attn_variant *variant, const char *text
 }
 
 static property_verdict verdict_of(const char *text, fault fault, unsigned wanted) {
-  return verdict_on(&kernel, text, fault, wanted);
+  return verdict_on(kernel_of(text), text, fault, wanted);
 }
 
 static const char *const types[] = {"", "/bf16", "/f16", "/bf16/out:f32", "/f16/out:f32"};
@@ -402,6 +496,10 @@ static const struct {
      "with matrices of one for its general scores", "features scale sum keys maximum"},
     {TANH_OF_EACH, PROPERTY_ADDITIVE, "full/B:1/H:2/D:8/T:20/additive/fill:normal",
      "with a vector moved from its keys to its queries", "features scale sum keys maximum"},
+    {STATE_FORGOTTEN, PROPERTY_PARTS, "linear/causal/B:1/H:2/D:8/T:20",
+     "cut in two with the state handed over, output[", "state"},
+    {LAST_KEY_NOT_LEFT, PROPERTY_PARTS, "linear/full/B:1/H:2/D:8/Dv:5/T:20/state/unnormalised",
+     "cut in two with the state handed over, output[", "state"},
     {DROPS_BY_P, PROPERTY_DROPOUT, "full/B:1/H:2/D:8/T:20/dropout:0.3",
      "with a keep mask of ones and a p of 0", "sum"},
 };
@@ -468,7 +566,7 @@ static void a_right_kernel_keeps_every_property(void **state) {
     const attn_problem problem = workload_problem(&w);
     char name[WORKLOAD_NAME_BYTES];
     workload_name(&w, name);
-    if (runner_refusal(&kernel, &problem) || (n >= 60 && !w.type)) continue;
+    if (runner_refusal(kernel_of(name), &problem) || (n >= 60 && !w.type)) continue;
     const property_verdict verdict = verdict_of(name, NO_FAULT, PROPERTIES_ALL);
     if (verdict.failed) fail_msg("%s: %s", name, verdict.problem);
     checked[problem.query.type] |= verdict.checked;
@@ -614,7 +712,7 @@ static void a_failure_is_printed_with_the_command_that_repeats_it(void **state) 
   if (!strstr(text, "FAILED: layout: in [B, T, H, D], row b 0, h 0, i 0 has other bits\n") ||
       !strstr(text, "reproduce: attnbench verify --variant kernel --problem 'full/B:1/H:2/Hkv:2/D:16/T:20' "
                     "--threads 2 --plugin './mine.so'\n") ||
-      !strstr(text, "25 properties held on 1 problem: "))
+      !strstr(text, "26 properties held on 1 problem: "))
     fail_msg("%s", text);
   free(text);
 }

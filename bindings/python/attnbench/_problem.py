@@ -36,12 +36,12 @@ PATTERN = ("query_documents", "key_documents", "blocks", "topk")
 # Of a layer, whose query is x, whose key a memory where there is one, and whose output have no heads.
 WEIGHTS = ("w_q", "w_k", "w_v", "w_o")
 BIASES = ("b_q", "b_k", "b_v", "b_o")
-INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin", *WEIGHTS, *BIASES)
+INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin", "state", "state_sum", *WEIGHTS, *BIASES)
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "state_sum": (0, 1, 3), "final_state_sum": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
 AXES_OF_LAYER = dict.fromkeys(("query", "key", "output"), (0, 2, 3))
 
 
@@ -134,6 +134,10 @@ class Problem:
             "general": (H, D, D),
             "additive": (H, D),
             "decay": (B, Hkv, Tk),
+            "state": (B, Hkv, D, Dv),
+            "state_sum": (B, Hkv, D),
+            "final_state": (B, Hkv, D, Dv),
+            "final_state_sum": (B, Hkv, D),
             "rope_cos": (self.rope_positions, self.rope_features // 2),
             "rope_sin": (self.rope_positions, self.rope_features // 2),
             "query_documents": (B, Tq),
@@ -269,7 +273,7 @@ def extent(problem: Problem, tensor: str) -> int:
 
 class Inputs(Mapping):
     """The inputs of a problem under their names, as attributes and as a mapping: q, k, v and, where there are such, mask,
-    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, additive, keep, cos and sin; of a backward pass output, lse (not of linear attention) and output_grad;
+    bias, sink, docs_q, docs_k, blocks, topk, alibi, rel, t5, decay, general, additive, keep, cos, sin, state and state_sum; of a backward pass output, lse (not of linear attention) and output_grad;
     of a layer x as q and its memory as k, weights w_q to w_o as torch.nn.Linear has them, and biases b_q to b_o."""
 
     def __init__(self, problem: Problem, arrays: dict[str, Any], framework: str = "numpy") -> None:

@@ -246,3 +246,23 @@ def test_linear_attention_has_a_map_a_normaliser_and_a_decay(part):
         output = output / (weights.sum(-1, keepdims=True) + x.epsilon)
     attnbench.judge(x, output=output).assert_close()
     assert not attnbench.judge(x, output=output[:, ::-1])
+
+
+def test_a_state_is_handed_over():
+    def elu1(a):
+        a = np.asarray(a, np.float64)
+        return np.where(a > 0, a + 1, np.exp(np.minimum(a, 0)))
+
+    x = attnbench.inputs("linear/causal/B:2/H:4/Hkv:2/D:8/Dv:5/T:40/state/final_state")
+    assert x.state.shape == (2, 2, 8, 5) and x.state_sum.shape == (2, 2, 8)
+    q, k, v = elu1(x.q), elu1(x.k), np.asarray(x.v, np.float64)
+    repeated = lambda a: np.repeat(np.asarray(a, np.float64), 2, 1)
+    weights = q @ repeated(k).swapaxes(-1, -2) * np.tri(40)
+    sums = weights.sum(-1, keepdims=True) + q @ repeated(x.state_sum)[..., None] + x.epsilon
+    output = (weights @ repeated(v) + q @ repeated(x.state)) / sums
+    state, state_sum = x.state + k.swapaxes(-1, -2) @ v, x.state_sum + k.sum(-2)
+    attnbench.judge(x, output=output, final_state=state, final_state_sum=state_sum).assert_close()
+    wrong = attnbench.judge(x, output=output, final_state=state - x.state, final_state_sum=state_sum)
+    assert not wrong and "final_state" in str(wrong)
+    with pytest.raises(ValueError, match="the final state is not given"):
+        attnbench.judge(x, output=output)
