@@ -127,6 +127,10 @@ static const option_row rows[] = {
     {"--lengths", "T,...", IN_BENCH, KIND_LENGTHS, AT(lengths), SIZES_FROM(1),
      "sequence lengths: numbers or ranges, A:B in doublings, A:B:xN, A:B:+N\n"
      "(128:8192; 128:65536 where time grows as T)"},
+    {"--batches", "B,...", IN_BENCH, KIND_LENGTHS, AT(batches), SIZES_FROM(1),
+     "growth in the batch: these, at the longest of --lengths (1024); numbers and ranges as there"},
+    {"--head-dims", "D,...", IN_BENCH, KIND_LENGTHS, AT(head_dims), SIZES_FROM(1),
+     "growth in the head dimension, the same way; values are as wide unless --value-dim says otherwise"},
     {"--query-length", "TQ", IN_BENCH, KIND_INTEGER, AT(query_length), SIZES_FROM(1),
      "as many queries at each length, the last ones; --lengths are then those of the keys: 1 for decoding "
      "(T)"},

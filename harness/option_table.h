@@ -36,6 +36,12 @@ enum { OPTIONS_UNSAID = -1, OPTIONS_MAX_LENGTHS = 1000 };
 
 /* ---- what the command line said ---- */
 
+/* Ascending, each once. */
+typedef struct size_list {
+  int64_t *sizes;
+  size_t count;
+} size_list;
+
 typedef struct options {
   command command;
   command about; /* whose options help prints; COMMAND_HELP: everyone's */
@@ -52,8 +58,7 @@ typedef struct options {
   int64_t batch, heads, kv_heads, head_dim, value_dim, window, query_length;
   text_list parts; /* of a problem line */
   bool causal;
-  int64_t *lengths; /* ascending, each once */
-  size_t length_count;
+  size_list lengths, batches, head_dims;
 
   bool pin;
   int64_t threads; /* never unsaid: the processors this process may use by default */
@@ -151,7 +156,7 @@ typedef enum option_kind {
   KIND_PAIRS, /* text_list, key=value split at commas, repeatable */
   KIND_PART,  /* text_list, a part of a problem line: what `choices` says, with the value behind it */
   KIND_ITEM,  /* text_list, repeatable, taken whole, not empty */
-  KIND_LENGTHS /* lengths and length_count, within minimum..maximum; numbers and ranges split at commas */
+  KIND_LENGTHS /* size_list, within minimum..maximum; numbers and ranges split at commas */
 } option_kind;
 
 typedef struct option_row {

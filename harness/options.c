@@ -21,17 +21,17 @@ static bool list_append(text_list *list, const char *text, size_t length) {
   return true;
 }
 
-static bool append_length(options *options, int64_t length, char *why, size_t why_size) {
-  if (options->length_count >= OPTIONS_MAX_LENGTHS) {
-    snprintf(why, why_size, "--lengths names more than %d lengths", OPTIONS_MAX_LENGTHS);
+static bool append_size(const option_row *row, size_list *list, int64_t size, char *why, size_t why_size) {
+  if (list->count >= OPTIONS_MAX_LENGTHS) {
+    snprintf(why, why_size, "%s names more than %d", row->name, OPTIONS_MAX_LENGTHS);
     return false;
   }
-  options->lengths[options->length_count++] = length;
+  list->sizes[list->count++] = size;
   return true;
 }
 
 /* One item of --lengths: T, A:B, A:B:xN or A:B:+N. *end is left at the comma or the end behind it. */
-static bool parse_length_range(const option_row *row, options *options, const char *text, const char **end,
+static bool parse_length_range(const option_row *row, size_list *list, const char *text, const char **end,
                                char *why, size_t why_size) {
   int64_t from = 0, to = 0, step = 2;
   char how = 'x';
@@ -53,7 +53,7 @@ static bool parse_length_range(const option_row *row, options *options, const ch
     return false;
   }
   while (from <= to) {
-    if (!append_length(options, from, why, why_size)) return false;
+    if (!append_size(row, list, from, why, why_size)) return false;
     if (how == 'x' && from > to / step) break; /* the next one lies beyond; the product could overflow */
     from = how == 'x' ? from * step : from + step;
   }
@@ -65,23 +65,23 @@ static int ascending(const void *a, const void *b) {
   return (left > right) - (left < right);
 }
 
-static bool parse_lengths(const option_row *row, options *options, const char *text, char *why,
+static bool parse_lengths(const option_row *row, size_list *list, const char *text, char *why,
                           size_t why_size) {
-  if (!options->lengths) options->lengths = calloc(OPTIONS_MAX_LENGTHS, sizeof *options->lengths);
-  if (!options->lengths) {
+  if (!list->sizes) list->sizes = calloc(OPTIONS_MAX_LENGTHS, sizeof *list->sizes);
+  if (!list->sizes) {
     snprintf(why, why_size, "out of memory");
     return false;
   }
   const char *end = text;
-  if (!parse_length_range(row, options, text, &end, why, why_size)) return false;
+  if (!parse_length_range(row, list, text, &end, why, why_size)) return false;
   while (*end == ',')
-    if (!parse_length_range(row, options, end + 1, &end, why, why_size)) return false;
+    if (!parse_length_range(row, list, end + 1, &end, why, why_size)) return false;
 
-  qsort(options->lengths, options->length_count, sizeof *options->lengths, ascending);
+  qsort(list->sizes, list->count, sizeof *list->sizes, ascending);
   size_t kept = 1;
-  for (size_t i = 1; i < options->length_count; i++)
-    if (options->lengths[i] != options->lengths[kept - 1]) options->lengths[kept++] = options->lengths[i];
-  options->length_count = kept;
+  for (size_t i = 1; i < list->count; i++)
+    if (list->sizes[i] != list->sizes[kept - 1]) list->sizes[kept++] = list->sizes[i];
+  list->count = kept;
   return true;
 }
 
@@ -180,7 +180,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
     case KIND_PAIRS: sound = parse_words(field, text, true); break;
     case KIND_PART: sound = parse_part(row, text, field); break;
     case KIND_ITEM: sound = *text && list_append(field, text, strlen(text)); break;
-    case KIND_LENGTHS: return parse_lengths(row, options, text, why, why_size);
+    case KIND_LENGTHS: return parse_lengths(row, field, text, why, why_size);
   }
   if (!sound) say_wrong_value(row, text, why, why_size);
   return sound;
@@ -332,8 +332,8 @@ static bool asks_about(options *options, int argc, char **argv, bool named) {
 static bool check_shape(const options *options, char *why, size_t why_size) {
   bool has_shape = options->batch >= 0 || options->heads >= 0 || options->kv_heads >= 0 ||
                    options->head_dim >= 0 || options->value_dim >= 0 || options->window >= 0 ||
-                   options->query_length >= 0 || options->causal || options->length_count > 0 ||
-                   options->parts.count > 0;
+                   options->query_length >= 0 || options->causal || options->lengths.count > 0 ||
+                   options->batches.count > 0 || options->head_dims.count > 0 || options->parts.count > 0;
   if (!has_shape || (!options->presets.count && !options->problems.count)) return true;
   snprintf(why, why_size, "%s fixes the whole shape; leave out --batch, --heads, --lengths and the like",
            options->presets.count ? "--preset" : "--problem");
@@ -485,7 +485,9 @@ void options_destroy(options *options) {
                               &options->gate.heads, &options->gate.bases, &options->gate.accepted,
                               &options->formats,    &options->parts,      &options->memory_only};
   for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) list_destroy(lists[n]);
-  free(options->lengths);
-  options->lengths = NULL;
-  options->length_count = 0;
+  size_list *const sizes[] = {&options->lengths, &options->batches, &options->head_dims};
+  for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+    free(sizes[n]->sizes);
+    *sizes[n] = (size_list){NULL, 0};
+  }
 }

@@ -35,7 +35,9 @@ static const taken all_taken[] = {
     {COMMAND_BENCH, "--kv-heads 4", KIND_INTEGER, AT(kv_heads), "4"},
     {COMMAND_BENCH, "--head-dim 32", KIND_INTEGER, AT(head_dim), "32"},
     {COMMAND_BENCH, "--value-dim 16", KIND_INTEGER, AT(value_dim), "16"},
-    {COMMAND_BENCH, "--lengths 16,32", KIND_LENGTHS, 0, "16 32"},
+    {COMMAND_BENCH, "--lengths 16,32", KIND_LENGTHS, AT(lengths), "16 32"},
+    {COMMAND_BENCH, "--batches 1:4", KIND_LENGTHS, AT(batches), "1 2 4"},
+    {COMMAND_BENCH, "--head-dims 16,32", KIND_LENGTHS, AT(head_dims), "16 32"},
     {COMMAND_BENCH, "--causal", KIND_FLAG, AT(causal), "true"},
     {COMMAND_BENCH, "--query-length 1", KIND_INTEGER, AT(query_length), "1"},
     {COMMAND_BENCH, "--window 0", KIND_INTEGER, AT(window), "0"},
@@ -227,11 +229,12 @@ static void put_field(const options *options, const taken *taken, char *text, si
     case KIND_NOTE:
       snprintf(text, size, "%s", *(const char *const *)field ? *(const char *const *)field : "(none)");
       break;
-    case KIND_LENGTHS:
-      for (size_t n = 0; n < options->length_count; n++)
-        used += (size_t)snprintf(text + used, size - used, "%s%lld", n ? " " : "",
-                                 (long long)options->lengths[n]);
+    case KIND_LENGTHS: {
+      const size_list *list = field;
+      for (size_t n = 0; n < list->count; n++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", n ? " " : "", (long long)list->sizes[n]);
       break;
+    }
     case KIND_WORDS:
     case KIND_PAIRS:
     case KIND_PART:

@@ -19,7 +19,7 @@ static void no_arguments_mean_a_sweep_of_everything(void **state) {
   parse_line_well(&options, "");
   assert_int_equal(options.command, COMMAND_BENCH);
   assert_int_equal(options.variants.count, 0);
-  assert_int_equal(options.length_count, 0);
+  assert_int_equal(options.lengths.count, 0);
   assert_int_equal(options.batch, OPTIONS_UNSAID);
   assert_true(options.threads >= 1);
   assert_true(options.random_interleaving);
@@ -157,8 +157,9 @@ static void lengths_are_numbers_and_ranges_sorted_each_once(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     options options;
     parse_line_well(&options, cases[i].line);
-    assert_int_equal(options.length_count, cases[i].count);
-    for (size_t t = 0; t < cases[i].count; t++) assert_int_equal(options.lengths[t], cases[i].lengths[t]);
+    assert_int_equal(options.lengths.count, cases[i].count);
+    for (size_t t = 0; t < cases[i].count; t++)
+      assert_int_equal(options.lengths.sizes[t], cases[i].lengths[t]);
     options_destroy(&options);
   }
 }
@@ -208,6 +209,10 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"--isa=", "NAME"},
       {"--preset gpt2 --batch 2", "leave out"},
       {"--problem full/T:8 --lengths 8", "leave out"},
+      {"--problem full/T:8 --batches 8", "leave out"},
+      {"--preset gpt2 --head-dims 8", "leave out"},
+      {"--batches 0", "--batches takes numbers from 1"},
+      {"--head-dims 64:32", "--head-dims takes numbers from 1"},
       {"verify --lengths 8", "verify has no option --lengths"},
       {"list --threads 2", "list has no option --threads"},
       {"verify --problem full/T:8 --cases folder", "not both"},

@@ -62,33 +62,53 @@ static sweep_axis axis_of(const result *point, const result *results, size_t cou
   return kin.same_queries >= kin.same_keys ? SWEPT_KEYS : SWEPT_QUERIES;
 }
 
-/* The name with its batch or head dimension left out; values as wide as keys are said by no part of it. */
-static void strip_size(const char *name, const char *part, char family[WORKLOAD_NAME_BYTES]) {
-  const char *at = strstr(name, part);
+/* The name with its batch left out, or its head dimension. Values as wide as keys are said by no part of it: they may follow the keys'
+ * width, or be of one width along the curve, which is then said. */
+static void strip_size(const result *point, sweep_axis axis, bool values_follow,
+                       char family[WORKLOAD_NAME_BYTES]) {
+  const char *name = point->name, *at = strstr(name, axis == SWEPT_BATCH ? "/B:" : "/D:");
+  const workload *w = &point->workload;
+  char width[32] = "";
+  if (axis == SWEPT_HEAD_DIM && !values_follow && w->value_dim == w->head_dim)
+    snprintf(width, sizeof width, "/Dv:%lld", (long long)w->value_dim);
   if (!at)
     snprintf(family, WORKLOAD_NAME_BYTES, "%s", name);
   else
-    snprintf(family, WORKLOAD_NAME_BYTES, "%.*s%s", (int)(at - name), name, at + 1 + strcspn(at + 1, "/"));
+    snprintf(family, WORKLOAD_NAME_BYTES, "%.*s%s%s", (int)(at - name), name, width,
+             at + 1 + strcspn(at + 1, "/"));
 }
 
-static const char *const size_parts[] = {[SWEPT_BATCH] = "/B:", [SWEPT_HEAD_DIM] = "/D:"};
+/* Of all points, those that are of the same family. */
+static size_t count_along(const char *family, sweep_axis axis, bool values_follow, const result *results,
+                          size_t count) {
+  char other[WORKLOAD_NAME_BYTES];
+  size_t kin = 0;
+  for (size_t m = 0; m < count; m++) {
+    const workload *w = &results[m].workload;
+    if (axis == SWEPT_HEAD_DIM && values_follow && w->value_dim != w->head_dim) continue;
+    strip_size(&results[m], axis, values_follow, other);
+    kin += strcmp(family, other) == 0;
+  }
+  return kin;
+}
 
 /* Points that are of no length's curve, and of which three and more differ in this alone, are a curve along it. */
 static void find_along(sweep_axis axis, result *results, size_t count) {
   enum { LEAST_POINTS = 3 };
-  char family[WORKLOAD_NAME_BYTES], other[WORKLOAD_NAME_BYTES];
+  char family[2][WORKLOAD_NAME_BYTES];
   for (size_t n = 0; n < count; n++) {
-    size_t kin = 0;
+    const workload *w = &results[n].workload;
     if (results[n].swept >= SWEPT_BATCH || kin_of(&results[n], results, count).all > 1) continue;
-    strip_size(results[n].name, size_parts[axis], family);
-    for (size_t m = 0; m < count; m++) {
-      strip_size(results[m].name, size_parts[axis], other);
-      kin += strcmp(family, other) == 0;
+    size_t kin[2] = {0};
+    for (int follows = 0; follows < 2; follows++) {
+      strip_size(&results[n], axis, follows, family[follows]);
+      if (!follows || w->value_dim == w->head_dim || axis == SWEPT_BATCH)
+        kin[follows] = count_along(family[follows], axis, follows, results, count);
     }
-    for (size_t m = 0; kin >= LEAST_POINTS && m < count; m++) {
-      strip_size(results[m].name, size_parts[axis], other);
-      if (strcmp(family, other) == 0) results[m].swept = axis;
-    }
+    const int chosen = kin[1] >= kin[0];
+    if (kin[chosen] < LEAST_POINTS) continue;
+    memcpy(results[n].family, family[chosen], sizeof results[n].family);
+    results[n].swept = axis;
   }
 }
 
@@ -99,8 +119,6 @@ void families_find(result *results, size_t count) {
   find_along(SWEPT_BATCH, results, count);
   find_along(SWEPT_HEAD_DIM, results, count);
   for (size_t n = 0; n < count; n++)
-    if (results[n].swept >= SWEPT_BATCH)
-      strip_size(results[n].name, size_parts[results[n].swept], results[n].family);
-    else
+    if (results[n].swept < SWEPT_BATCH)
       strip_lengths(results[n].name, &results[n].workload, results[n].swept, results[n].family);
 }

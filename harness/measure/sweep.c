@@ -235,16 +235,49 @@ static bool add_lengths(builder *builder, const attn_variant *variant, workload 
   return true;
 }
 
+static bool has_point(const builder *builder, const attn_variant *variant, const workload *workload) {
+  for (size_t n = 0; n < builder->sweep->count; n++)
+    if (is_same(&builder->sweep->points[n], variant, workload)) return true;
+  return false;
+}
+
+/* At one length; what another curve has already is not asked for again. */
+static bool add_once(builder *builder, const attn_variant *variant, const workload *of_all, int64_t length) {
+  workload shape = *of_all;
+  if (!set_length(builder, of_all, length, &shape)) return false;
+  return has_point(builder, variant, &shape) || add_lengths(builder, variant, *of_all, &length, 1);
+}
+
+/* Growth in the batch and in the head dimension; what goes into a layer and comes out has as many features whatever its heads have. */
+static bool add_sizes(builder *builder, const attn_variant *variant, const workload *of_all, int64_t length) {
+  const sweep_request *request = builder->request;
+  for (size_t n = 0; n < request->batch_count; n++) {
+    workload shape = *of_all;
+    shape.batch = request->batches[n];
+    if (!add_once(builder, variant, &shape, length)) return false;
+  }
+  for (size_t n = 0; n < request->head_dim_count; n++) {
+    workload shape = *of_all;
+    shape.head_dim = request->head_dims[n];
+    if (request->value_dim <= 0) shape.value_dim = shape.head_dim;
+    if (!add_once(builder, variant, &shape, length)) return false;
+  }
+  return true;
+}
+
 static bool add_sweep_of(builder *builder, const attn_variant *variant, int line) {
   const sweep_request *request = builder->request;
-  workload shape = shape_for(request, variant, line);
-  if (request->length_count)
-    return add_lengths(builder, variant, shape, request->lengths, request->length_count);
-  int64_t lengths[16];
+  const workload shape = shape_for(request, variant, line);
+  const bool of_sizes = request->batch_count > 0 || request->head_dim_count > 0;
+  int64_t usual[16];
   size_t count = 0;
-  int64_t last = variant->time_exponent >= 2 && request->query_length <= 0 ? 8192 : 65536;
-  for (int64_t length = 128; length <= last; length *= 2) lengths[count++] = length;
-  return add_lengths(builder, variant, shape, lengths, count);
+  const int64_t last = variant->time_exponent >= 2 && request->query_length <= 0 ? 8192 : 65536;
+  for (int64_t length = 128; length <= last; length *= 2) usual[count++] = length;
+  if (of_sizes) usual[0] = 1024, count = 1;
+  const int64_t *lengths = request->length_count ? request->lengths : usual;
+  if (request->length_count) count = request->length_count;
+  if ((!of_sizes || count > 1) && !add_lengths(builder, variant, shape, lengths, count)) return false;
+  return add_sizes(builder, variant, &shape, lengths[count - 1]);
 }
 
 static bool add_variant(builder *builder, const attn_variant *variant) {

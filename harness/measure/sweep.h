@@ -21,6 +21,9 @@ typedef struct sweep_request {
   bool causal;
   const int64_t *lengths; /* ascending, each once */
   size_t length_count;
+  /* Ascending, each once; beside the lengths, at the longest of them. */
+  const int64_t *batches, *head_dims;
+  size_t batch_count, head_dim_count;
   uint64_t seed;
   const text_list *memory_only; /* variants that are not run; NULL: none */
   const char *filter;           /* a regular expression, with '-' in front for all others; NULL: everything */

@@ -106,7 +106,8 @@ static void write_axis(const picture *picture, char text[CAPTION_BYTES]) {
   else if (picture->kind == PAIRS)
     snprintf(text, CAPTION_BYTES, "pairs of a query and a key that it sees, of all heads");
   else if (mixed)
-    snprintf(text, CAPTION_BYTES, "length that is swept (tokens): T, Tk where Tq stays, Tq where Tk stays");
+    snprintf(text, CAPTION_BYTES,
+             "what is swept: T, Tk where Tq stays, Tq where Tk stays, B or D where lengths stay");
   else if (axis == SWEPT_KEYS && queries > 0)
     snprintf(text, CAPTION_BYTES, "key length Tk (tokens), Tq = %lld", (long long)queries);
   else if (axis >= SWEPT_BATCH)

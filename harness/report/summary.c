@@ -176,7 +176,7 @@ static double longest_seconds(const report *report, int family) {
 
 /* The family that the challenger, which declares to grow more slowly, has to overtake: of those that grow faster with
  * the same sizes the fastest, causal where the challenger is, if any was measured so. One with a pattern shows other keys
- * and is no rival. */
+ * and is no rival; nor is a layer one of attention alone. */
 static const result *champion_of(const report *report, const result *challenger) {
   const result *champion = NULL;
   const double declared = declared_growth(report, challenger->family_index);
@@ -184,6 +184,7 @@ static const result *champion_of(const report *report, const result *challenger)
     const result *other = first_of(report, family);
     if (!other || declared_growth(report, family) <= declared) continue;
     if (!same_sizes(other, challenger) || result_has_pattern(other)) continue;
+    if ((other->workload.function == ATTN_LAYER) != (challenger->workload.function == ATTN_LAYER)) continue;
     const bool alike = other->workload.right == challenger->workload.right;
     const bool was_alike = champion && champion->workload.right == challenger->workload.right;
     const bool faster =

@@ -294,6 +294,14 @@ static void a_family_is_what_grows_along_one_length(void **state) {
       {"g", "full/D:16/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
       {"g", "full/D:32/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
       {"g", "full/D:64/Tq:1/Tk:64", "g/full/B:1/H:4/Hkv:4/Tq:1/Tk:64", SWEPT_HEAD_DIM},
+      {"i", "full/D:16/Dv:32/T:64", "i/full/B:1/H:4/Hkv:4/Dv:32/T:64", SWEPT_HEAD_DIM},
+      {"i", "full/D:32/T:64", "i/full/B:1/H:4/Hkv:4/Dv:32/T:64",
+       SWEPT_HEAD_DIM}, /* where values are as wide */
+      {"i", "full/D:64/Dv:32/T:64", "i/full/B:1/H:4/Hkv:4/Dv:32/T:64", SWEPT_HEAD_DIM},
+      {"j", "full/D:16/T:64", "j/full/B:1/H:4/Hkv:4/T:64", SWEPT_HEAD_DIM},
+      {"j", "full/D:32/T:64", "j/full/B:1/H:4/Hkv:4/T:64", SWEPT_HEAD_DIM},
+      {"j", "full/D:64/T:64", "j/full/B:1/H:4/Hkv:4/T:64", SWEPT_HEAD_DIM},
+      {"j", "full/D:64/Dv:32/T:64", "j/full/B:1/H:4/Hkv:4/D:64/Dv:32", SWEPT_BOTH}, /* of neither */
       {"h", "full/B:1/T:64", "h/full/B:1/H:4/Hkv:4/D:64", SWEPT_BOTH}, /* two batches are no curve */
       {"h", "full/B:2/T:64", "h/full/B:2/H:4/Hkv:4/D:64", SWEPT_BOTH},
   };

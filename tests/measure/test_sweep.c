@@ -91,6 +91,36 @@ static void a_showcase_may_have_several_lines(void **state) {
   }
 }
 
+/* At the longest of the lengths; what two curves share is one point. */
+static void batches_and_head_dimensions_are_swept_beside_lengths(void **state) {
+  (void)state;
+  static const int64_t lengths[] = {64, 128, 512}, batches[] = {1, 2, 4}, head_dims[] = {2, 4, 8};
+  static const char *const with_lengths[] = {"B:1/H:1/Hkv:1/D:4/T:64",  "B:1/H:1/Hkv:1/D:4/T:128",
+                                             "B:1/H:1/Hkv:1/D:4/T:512", "B:2/H:1/Hkv:1/D:4/T:512",
+                                             "B:4/H:1/Hkv:1/D:4/T:512", "B:1/H:1/Hkv:1/D:2/T:512",
+                                             "B:1/H:1/Hkv:1/D:8/T:512"};
+  static const char *const of_values[] = {"B:1/H:1/Hkv:1/D:2/Dv:4/T:1024", "B:1/H:1/Hkv:1/D:4/T:1024",
+                                          "B:1/H:1/Hkv:1/D:8/Dv:4/T:1024"};
+  for (int alone = 0; alone < 2; alone++) {
+    sweep_request request = request_for(&only_some, &nothing, lengths, alone ? 0 : 3);
+    sweep sweep;
+    char why[512], name[WORKLOAD_NAME_BYTES];
+    request.batches = batches;
+    request.batch_count = alone ? 0 : 3;
+    request.head_dims = head_dims;
+    request.head_dim_count = 3;
+    request.value_dim = alone ? 4 : 0;
+    if (!sweep_create(&sweep, &request, &list, why, sizeof why)) fail_msg("%s", why);
+    assert_string_equal(sweep.notes, "");
+    assert_int_equal(sweep.count, alone ? 3 : 7);
+    for (size_t n = 0; n < sweep.count; n++) {
+      sweep_point_name(&sweep.points[n], name);
+      assert_string_equal(name + strlen("some/full/"), alone ? of_values[n] : with_lengths[n]);
+    }
+    sweep_destroy(&sweep);
+  }
+}
+
 static void a_variant_that_refuses_all_lengths_is_left_out(void **state) {
   (void)state;
   static const int64_t lengths[] = {16, 32};
@@ -160,6 +190,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_showcase_may_have_several_lines),
       cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
+      cmocka_unit_test(batches_and_head_dimensions_are_swept_beside_lengths),
       cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
       cmocka_unit_test(a_problem_that_is_asked_for_twice_is_one_row),
       cmocka_unit_test(parts_hold_at_every_length),
