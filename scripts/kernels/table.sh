@@ -144,6 +144,21 @@ shares 1 best \
 shares 1 best \
   0.50 linear_backward/linear_backward/full/B:1/H:4/Hkv:4/D:64/T:16384 \
   0.33 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384
+shares 1 best \
+  "" layer/layer/full/B:1/H:8/Hkv:8/D:64/M:512/T:1024 \
+  "" layer/layer/causal/B:1/H:12/Hkv:12/D:64/M:768/T:1024/biases \
+  "" fused/full/B:1/H:4/Hkv:4/D:64/T:4096/general \
+  "" fused/full/B:1/H:4/Hkv:4/D:128/T:4096/general
+# The formula beside what is fast: stored weights beside weights that are made again, loops beside products.
+against=$(while read -r slow fast problem; do
+  measure 1 best 2 "$slow/$problem" "$fast/$problem" || continue
+  paired "$slow over $fast, ${problem##*/}, 1 thread" "" "$slow/$problem" "$fast/$problem"
+done <<'END'
+naive_backward fused_backward backward/full/B:1/H:1/Hkv:1/D:64/T:1024
+naive_linear_backward linear_backward linear_backward/full/B:1/H:1/Hkv:1/D:64/T:1024
+layer_naive layer layer/full/B:1/H:8/Hkv:8/D:64/M:512/T:256
+END
+)
 grouped=$(
   for variant in grouped_query multi_query; do
     heads=$([ $variant = multi_query ] && echo 1 || echo 8)
@@ -218,6 +233,7 @@ if [ "$threads" = 2 ]; then
 fi
 echo "$grouped"
 echo "$sparse"
+echo "$against"
 printf '%s\n' ${rotated:+"$rotated"} ${narrow:+"$narrow"} ${converted:+"$converted"} ${decoding:+"$decoding"}
 for compiler in gcc clang; do
   command -v $compiler >/dev/null || continue
