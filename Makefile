@@ -411,7 +411,7 @@ cppcheck:
 run-bench: $(PROGRAM) $(VARIANTS)
 	@$(PROGRAM) verify --count 20 --every 12
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
-	$(PROGRAM) bench --out $(RESULTS)/$$now $(or $(ARGS),--memory-only naive_backward,fused_backward '--benchmark_filter=-^(block_sparse|naive_linear_backward|linear_backward|layer_naive|layer)/' --point-budget 0.6); status=$$?; \
+	$(PROGRAM) bench --out $(RESULTS)/$$now $(or $(ARGS),--memory-only naive_backward,fused_backward '--benchmark_filter=-^(block_sparse|naive_linear_backward|linear_backward|layer_naive|layer)/' --point-budget 0.6 --point-limit 4); status=$$?; \
 	$(if $(ARGS),,if [ $$status = 0 ]; then scripts/patterns.sh $(PROGRAM) $(RESULTS)/$$now/patterns --quiet >/dev/null; status=$$?; \
 	  grep -A 8 '^Growth' $(RESULTS)/$$now/patterns/summary.txt; echo "Pictures of the patterns lie in $(RESULTS)/$$now/patterns"; fi;) \
 	if [ -f $(RESULTS)/$$now/results.json ]; then ln -sfn $$now $(RESULTS)/latest; fi; \

@@ -179,9 +179,10 @@ def main(arguments: list[str]) -> int:
         say(line)
     options.out.mkdir(parents=True)
     write(run, options.out, options.seed, "\n".join(table) + "\n")
-    if why := plot(run, ROOT / "scripts" / "plots", options.out):
+    why = plot(run, ROOT / "scripts" / "plots", options.out)
+    if why:
         print(f"no plot: {why}", file=sys.stderr)
-    print(f"\n{options.out} holds the table, results.json and the plot")
+    print(f"\n{options.out} holds the table{' and' if why else ','} results.json{'' if why else ' and the plot'}")
     if interrupted:
         return 130
     return 1 if any(point.ours().failure for point in run.points) else 0

@@ -317,8 +317,8 @@ def _settings(run: Run, scripts: Path, data: Path) -> str:
 
 def plot(run: Run, scripts: Path, folder: Path) -> str:
     """Draws ratio.png and ratio.svg; what kept them from being drawn, or ""."""
-    if not any(m.ratio for p in run.points for m in p.measurements):
-        return "nothing was measured, so there is nothing to draw"
+    if not any(m.ratio for p in run.points for m in p.measurements[1:]):  # behind our own
+        return "no peer was measured, so there is nothing to draw"
     with tempfile.TemporaryDirectory(prefix=".plots-", dir=folder) as temporary:
         settings = _settings(run, scripts, Path(temporary) / "data")
         for form in ("png", "svg"):
