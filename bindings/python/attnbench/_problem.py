@@ -39,6 +39,7 @@ BIASES = ("b_q", "b_k", "b_v", "b_o")
 INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "relative", "t5", "decay", "general", "additive", "keep", "rope_cos", "rope_sin", "state", "state_sum", *WEIGHTS, *BIASES)
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
+FINAL = ("final_state", "final_state_sum")  # what linear attention leaves
 GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
 AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "state_sum": (0, 1, 3), "final_state_sum": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
@@ -326,7 +327,7 @@ def inputs(
     names: these alone, where the problem has them; output and lse of the backward pass take a forward pass of the reference."""
     asked = problem if isinstance(problem, Problem) else parse(problem, seed)
     for tensor in asked.types:
-        if tensor not in (*INPUTS, *GIVEN, *GRADIENTS, "weights"):
+        if tensor not in (*INPUTS, *GIVEN, *GRADIENTS, *FINAL, "weights"):
             raise ValueError(f"this problem has {tensor}, which this package does not know")
     arrays = {}
     wanted = None if names is None else set(names)
