@@ -27,9 +27,10 @@ const char *format_no_time(const growth *growth) {
 /* More passes narrow what varies between them, as their square root; what bends all of them alike only leaves
  * with longer lengths. */
 void format_advice(char text[ADVICE_BYTES], const growth *growth) {
+  const char *longer = growth->swept >= SWEPT_BATCH ? "larger sizes" : "longer lengths";
   text[0] = '\0';
   if (growth->is_hidden) {
-    snprintf(text, ADVICE_BYTES, "longer lengths would decide: at these, overhead hides the work");
+    snprintf(text, ADVICE_BYTES, "%s would decide: at these, overhead hides the work", longer);
     return;
   }
   if (!growth->has_time || strcmp(format_verdict(growth->time, growth->time_declared), "inconclusive") != 0)
@@ -40,9 +41,9 @@ void format_advice(char text[ADVICE_BYTES], const growth *growth) {
   if (growth->time_varying > 0.5 * half && passes > 0 && passes < 1000)
     snprintf(text, ADVICE_BYTES, "a quieter machine or --benchmark_repetitions=%.0f would decide", passes);
   else if (growth->time_varying > 0.5 * half)
-    snprintf(text, ADVICE_BYTES, "a quieter machine or longer lengths would decide");
+    snprintf(text, ADVICE_BYTES, "a quieter machine or %s would decide", longer);
   else
-    snprintf(text, ADVICE_BYTES, "longer lengths would decide: the curve bends at these");
+    snprintf(text, ADVICE_BYTES, "%s would decide: the curve bends at these", longer);
 }
 
 void format_checked(char text[FORMAT_CHECKED_BYTES], const result *result) {

@@ -10,7 +10,7 @@ typedef struct bench_point {
   workload workload;
   const char *origin; /* the plugin that the variant came from, NULL: our own; for the report of a crash */
   const char *const *instruction_sets; /* of the variant's table, ending in NULL; NULL: not known */
-  bool memory_only; /* it is not run: what workspace it asks for is all that is wanted */
+  bool memory_only;                    /* it is not run: what workspace it asks for is all that is wanted */
 } bench_point;
 
 /* What the variant is held to where this one is wanted: NULL where its table does not have it. */
