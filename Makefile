@@ -138,7 +138,7 @@ TEAM := $(if $(and $(HAVE_MPI),$(TEAM_SOURCES)),$(BUILD)/attnbench_mpi.so)
 TEAM_RUNTIME := $(BUILD)/team/runtime.o
 
 # What scripts/kernels measures beside attnbench.
-KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads $(if $(HAVE_OPENBLAS),two_sgemm))
+KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads additive_share $(if $(HAVE_OPENBLAS),two_sgemm))
 
 # What reads what scripts/layer.sh measures.
 CROSSOVER := $(BUILD)/scripts/layer/crossover

@@ -203,6 +203,7 @@ void machine_print(const machine *machine, FILE *out) {
             machine->threads == 1 ? "" : "s");
   for (size_t n = 0; n < machine->peak_count; n++) print_rate(&machine->peaks[n], "GFLOP/s", out);
   if (machine->sgemm.median > 0) print_rate(&machine->sgemm, "GFLOP/s", out);
+  for (size_t n = 0; n < machine->tanh_count; n++) print_rate(&machine->tanhs[n], "G/s", out);
   if (machine->read_count) fprintf(out, "\nreads\n");
   for (size_t n = 0; n < machine->read_count; n++) print_rate(&machine->reads[n], "GB/s", out);
 }

@@ -41,6 +41,8 @@ typedef struct machine {
   int threads;                           /* that the peaks below were measured with */
   machine_rate peaks[MACHINE_MAX_RATES]; /* multiply-add, per instruction set, slowest first */
   size_t peak_count;
+  machine_rate tanhs[MACHINE_MAX_RATES]; /* tanh/s, per instruction set, slowest first; not in reports */
+  size_t tanh_count;
   machine_rate sgemm;                    /* median 0: no BLAS in this build */
   machine_rate reads[MACHINE_MAX_RATES]; /* read bandwidth, by cache level and of memory */
   size_t read_count;

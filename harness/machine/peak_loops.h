@@ -22,6 +22,15 @@ typedef struct peak_loops {
 
 enum { PEAK_MAX_LOOPS = 5, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
 
+/* The same of tanh; none for an instruction set of which there is no such loop. */
+typedef struct tanh_loops {
+  const char *name; /* "tanh avx512" */
+  double tanhs_per_round;
+  void (*take)(int64_t rounds);
+} tanh_loops;
+
+size_t tanh_loops_available(tanh_loops loops[PEAK_MAX_LOOPS]);
+
 /* Those that this processor can run, slowest first; their number. */
 size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]);
 

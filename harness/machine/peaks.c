@@ -29,6 +29,7 @@ enum { MAX_PROBES = 2 * MACHINE_MAX_RATES, MAX_ROUNDS = 15, SGEMM_SIZE = 768 };
 typedef struct probe {
   machine_rate *rate;
   const peak_loops *loops;
+  const tanh_loops *tanhs;
   size_t bytes;   /* that each thread reads in turn; 0: not a read */
   bool streams;   /* four at a time: out of L2 the prefetchers then bring 10 to 20 % more */
   double units;   /* that one repetition of work() does, in all threads: FLOP or bytes */
@@ -56,7 +57,9 @@ static void sgemm(const unsigned char *memory) {
 
 /* One thread's part of a repetition. */
 static void work(const probe *probe, int64_t amount, const unsigned char *memory) {
-  if (!probe->loops) {
+  if (probe->tanhs) {
+    probe->tanhs->take(amount);
+  } else if (!probe->loops) {
     for (int64_t n = 0; n < amount; n++) sgemm(memory);
   } else if (probe->bytes == 0) {
     probe->loops->multiply_add(amount);
@@ -144,13 +147,18 @@ static void add_reads(machine *machine, probe *probes, size_t *count, const peak
 }
 
 static size_t plan(machine *machine, probe *probes, const peak_loops *loops, size_t loop_count,
-                   const bench_ground *ground) {
+                   const tanh_loops *tanhs, size_t tanh_count, const bench_ground *ground) {
   size_t count = 0;
   for (size_t n = 0; n < loop_count; n++) {
     machine_rate *rate = &machine->peaks[machine->peak_count++];
     *rate = (machine_rate){.type = loops[n].type};
     snprintf(rate->name, sizeof rate->name, "%s", loops[n].isa);
     probes[count++] = (probe){.rate = rate, .loops = &loops[n], .units = loops[n].flops_per_round};
+  }
+  for (size_t n = 0; n < tanh_count; n++) {
+    machine_rate *rate = &machine->tanhs[machine->tanh_count++];
+    snprintf(rate->name, sizeof rate->name, "%s", tanhs[n].name);
+    probes[count++] = (probe){.rate = rate, .tanhs = &tanhs[n], .units = tanhs[n].tanhs_per_round};
   }
   const size_t matrices = (size_t)3 * SGEMM_SIZE * SGEMM_SIZE * sizeof(float);
   snprintf(machine->sgemm.name, sizeof machine->sgemm.name, "sgemm");
@@ -227,9 +235,10 @@ static void measure_device(machine *machine, double seconds) {
 
 void machine_measure(machine *machine, int threads, double seconds) {
   peak_loops loops[PEAK_MAX_LOOPS];
+  tanh_loops tanhs[PEAK_MAX_LOOPS];
   probe *probes = calloc(MAX_PROBES, sizeof *probes);
   machine->threads = threads;
-  machine->peak_count = machine->read_count = 0;
+  machine->peak_count = machine->tanh_count = machine->read_count = 0;
   memset(&machine->sgemm, 0, sizeof machine->sgemm);
   if (machine->measured_on && seconds > 0) measure_device(machine, seconds);
   if (!probes || seconds <= 0 || machine->measured_on) {
@@ -239,9 +248,9 @@ void machine_measure(machine *machine, int threads, double seconds) {
 #ifdef ATTN_HAVE_OPENBLAS
   openblas_set_num_threads(1); /* it is our threads that call it */
 #endif
-  const size_t loop_count = peak_loops_available(loops);
+  const size_t loop_count = peak_loops_available(loops), tanh_count = tanh_loops_available(tanhs);
   const bench_ground ground = acquire_ground(machine, granted_threads(threads));
-  measure(probes, plan(machine, probes, loops, loop_count, &ground), &ground, seconds);
+  measure(probes, plan(machine, probes, loops, loop_count, tanhs, tanh_count, &ground), &ground, seconds);
   free(ground.memory);
   free(probes);
 }
@@ -292,6 +301,7 @@ void machine_measure_again(machine *machine, int threads, double seconds) {
   struct machine again = *machine;
   machine_measure(&again, threads, seconds);
   keep_highest(machine->peaks, machine->peak_count, again.peaks, again.peak_count);
+  keep_highest(machine->tanhs, machine->tanh_count, again.tanhs, again.tanh_count);
   keep_highest(machine->reads, machine->read_count, again.reads, again.read_count);
   keep_higher(&machine->sgemm, &again.sgemm);
 }

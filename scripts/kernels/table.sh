@@ -226,6 +226,15 @@ echo
 print "decoding: time to read keys and values once over its time" median "95% interval" bar
 "$build/scripts/kernels/decode_reads" "$threads" | sed 's/$/ 0.85/'
 echo
+print "additive scores: tanh a second of fused over the machine's" median "95% interval" bar
+for set in avx2 avx512; do
+  for T in 1024 4096; do
+    figure=$("$build/scripts/kernels/additive_share" $T 64 $set) || continue
+    read -r share interval <<<"$figure"
+    print "fused/full/B:1/H:1/Hkv:1/D:64/T:$T/additive, 1 thread, $set" "$share" "$interval" 0.60
+  done
+done
+echo
 print "ratios of times" median "least, most" bar
 if [ "$threads" = 2 ]; then
   ratio "fused, 1 thread over 2 threads, D 64, T 4096" 1.9 1 fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \

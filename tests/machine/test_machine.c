@@ -46,6 +46,7 @@ static void every_rate_lies_within_its_interval(void **state) {
     }
     if (machine.read_count) assert_string_equal(machine.reads[machine.read_count - 1].name, "read memory");
     if (machine.sgemm.median > 0) assert_sound(&machine.sgemm);
+    for (size_t n = 0; n < machine.tanh_count; n++) assert_sound(&machine.tanhs[n]);
   }
 }
 
