@@ -67,7 +67,8 @@ REFERENCE_SOURCES := $(call sources,reference)
 TEAM_SOURCES := $(filter variants/team/%,$(call sources,variants))
 VARIANT_SOURCES := $(filter-out $(TEAM_SOURCES),$(call sources,variants))
 ADVERSARY_SOURCES := $(call sources,tests/adversary)
-TEST_PLUGIN_SOURCES := $(call sources,tests/plugins) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
+TEAM_PLUGIN_SOURCES := $(call sources,tests/plugins/team)
+TEST_PLUGIN_SOURCES := $(filter-out $(TEAM_PLUGIN_SOURCES),$(call sources,tests/plugins)) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
 # has run in test_plugins; and accuracy, bounds and which bits a batch has are a matter of the numbers, which are the same: their
@@ -84,7 +85,7 @@ ifeq ($(SANITIZE),thread)
   # Nor those that run the program and read what it says: they start no other threads than test_verify and test_bench.
   UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c
 endif
-TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
+TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(TEAM_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
 
 ifeq ($(HAVE_OPENBLAS),)
   VARIANT_SOURCES := $(filter-out variants/blas.c variants/layer.c,$(VARIANT_SOURCES))
@@ -136,6 +137,11 @@ HAVE_MPI := $(and $(NATIVE),$(if $(SANITIZE),,yes),$(shell command -v mpicc))
 MPICC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" mpicc
 TEAM := $(if $(and $(HAVE_MPI),$(TEAM_SOURCES)),$(BUILD)/attnbench_mpi.so)
 TEAM_RUNTIME := $(BUILD)/team/runtime.o
+TEAM_PLUGINS := $(if $(TEAM),$(TEAM_PLUGIN_SOURCES:%.c=$(BUILD)/%.so))
+
+# Of scripts/scale, by SimGrid's compiler: the same sources of variants, whose loops over elements are simulated (model.c).
+SCALE := $(BUILD)/scale/rates $(BUILD)/scale/simulate
+SCALE_MODELLED := attend join finish rows_clear
 
 # What scripts/kernels measures beside attnbench.
 KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads additive_share $(if $(HAVE_OPENBLAS),two_sgemm))
@@ -233,6 +239,7 @@ $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(BRI
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
 
+comma := ,
 SHOW = $(if $(V),,@echo "  making $@";)
 LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
@@ -240,7 +247,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels crossover method power peers test-python gate gate-baseline gate-selftest \
+.PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels crossover method power peers test-python gate gate-baseline gate-selftest scale \
   mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-long-tests run-bench run-peers tidy \
   cppcheck needed force
 
@@ -305,6 +312,11 @@ test-python: all ## hold kernels of PyTorch, JAX, ONNX Runtime and Triton to the
 	@scripts/peers/setup.sh $(BUILD)/peers/venv torch onnxruntime jax triton
 	@ATTNBENCH_HOME=$(CURDIR) $(BUILD)/peers/venv/bin/python bindings/python/real/run.py $(ARGS)
 
+scale: ## simulate the variants of a team on 1024 nodes (SimGrid) and draw it; everything lands in results/scale
+	@scripts/setup.sh scale
+	@$(MAKE) --no-print-directory $(PARALLEL) all $(SCALE)
+	@now=scale-$$(date -u +%Y-%m-%dT%H-%M-%SZ); scripts/scale/scale.sh $(BUILD) $(RESULTS)/$$now && ln -sfn $$now $(RESULTS)/scale
+
 kernels: all $(KERNEL_TOOLS) ## show how close the fast kernels come to what the machine can do
 	@scripts/kernels/table.sh $(BUILD)
 
@@ -329,8 +341,11 @@ gate-baseline: ## renew tests/gate/baseline.json: what is compared where no base
 gate-selftest: ## false alarms, power and cost of the gate, short; FULL=1: 30 and 20 runs; TABLE=1: only print
 	@scripts/gate_selftest.sh $(if $(TABLE),table,$(if $(FULL),full,short))
 
+# Those of a team have a table of their own.
+OF_TEAM = $(filter $(ARGS),$(shell sed -n 's/^name: //p' tests/mutants/team_faults.txt))
 mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
-	+@scripts/mutants.sh $(BUILD) $(ARGS)
+	+@$(if $(OF_TEAM),,scripts/mutants.sh $(BUILD) $(ARGS))
+	@$(if $(and $(ARGS),$(if $(OF_TEAM),,yes)),,scripts/team_mutants.sh $(BUILD) $(ARGS))
 
 adversary: all $(ADVERSARIES) $(POSED) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
 	@scripts/adversary.sh $(BUILD) $(if $(FULL),--full) $(if $(TABLE),--readme) $(ARGS)
@@ -367,7 +382,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)
+tests: $(TESTS) $(TEST_PLUGINS) $(TEAM_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)
 
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
@@ -385,9 +400,21 @@ run-tests:
 run-long-tests:
 	@ATTN_TEST_FULL=1 PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(LONG_TESTS) $(DRAWING_TESTS))
 
+SIMULATED := scripts/scale/model.c scripts/scale/simulate.c
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
-  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER))
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)) \
+  $(if $(HAVE_MPI),$(TEAM_SOURCES) $(TEAM_PLUGIN_SOURCES) scripts/scale/rates.c) $(if $(shell command -v smpicc),$(SIMULATED))
+
+# The linker makes the names of functions that take the place of others.
+$(patsubst %.c,$(BUILD)/%.tidy,$(SIMULATED)): CHECKS = $(MPI_CHECKS),-bugprone-reserved-identifier
+# $(call compiler_includes,mpicc): where its headers are, of which nothing is to be said here.
+compiler_includes = $(patsubst -I%,-isystem%,$(filter -I%,$(shell $(1) -show 2>/dev/null)))
+$(patsubst %.c,$(BUILD)/%.tidy,$(TEAM_SOURCES) $(TEAM_PLUGIN_SOURCES) scripts/scale/rates.c): MORE_FLAGS = $(call compiler_includes,mpicc)
+# A communicator is a pointer in one MPI and a number in another, and an array of requests has as many as its count says.
+$(patsubst %.c,$(BUILD)/%.tidy,$(TEAM_SOURCES) $(TEAM_PLUGIN_SOURCES) scripts/scale/rates.c): CHECKS = $(MPI_CHECKS)
+MPI_CHECKS := --checks=-misc-misplaced-const,-clang-analyzer-optin.mpi.MPI-Checker
+$(patsubst %.c,$(BUILD)/%.tidy,$(SIMULATED)): MORE_FLAGS = $(call compiler_includes,smpicc)
 
 tidy: $(patsubst %.c,$(BUILD)/%.tidy,$(LINTED))
 
@@ -399,7 +426,7 @@ $(patsubst %.c,$(BUILD)/%.tidy,$(TEST_SOURCES) $(TEST_SUPPORT_SOURCES)): NODES :
 ANALYZER_FLAGS = -Xclang -analyzer-config -Xclang max-nodes=$(NODES)
 # Each file as it is compiled, by clang; nothing is written, so that a change of a header is never missed.
 $(BUILD)/%.tidy: %.c force
-	$(SHOW) said=$$(clang-tidy --quiet $< -- $(filter-out -W%,$(ALL_FLAGS)) $(FILE_FLAGS) $(ANALYZER_FLAGS) 2>&1) || \
+	$(SHOW) said=$$(clang-tidy --quiet $(CHECKS) $< -- $(filter-out -W%,$(ALL_FLAGS)) $(FILE_FLAGS) $(MORE_FLAGS) $(ANALYZER_FLAGS) 2>&1) || \
 	  { echo "$$said"; exit 1; }
 
 cppcheck:
@@ -445,6 +472,27 @@ $(TEAM_RUNTIME): $(filter $(BUILD)/variants/team/runtime/%,$(TEAM_OBJECTS))
 $(BUILD)/attnbench_mpi.so: $(filter-out $(BUILD)/variants/team/runtime/%,$(TEAM_OBJECTS)) $(TEAM_RUNTIME) \
     $(filter $(BUILD)/variants/tile/%,$(VARIANT_OBJECTS)) $(BUILD)/sources
 	$(SHOW) $(MPICC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(filter %.o,$^) -lm
+
+# As variants/team/README.md says that others do.
+$(TEAM_PLUGINS): $(BUILD)/%.so: %.c $(TEAM_RUNTIME) $(wildcard variants/*.h) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(MPICC) $(ALL_FLAGS) -O1 $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< $(TEAM_RUNTIME) -lm
+
+$(BUILD)/scale/rates: scripts/scale/rates.c $(BUILD)/variants/team/block.o $(filter $(BUILD)/variants/tile/%,$(VARIANT_OBJECTS)) $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) $(MPICC) $(ALL_FLAGS) -O2 $(CFLAGS) -o $@ $(filter %.c %.o,$^) -lm
+
+# What is copied into a message is simulated too. That the simulated program is one of its own functions' user and not of SimGrid's, says the linker.
+$(BUILD)/scale/%.o: variants/team/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) smpicc -std=gnu17 -O2 $(if $(filter %block.c,$<),,-Dmemcpy=model_copy -include scripts/scale/model.h) -I. -MMD -MP -c -o $@ $<
+
+$(BUILD)/scale/%.o: scripts/scale/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(SHOW) smpicc -std=gnu17 -O2 $(WARNINGS) -I. -MMD -MP -c -o $@ $<
+
+$(BUILD)/scale/simulate: $(patsubst %,$(BUILD)/scale/%.o,simulate model ring ulysses tree_decode block)
+	$(SHOW) smpicc -o $@ $^ -Wl,-Bsymbolic $(patsubst %,-Wl$(comma)--wrap=block_%,$(SCALE_MODELLED)) -lm
 
 # Only what library.h declares is seen from outside.
 $(BUILD)/libattnbench.so: $(call object,$(LIBRARY_SOURCES)) bindings/python/native/exports.map $(BUILD)/sources
@@ -542,7 +590,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts bindings) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts bindings scale) -name '*.d' 2>/dev/null)
 
 # The page's look and its script, which the assembler reads into the program.
 $(BUILD)/harness/report/page_assets.o: harness/report/page.css harness/report/page.js

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what is missing on a Debian or Ubuntu machine: `scripts/setup.sh build|bench|test|lint|ci|aarch64`.
+# Installs what is missing on a Debian or Ubuntu machine: `scripts/setup.sh build|bench|test|lint|ci|scale|aarch64`.
 # Says first what it will install. With nothing missing it is silent and instantaneous. With SETUP=no, or
 # without the right to install, it prints the one command to type instead: status 2 when something
 # that is needed is missing, 0 when only a part can be left out.
@@ -36,6 +36,7 @@ is_there() {
   libgomp1:arm64) ls /usr/lib/aarch64-linux-gnu/libgomp.so.1 >/dev/null 2>&1 ;;
   openmpi-bin) has_command mpirun ;;
   libopenmpi-dev) has_command mpicc ;;
+  libsimgrid-dev) has_command smpicc && has_command smpirun ;;
   libomp-dev) ls /usr/lib/llvm-*/lib/libomp.so >/dev/null 2>&1 ;;
   *) has_command "$1" ;;
   esac
@@ -59,6 +60,7 @@ else
 fi
 case $purpose in test | ci | lint) need libcmocka-dev ;; esac
 [ "$purpose" != ci ] || need git # the gate finds its base there
+if [ "$purpose" = scale ]; then need libsimgrid-dev openmpi-bin libopenmpi-dev gnuplot-nox; fi
 if [ "$purpose" = lint ]; then need clang-tidy cppcheck libomp-dev; fi
 case $purpose in
 bench | test | ci)

@@ -52,7 +52,7 @@ ATTN_INLINE attn_slice attn_slice_of(attn_slicing slicing, int64_t length, int r
 
 ATTN_INLINE int64_t attn_slice_length(const attn_slice *slice) {
   int64_t length = 0;
-  for (int run = 0; run < slice->runs; run++) length += slice->length[run];
+  for (int n = 0; n < slice->runs; n++) length += slice->length[n];
   return length;
 }
 

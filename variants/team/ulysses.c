@@ -77,23 +77,30 @@ typedef struct exchange {
   size_t out_bytes, in_bytes;
 } exchange;
 
+/* MPI takes ints: what has no room in one is refused by the sums (unsupported). */
 static void plan_inputs(const attn_call *call, exchange *plan) {
   *plan = (exchange){.out_bytes = 0};
   for (int rank = 0; rank < call->ranks; rank++) {
+    const size_t out = inputs_bytes(call, call->rank, rank), in = inputs_bytes(call, rank, call->rank);
     plan->out_at[rank] = (int)plan->out_bytes;
     plan->in_at[rank] = (int)plan->in_bytes;
-    plan->out_bytes += (size_t)(plan->out[rank] = (int)inputs_bytes(call, call->rank, rank));
-    plan->in_bytes += (size_t)(plan->in[rank] = (int)inputs_bytes(call, rank, call->rank));
+    plan->out[rank] = (int)out;
+    plan->in[rank] = (int)in;
+    plan->out_bytes += out;
+    plan->in_bytes += in;
   }
 }
 
 static void plan_outputs(const attn_call *call, exchange *plan) {
   *plan = (exchange){.out_bytes = 0};
   for (int rank = 0; rank < call->ranks; rank++) {
+    const size_t out = outputs_bytes(call, call->rank, rank), in = outputs_bytes(call, rank, call->rank);
     plan->out_at[rank] = (int)plan->out_bytes;
     plan->in_at[rank] = (int)plan->in_bytes;
-    plan->out_bytes += (size_t)(plan->out[rank] = (int)outputs_bytes(call, call->rank, rank));
-    plan->in_bytes += (size_t)(plan->in[rank] = (int)outputs_bytes(call, rank, call->rank));
+    plan->out[rank] = (int)out;
+    plan->in[rank] = (int)in;
+    plan->out_bytes += out;
+    plan->in_bytes += in;
   }
 }
 
@@ -288,6 +295,8 @@ static const char *unsupported(const attn_call *call) {
     return "needs a head for each rank at least, and there are fewer";
   if (call->ranks > MOST_RANKS) return "takes at most 1024 ranks";
   plan_inputs(call, &plan);
+  if (plan.out_bytes > INT_MAX || plan.in_bytes > INT_MAX) return "exchanges more than 2 GiB at once";
+  plan_outputs(call, &plan);
   if (plan.out_bytes > INT_MAX || plan.in_bytes > INT_MAX) return "exchanges more than 2 GiB at once";
   return schedule_unsupported(call);
 }

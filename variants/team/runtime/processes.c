@@ -32,7 +32,7 @@ static bool begin(char *why, size_t why_size) {
   return false;
 }
 
-static void end(void) {
+static void finish(void) {
   int is_over = 0;
   PMPI_Finalized(&is_over);
   if (!is_over) PMPI_Finalize();
@@ -88,6 +88,8 @@ static int current_ranks;
 static void *run_begin(int count, bool strict, char *waits_in) {
   current_ranks = count;
   current = team_of(count);
+  /* What is timed begins at once on all ranks: rank 0 has served them one after the other. */
+  if (!strict) PMPI_Barrier(current);
   watch_begin(current, strict, waits_in);
   return &current;
 }
@@ -127,7 +129,7 @@ const attn_team attn_plugin_team = {
     .size = sizeof(attn_team),
     .members = attn_team_members,
     .begin = begin,
-    .end = end,
+    .end = finish,
     .rank = rank,
     .ranks = ranks,
     .send = send,

@@ -24,7 +24,6 @@ static struct {
   pending of[MOST_PENDING];
   int count;
   double flight_began;
-  int depth;
 } watch;
 
 static uint64_t checksum_of(const void *data, size_t bytes) {
