@@ -84,6 +84,7 @@ int run_verify(const options *options, const variant_list *list) {
       .threads = (int)options->threads,
       .device = options->device,
       .own_left_out = !options->own,
+      .in_team = list->team,
       .plugins = (const char *const *)options->plugins.items,
       .plugin_count = options->plugins.count,
   };

@@ -18,6 +18,8 @@
 #include "verification.h"
 #include "base/timer.h"
 #include "run/supervisor.h"
+#include "run/team.h"
+#include "run/team_command.h"
 #include "grid.h"
 #include "problem/random_problem.h"
 
@@ -74,7 +76,9 @@ static bool command_fails(const failing *candidate, void *context) {
   }
   char *said;
   of->ran = false;
-  const int status = child_run(argv, NULL, &said, why, sizeof why);
+  const int status = of->options->in_team
+                         ? team_command_run(team_ranks(of->isa), argv, &said, why, sizeof why)
+                         : child_run(argv, NULL, &said, why, sizeof why);
   free(argv);
   if (status < 0) return false;
   bool crashed;

@@ -49,6 +49,7 @@ typedef struct verify_options {
   const char
       *device; /* NULL: the host. This and what follows are echoed in the command that reproduces a failure */
   bool own_left_out; /* those of plugins alone */
+  bool in_team;      /* of processes: a command of one's own is started by mpirun */
   const char *const *plugins;
   size_t plugin_count;
 } verify_options;

@@ -11,9 +11,11 @@
 #include "tests/shell.h"
 
 #define PROGRAM ATTN_BUILD_DIR "/attnbench "
-#define RANKS(n)                                                                                             \
-  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n           \
-  " " PROGRAM "verify --threads 1 "
+#define MPIRUN(n)                                                                                            \
+  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n " " PROGRAM
+#define RANKS(n) MPIRUN(n) "verify --threads 1 "
+/* Wrong on rank 2, from six keys on (tests/plugins/team). */
+#define FORGETS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/forgets.so "
 
 static void need_mpi(void) {
   if (shell("command -v mpirun && test -f " ATTN_BUILD_DIR "/attnbench_mpi.so") == 0) return;
@@ -66,6 +68,38 @@ static void odd_and_many_ranks_are_right_too(void **state) {
                0, "2 cases, 0 failed");
 }
 
+static void random_problems_are_posed_to_teams(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(MPIRUN("3") "fuzz --variant tree_decode --seconds 2", 0, " 0 failed");
+}
+
+static void a_plugin_of_ones_own_needs_none_of_ours(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("3") FORGETS "--problem full/H:1/D:4/Tq:7/Tk:5", 0, "1 variant, 3 cases, 0 failed");
+}
+
+/* Each try is started by an mpirun of its own, from inside a rank. */
+static void a_failure_of_one_rank_is_shrunk_to_what_it_takes(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(
+      MPIRUN("4") "fuzz " FORGETS
+                  "--variant forgets_on_rank_2 --problem full/H:2/D:2/Tq:3/Tk:8 --isa ranks3 --seconds 60",
+      1,
+      "mpirun -n 3 attnbench verify --variant forgets_on_rank_2 --problem "
+      "'full/B:1/H:1/Hkv:1/D:1/Tq:1/Tk:6' --isa ranks3");
+}
+
+static void what_an_exchange_has_no_room_for_is_refused(void **state) {
+  (void)state;
+  need_mpi();
+  /* 2^32 bytes from each rank to each: 0 in an int. */
+  shell_expect(RANKS("2") "--variant ulysses --problem full/B:1/H:1024/Hkv:1024/D:512/T:4096 --isa ranks2", 2,
+               "exchanges more than 2 GiB");
+}
+
 static void fewer_heads_than_ranks_are_one_sentence(void **state) {
   (void)state;
   need_mpi();
@@ -99,6 +133,10 @@ int main(void) {
       cmocka_unit_test(zigzag_slices_have_the_same_work_below_the_diagonal),
       cmocka_unit_test(each_variant_is_right_with_one_to_four_ranks),
       cmocka_unit_test(odd_and_many_ranks_are_right_too),
+      cmocka_unit_test(random_problems_are_posed_to_teams),
+      cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),
+      cmocka_unit_test(a_failure_of_one_rank_is_shrunk_to_what_it_takes),
+      cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),
       cmocka_unit_test(fewer_heads_than_ranks_are_one_sentence),
       cmocka_unit_test(a_variant_of_a_team_says_how_it_is_started),
       cmocka_unit_test(without_the_object_it_is_said_what_is_missing),
