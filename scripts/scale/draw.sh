@@ -27,7 +27,7 @@ crossings() {
   echo "A simulation by SimGrid: nothing here was run but the runs at the end."
   cat "$folder/cluster.txt"
   echo
-  awk '$1 !~ /^#/ { printf "%-12s %5d nodes  T %8d  %12.6g s  efficiency %5.1f %%  %12d bytes sent by a node\n", $1, $2, $4, $5, 100 * $6 / ($2 * $5), $7 }' "$points"
+  awk '$1 !~ /^#/ { printf "%-12s %5d nodes  T %8d  %12.6g s  efficiency %5.1f %%  %14.0f bytes sent by a node\n", $1, $2, $4, $5, 100 * $6 / ($2 * $5), $7 }' "$points"
   echo
   sed -n 's/^# \(ring\|ulysses\|tree_decode\) \([0-9]*\) \([0-9]*\) \(.*\)/\1 on \2 nodes, T = \3: \4/p' "$points"
   echo

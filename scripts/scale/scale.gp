@@ -44,7 +44,7 @@ do for [picture in 'time efficiency'] {
   else { unset logscale y; set format y '%.0f %%'; set yrange [0:105]; set ytics 0,20,100 }
   set multiplot
   set lmargin at screen panel_left(0); set rmargin at screen panel_left(0) + 0.41
-  set ylabel (picture eq 'time' ? 'time of one run' : 'time on one node / (nodes x time)') offset 1,0
+  set ylabel (picture eq 'time' ? 'time of one run' : 'time on one node / (nodes x time)') offset (picture eq 'time' ? 2 : 1),0
   set label 4 'The whole sequence: ring, ulysses' at graph 0,1.03 left font ',17' noenhanced
   set key at screen 0.075,0.012 left bottom horizontal maxrows 4 Left reverse noenhanced font ',13' samplen 3
   eval(draw_prefill)
@@ -65,7 +65,7 @@ set output folder.'/crossover.'.format
 set label 1 'Where ring and ulysses cross' at screen 0.075,0.955 left font ',26' noenhanced
 unset label 4
 set lmargin at screen 0.075; set rmargin at screen 0.97
-set bmargin at screen 0.15
+set bmargin at screen 0.17
 set logscale y 2
 set yrange [*:*]
 set ytics (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 2.5, 3, 4, 6, 8)

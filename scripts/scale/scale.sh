@@ -30,6 +30,7 @@ for tool in smpicc smpirun mpirun gnuplot; do
 done
 ls "$build/scale/simulate" "$build/scale/rates" >/dev/null 2>&1 || fail "$build/scale is not built: make scale does"
 mkdir -p "$folder" || exit 2
+cores=$(nproc) # which heeds OMP_NUM_THREADS
 export OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 log=$folder/log.txt
 : >"$log"
@@ -46,7 +47,6 @@ rate() { awk -v name="$1" '$1 == name { print $2 }' "$folder/rates.txt"; }
 xml() { printf '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n%s\n</platform>\n' "$1"; }
 xml "<cluster id=\"cluster\" prefix=\"n\" suffix=\"\" radical=\"0-$((nodes - 1))\" speed=\"1Gf\" bw=\"$link_bandwidth\" lat=\"$link_latency\"
   topology=\"FAT_TREE\" topo_parameters=\"$topology\" loopback_bw=\"100GBps\" loopback_lat=\"100ns\"/>" >"$folder/cluster.xml"
-cores=$(nproc)
 xml "<zone id=\"machine\" routing=\"Full\"><host id=\"n0\" speed=\"1Gf\" core=\"$cores\"/>
   <link id=\"memory\" bandwidth=\"$(rate bandwidth)Bps\" latency=\"$(rate latency)s\" sharing_policy=\"FATPIPE\"/>
   <route src=\"n0\" dst=\"n0\"><link_ctn id=\"memory\"/></route></zone>" >"$folder/machine.xml"
