@@ -102,11 +102,19 @@ static void rotate_queries(query_tile *tile, const void **row) {
   }
 }
 
+/* All lines of a row at once: one by one, as rows are turned into columns, they would be waited for. */
+static void fetch_row(const void *row, int64_t bytes) {
+  enum { LINE_BYTES = 64 };
+  for (int64_t b = 0; b < bytes; b += LINE_BYTES) __builtin_prefetch((const char *)row + b);
+}
+
 void query_tile_pack(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, &problem->query, r));
+  for (int64_t r = 0; r < tile->count; r++)
+    fetch_row(row[r], problem->head_dim * tile->kernels->element_bytes);
   if (attn_uses(problem, ATTN_ROPE)) rotate_queries(tile, row);
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   tile->steps->pack(tile, row, (float)(problem->scale * unit));
