@@ -38,6 +38,8 @@ int run_gate(const options *options) {
       .base_facts = options->gate.base_facts,
       .head_code = options->gate.head_code,
       .base_code = options->gate.base_code,
+      .head_team = options->gate.head_team,
+      .base_team = options->gate.base_team,
       .why_no_code = options->gate.why_no_code,
       .baseline = options->gate.baseline,
       .out = options->out,

@@ -117,6 +117,7 @@ typedef struct options {
     const char *why_no_base, *base_name, *identical, *only, *again;
     const char *baseline, *write_facts, *head_facts, *base_facts;
     const char *head_code, *base_code, *why_no_code;
+    const char *head_team, *base_team;
     const char *itself;
     bool facts, times, shadow; /* as they were said: neither of the first two means both */
     double budget, smallest;   /* seconds; percent */

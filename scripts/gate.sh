@@ -130,6 +130,15 @@ list_device_code() { # build folder, folder of variants, names
   scripts/cuda_code.sh "${said[@]}" 2>>"$folder/cuda.log"
 }
 
+# What ranks send, where MPI is and both sides have variants of a team. Sets team: options of the gate.
+count_team() {
+  local source=$folder/base/source object=$folder/base/build/attnbench_mpi.so
+  team=()
+  if [ ! -f "$build/attnbench_mpi.so" ] || [ ! -f "$source/variants/team/registry.c" ]; then return; fi
+  make --no-print-directory "$jobs" -C "$source" -f "$PWD/Makefile" BUILD=../build ../build/attnbench_mpi.so \
+    >"$folder/team.log" 2>&1 && team=(--head-team "$build/attnbench_mpi.so" --base-team "$object")
+}
+
 # Exact numbers of both sides, at the same time. Those of a base stay until base or program change.
 count_both() {
   local base_process="" file=$folder/base/facts.json
@@ -201,6 +210,8 @@ case " $* " in
   if [ -z "$why_no_base" ]; then
     count_device_code
     arguments+=("${code[@]}")
+    count_team || echo "gate: the base's variants of a team do not build ($folder/team.log)" >&2
+    arguments+=("${team[@]}")
   fi
   ;;
 esac

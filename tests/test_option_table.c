@@ -171,6 +171,8 @@ static const taken all_taken[] = {
     {COMMAND_GATE, "--base-facts b.json", KIND_TEXT, AT(gate.base_facts), "b.json"},
     {COMMAND_GATE, "--head-code h.txt", KIND_TEXT, AT(gate.head_code), "h.txt"},
     {COMMAND_GATE, "--base-code b.txt", KIND_TEXT, AT(gate.base_code), "b.txt"},
+    {COMMAND_GATE, "--head-team h.so", KIND_TEXT, AT(gate.head_team), "h.so"},
+    {COMMAND_GATE, "--base-team b.so", KIND_TEXT, AT(gate.base_team), "b.so"},
     {COMMAND_GATE, "--no-code why", KIND_TEXT, AT(gate.why_no_code), "why"},
     {COMMAND_GATE, "--out folder", KIND_TEXT, AT(out), "folder"},
     {COMMAND_GATE, "--scripts plots", KIND_TEXT, AT(scripts), "plots"},

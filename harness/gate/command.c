@@ -54,6 +54,8 @@ static bool compare_facts(const gate_options *options, gate_findings *findings, 
   if (good && options->why_no_code) fprintf(out, "  left out     code for GPUs: %s\n", options->why_no_code);
   if (good && options->head_code && options->base_code)
     good = gate_compare_code(options, findings, out, why, why_size);
+  if (good && options->head_team && options->base_team)
+    good = gate_compare_team(options, findings, out, why, why_size);
   return good;
 }
 

@@ -16,8 +16,8 @@ static const double instructions_allowed = 1.02, error_allowed = 2, exponent_all
 /* ---- findings ---- */
 
 const char *gate_kind_name(gate_kind kind) {
-  static const char *const names[] = {"wrong",  "variants", "workspace", "instructions",
-                                      "growth", "device",   "error",     "time"};
+  static const char *const names[] = {"wrong",  "variants", "workspace", "instructions", "growth",
+                                      "device", "sent",     "error",     "time"};
   return names[kind];
 }
 

@@ -57,6 +57,7 @@ typedef struct gate_options {
   const char *write_facts;             /* only write the head's facts to this file; NULL: hold head to base */
   const char *head_facts, *base_facts; /* files, or NULL */
   const char *head_code, *base_code;   /* of kernels for GPUs: files, or NULL */
+  const char *head_team, *base_team;   /* shared objects of variants of a team, or NULL */
   const char *why_no_code;             /* in words; NULL: there is, or nobody speaks of it */
   const char *baseline;                /* the committed file, or NULL */
   const char *out;                     /* a folder */
@@ -80,6 +81,7 @@ typedef enum gate_kind {
   GATE_INSTRUCTIONS,
   GATE_GROWTH,
   GATE_DEVICE, /* more registers, instructions, shared memory or spills of a kernel for GPUs */
+  GATE_SENT,   /* more bytes from a rank of a team */
   GATE_ERROR,
   GATE_TIME
 } gate_kind;
@@ -185,6 +187,11 @@ bool gate_compare(const json_t *head, const json_t *base, const json_t *committe
 /* Holds kernels for GPUs to the base's by what the compiler made of them, as scripts/cuda_code.sh lists it. False, with
  * the reason in words, when a list cannot be read. */
 bool gate_compare_code(const gate_options *options, gate_findings *findings, FILE *out, char *why,
+                       size_t why_size);
+
+/* Holds what each rank of a team sends, and its workspace, to the base's. False, with the reason in words, when an object cannot be
+ * loaded. */
+bool gate_compare_team(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                        size_t why_size);
 
 /* ---- times ---- */
