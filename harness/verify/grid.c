@@ -170,6 +170,7 @@ static const char *const single[] = {
     "final_state",
     "linear/causal/B:4/H:8/Hkv:4/D:64/Tq:1/Tk:1/decay/state/final_state",
     "linear/full/B:2/H:2/D:16/Tq:70/Tk:0/state/final_state",
+    "linear/causal/B:1/H:2/Hkv:1/D:40/Dv:9/T:1100/state/final_state",
     "linear/full/B:2/H:3/D:9/Tq:0/Tk:200/final_state/layout:padded",
     "linear/causal/B:2/H:4/Hkv:1/D:40/T:200/state/final_state/bf16",
     "linear/full/B:1/H:2/D:24/Tq:9/Tk:130/unnormalised/state/final_state/f16/out:f32",
