@@ -58,17 +58,17 @@ static void a_fault_that_does_not_fit_is_an_error(void **state) {
     const char *edits, *words;
     int status;
   } cases[] = {
-      {"old: tanhf(\nnew: sinf(\n", "1 faults fit", 0},
-      {"old: tanhf(\nnew: sinf(\nold: sinf(\nnew:\n", "1 faults fit", 0},
+      {"old: softcap * tanhf(\nnew: softcap * sinf(\n", "1 faults fit", 0},
+      {"old: softcap * tanhf(\nnew: softcap * sinf(\nold: softcap * sinf(\nnew:\n", "1 faults fit", 0},
       {"old: this stands nowhere\nnew: 1\n", "one is stale: variants/naive.c does not hold: this", 1},
-      {"old: tanhf(\nnew: sinf(\nold: tanhf(\nnew:\n", "one is stale: variants/naive.c does not hold: tanhf",
-       1},
+      {"old: softcap * tanhf(\nnew: softcap * sinf(\nold: softcap * tanhf(\nnew:\n",
+       "one is stale: variants/naive.c does not hold: softcap * tanhf", 1},
       {"old: int64_t j\nnew: int j\n", "one is stale: variants/naive.c holds more than once: int64_t j", 1},
       {"", "one lacks what, file, variant, or old and new", 1},
-      {"old: tanhf(\nnwe: sinf(\n", "not a field of a fault: nwe: sinf(", 1},
-      {"needs: luck\nold: tanhf(\nnew: sinf(\n", "one needs something unknown: luck", 1},
-      {"isa: 6502\nold: tanhf(\nnew: sinf(\n", "one is for no instruction set: 6502", 1},
-      {"old: tanhf(\n\nname: one\n", "two faults have the same name", 1},
+      {"old: softcap * tanhf(\nnwe: softcap * sinf(\n", "not a field of a fault: nwe: softcap * sinf(", 1},
+      {"needs: luck\nold: softcap * tanhf(\nnew: softcap * sinf(\n", "one needs something unknown: luck", 1},
+      {"isa: 6502\nold: softcap * tanhf(\nnew: softcap * sinf(\n", "one is for no instruction set: 6502", 1},
+      {"old: softcap * tanhf(\n\nname: one\n", "two faults have the same name", 1},
   };
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++)
     if (run_fault(cases[n].edits, "--check") != cases[n].status || !strstr(shell_output, cases[n].words))
@@ -84,7 +84,7 @@ static void a_race_is_not_testable_on_one_processor(void **state) {
   for (int n = 0; n < CPU_SETSIZE && CPU_COUNT(&one) == 0; n++)
     if (CPU_ISSET(n, &all)) CPU_SET(n, &one);
   assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
-  const int status = run_fault("needs: two processors\nold: tanhf(\nnew: sinf(\n", "");
+  const int status = run_fault("needs: two processors\nold: softcap * tanhf(\nnew: softcap * sinf(\n", "");
   assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
   if (status != 0 || !strstr(shell_output, "not testable here: one processor") ||
       !strstr(shell_output, "0 caught, 0 survived"))

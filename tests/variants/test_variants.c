@@ -61,6 +61,7 @@ static unsigned expected_of(const attn_variant *variant) {
   if (!(variant->features & ATTN_ROPE)) expected &= ~(1u << PROPERTY_ROPE);
   if (!(variant->features & ATTN_GENERAL)) expected &= ~(1u << PROPERTY_GENERAL);
   if (!(variant->features & ATTN_ADDITIVE)) expected &= ~(1u << PROPERTY_ADDITIVE);
+  if (!(variant->features & ATTN_STATE)) expected &= ~(1u << PROPERTY_PARTS);
   if (!(variant->features & ATTN_DROPOUT)) expected &= ~(1u << PROPERTY_DROPOUT);
   if (!(variant->features & ATTN_SINK)) expected &= ~(1u << PROPERTY_SINK);
   if (!(variant->traits & ATTN_BATCH_INVARIANT)) expected &= ~(1u << PROPERTY_COMPANY);
