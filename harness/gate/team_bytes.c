@@ -120,8 +120,7 @@ bool gate_compare_team(const gate_options *options, gate_findings *findings, FIL
   }
   if (!good) snprintf(why, why_size, "out of memory");
   if (good)
-    fprintf(out,
-            "  %-13s%zu problems and teams of up to 64 ranks against the base: bytes sent of %zu down\n",
+    fprintf(out, "  %-13s%zu problems and teams of up to 64 ranks against the base: bytes sent of %zu down\n",
             "sent", counts.compared, counts.fewer);
   return good;
 }

@@ -166,8 +166,8 @@ static const char *const single[] = {
     "linear/causal/B:2/H:4/Hkv:2/D:32/T:150/state/final_state",
     "linear/full/B:1/H:4/Hkv:2/D:17/Dv:70/Tq:40/Tk:1300/phi:relu/state/final_state/layout:mixed",
     "linear/causal/B:3/H:3/D:17/Dv:33/Tq:140/Tk:90/offsets:-20,3,40/decay/state/final_state/layout:bthd",
-    "linear/causal/B:2/H:2/D:65/Dv:16/T:1100/lengths:1100,700/phi:identity/unnormalised/decay/state/"
-    "final_state",
+    ("linear/causal/B:2/H:2/D:65/Dv:16/T:1100/lengths:1100,700/phi:identity/unnormalised/decay/state/"
+     "final_state"),
     "linear/causal/B:4/H:8/Hkv:4/D:64/Tq:1/Tk:1/decay/state/final_state",
     "linear/full/B:2/H:2/D:16/Tq:70/Tk:0/state/final_state",
     "linear/causal/B:1/H:2/Hkv:1/D:40/Dv:9/T:1100/state/final_state",

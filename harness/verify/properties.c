@@ -275,7 +275,8 @@ static void hold_company(property_check *t) {
             "without the rest of the batch and the other heads");
   const altered *isolated = check_altered(t, ISOLATED);
   if (isolated && !t->failed && t->had_memory && t->setup.variant->traits & ATTN_BATCH_INVARIANT)
-    property_hold_same_states(t, t->all->original, (row_place){t->all->isolated_entry, t->all->isolated_head, 0},
+    property_hold_same_states(t, t->all->original,
+                              (row_place){t->all->isolated_entry, t->all->isolated_head, 0},
                               &isolated->inputs, "without the rest of the batch and the other heads");
 }
 

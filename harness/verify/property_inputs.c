@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gradients.h"
-#include "property_states.h"
+#include "property_parts.h"
 #include "reference/rows.h"
 
 enum { SAMPLED_ROWS = 24 };

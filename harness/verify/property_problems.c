@@ -53,8 +53,8 @@ static const char *const chosen[] = {
     "linear/causal/B:2/H:4/Hkv:2/D:17/Dv:33/T:140/state/final_state",
     "linear/causal/B:2/H:2/D:16/T:150/decay/state/final_state/layout:padded",
     "linear/full/B:3/H:2/D:17/Tq:30/Tk:200/lengths:200,130,0/phi:relu/unnormalised/final_state",
-    "linear/causal_bottom_right/B:2/H:4/Hkv:2/D:24/Dv:20/Tq:1/Tk:1/phi:identity/unnormalised/decay/state/"
-    "final_state",
+    ("linear/causal_bottom_right/B:2/H:4/Hkv:2/D:24/Dv:20/Tq:1/Tk:1/phi:identity/unnormalised/decay/state/"
+     "final_state"),
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
     "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150",
     "linear_backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/layout:padded",

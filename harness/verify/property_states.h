@@ -5,10 +5,6 @@
 
 #include "property_check.h"
 
-/* Both parts, the second with the reference's final state of the first, and what the bounds of that come to in each sampled row.
- * False, with the reason in words, when memory is short. */
-bool property_make_parts(properties *all, char *why, size_t why_size);
-
 /* Bound: outputs and final state of the whole and of its second part, to which the first has handed its state. */
 void property_hold_parts(property_check *check);
 
