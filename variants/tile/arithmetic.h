@@ -33,13 +33,13 @@ typedef struct line_ahead {
 } line_ahead;
 
 /* Of the group that comes n-th, of so many steps: lines one after the other where rows are packed, else one of each of as
- * many rows. */
+ * many rows. Pairs of a single feature have no step, but what is left of one. */
 INLINE line_ahead line_of(const tile_ahead *ahead, int64_t rows, int64_t n, int64_t steps) {
   enum { LINE = 64 };
   const bool packed =
       ahead && ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
   int64_t at = packed ? n * steps : n;
-  for (int s = 0; ahead && s < 2; s++) {
+  for (int s = 0; ahead && steps > 0 && s < 2; s++) {
     const char *x = ahead->of[s].x;
     const int64_t stride = ahead->of[s].stride, row_lines = (ahead->of[s].width + LINE - 1) / LINE;
     const int64_t lines = row_lines * (packed ? rows : (rows + steps - 1) / steps);
