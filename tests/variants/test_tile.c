@@ -312,8 +312,8 @@ enum { LARGE_KEY = 2, LARGE_QUERY = 1, NAN_KEY = 5, MOST_DEPTH = 40, KEY_PITCH =
 
 static void place_odd_features(int64_t keys) {
   a[LARGE_QUERY] = 40;
-  if (keys > LARGE_KEY) b[LARGE_KEY * KEY_PITCH] = -39.5f;
-  if (keys > NAN_KEY) b[NAN_KEY * KEY_PITCH] = NAN;
+  if (keys > LARGE_KEY) b[(int64_t)LARGE_KEY * KEY_PITCH] = -39.5f;
+  if (keys > NAN_KEY) b[(int64_t)NAN_KEY * KEY_PITCH] = NAN;
 }
 
 static void expect_additive(const tile_kernels *kernels, int64_t rows, int64_t keys, int64_t depth,
