@@ -50,6 +50,24 @@ INLINE line_ahead line_of(const tile_ahead *ahead, int64_t rows, int64_t n, int6
   return (line_ahead){NULL, 0};
 }
 
+/* A call in which `vectors`, those of so many rows, is a constant. */
+#define WITH_VECTORS(n, call)                                                                                \
+  case n: {                                                                                                  \
+    const int vectors = n;                                                                                   \
+    call;                                                                                                    \
+    break;                                                                                                   \
+  }
+#if MAX_VECTORS > 3
+#define EACH_VECTORS(call)                                                                                   \
+  WITH_VECTORS(1, call) WITH_VECTORS(2, call) WITH_VECTORS(3, call) WITH_VECTORS(4, call)
+#elif MAX_VECTORS > 2
+#define EACH_VECTORS(call) WITH_VECTORS(1, call) WITH_VECTORS(2, call) WITH_VECTORS(3, call)
+#else
+#define EACH_VECTORS(call) WITH_VECTORS(1, call) WITH_VECTORS(2, call)
+#endif
+#define BY_VECTORS(rows, call)                                                                               \
+  switch ((rows) / LANES) { EACH_VECTORS(call) }
+
 /* Depth is cut evenly so that the slice of queries that every group of keys reads again, 24 KiB, stays in a 32 KiB
  * L1. */
 INLINE int64_t depth_slice(int64_t rows, int64_t depth) {
@@ -144,16 +162,7 @@ INLINE void grade_rows(const int vectors, int64_t count, const float *shift, con
 static void grade(int64_t rows, int64_t count, const float *shift, const float *delta, float *weights,
                   float *grads) {
   const unsigned mode = flush_denormals();
-  switch (rows / LANES) {
-    case 1: grade_rows(1, count, shift, delta, weights, grads); break;
-    case 2: grade_rows(2, count, shift, delta, weights, grads); break;
-#if MAX_VECTORS > 2
-    case 3: grade_rows(3, count, shift, delta, weights, grads); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: grade_rows(4, count, shift, delta, weights, grads); break;
-#endif
-  }
+  BY_VECTORS(rows, grade_rows(vectors, count, shift, delta, weights, grads));
   restore_denormals(mode);
 }
 
@@ -200,16 +209,7 @@ INLINE void hide_rows(const int vectors, int64_t keys, const float *restrict fir
 
 static void hide(int64_t rows, int64_t keys, const float *first, const float *end, float hidden,
                  float *score) {
-  switch (rows / LANES) {
-    case 1: hide_rows(1, keys, first, end, hidden, score); break;
-    case 2: hide_rows(2, keys, first, end, hidden, score); break;
-#if MAX_VECTORS > 2
-    case 3: hide_rows(3, keys, first, end, hidden, score); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: hide_rows(4, keys, first, end, hidden, score); break;
-#endif
-  }
+  BY_VECTORS(rows, hide_rows(vectors, keys, first, end, hidden, score));
 }
 
 /* tanh: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel (coefficients: Cephes, tanhf.c). */

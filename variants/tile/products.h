@@ -256,98 +256,37 @@ INLINE void NAME(scores_of)(const int vectors, tile_size size, tile_matrix queri
 
 static void NAME(scores)(tile_size size, tile_matrix queries, tile_rows key, float factor,
                          const tile_ahead *ahead, tile_target out) {
-  switch (size.rows / LANES) {
-    case 1: NAME(scores_of)(1, size, queries, key, factor, ahead, out); break;
-    case 2: NAME(scores_of)(2, size, queries, key, factor, ahead, out); break;
-#if MAX_VECTORS > 2
-    case 3: NAME(scores_of)(3, size, queries, key, factor, ahead, out); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: NAME(scores_of)(4, size, queries, key, factor, ahead, out); break;
-#endif
-  }
+  BY_VECTORS(size.rows, NAME(scores_of)(vectors, size, queries, key, factor, ahead, out));
 }
 
 #if STEP == 2
-INLINE void scores_and_largest_of(const int vectors, tile_size size, const float *queries, tile_rows key,
-                                  const tile_ahead *ahead, float *out, float *largest) {
-  const int64_t rows = vectors * LANES;
-  NAME(scores_rows)
-  (vectors, false, true, size, (tile_matrix){queries, rows}, key, 1, ahead, (tile_target){out, rows},
-   largest);
-}
-
 static void scores_and_largest(tile_size size, const float *queries, tile_rows key, const tile_ahead *ahead,
                                float *out, float *largest) {
-  switch (size.rows / LANES) {
-    case 1: scores_and_largest_of(1, size, queries, key, ahead, out, largest); break;
-    case 2: scores_and_largest_of(2, size, queries, key, ahead, out, largest); break;
-#if MAX_VECTORS > 2
-    case 3: scores_and_largest_of(3, size, queries, key, ahead, out, largest); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: scores_and_largest_of(4, size, queries, key, ahead, out, largest); break;
-#endif
-  }
+  BY_VECTORS(size.rows, NAME(scores_rows)(vectors, false, true, size, (tile_matrix){queries, vectors * LANES},
+                                          key, 1, ahead, (tile_target){out, vectors * LANES}, largest));
 }
 #endif
 
 #if STEP == 1
 static void NAME(add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target out) {
-  switch (size.rows / LANES) {
-    case 1: NAME(scores_rows)(1, true, false, size, queries, key, 1, NULL, out, NULL); break;
-    case 2: NAME(scores_rows)(2, true, false, size, queries, key, 1, NULL, out, NULL); break;
-#if MAX_VECTORS > 2
-    case 3: NAME(scores_rows)(3, true, false, size, queries, key, 1, NULL, out, NULL); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: NAME(scores_rows)(4, true, false, size, queries, key, 1, NULL, out, NULL); break;
-#endif
-  }
+  BY_VECTORS(size.rows, NAME(scores_rows)(vectors, true, false, size, queries, key, 1, NULL, out, NULL));
 }
 #endif
 
 static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                              const tile_ahead *ahead, tile_target out) {
-  switch (size.rows / LANES) {
-    case 1: NAME(accumulate_rows)(1, size, weights, value, rescale, ahead, out); break;
-    case 2: NAME(accumulate_rows)(2, size, weights, value, rescale, ahead, out); break;
-#if MAX_VECTORS > 2
-    case 3: NAME(accumulate_rows)(3, size, weights, value, rescale, ahead, out); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: NAME(accumulate_rows)(4, size, weights, value, rescale, ahead, out); break;
-#endif
-  }
+  BY_VECTORS(size.rows, NAME(accumulate_rows)(vectors, size, weights, value, rescale, ahead, out));
 }
 
 #endif
 
 static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
-  switch (rows / LANES) {
-    case 1: NAME(softmax_rows)(1, false, keys, score, factor, state); break;
-    case 2: NAME(softmax_rows)(2, false, keys, score, factor, state); break;
-#if MAX_VECTORS > 2
-    case 3: NAME(softmax_rows)(3, false, keys, score, factor, state); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: NAME(softmax_rows)(4, false, keys, score, factor, state); break;
-#endif
-  }
+  BY_VECTORS(rows, NAME(softmax_rows)(vectors, false, keys, score, factor, state));
 }
 
 #if STEP == 2 && !defined OWN_PRODUCTS
 static void softmax_of_largest(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
-  switch (rows / LANES) {
-    case 1: NAME(softmax_rows)(1, true, keys, score, factor, state); break;
-    case 2: NAME(softmax_rows)(2, true, keys, score, factor, state); break;
-#if MAX_VECTORS > 2
-    case 3: NAME(softmax_rows)(3, true, keys, score, factor, state); break;
-#endif
-#if MAX_VECTORS > 3
-    case 4: NAME(softmax_rows)(4, true, keys, score, factor, state); break;
-#endif
-  }
+  BY_VECTORS(rows, NAME(softmax_rows)(vectors, true, keys, score, factor, state));
 }
 #endif
 
