@@ -11,29 +11,8 @@
 
 #include <cmocka.h>
 
+#include "float_kernels.h"
 #include "near.h"
-#include "../variants/tile/tile.h"
-
-enum { LARGEST = 1 << 15 };
-
-static float a[LARGEST], b[LARGEST], c[LARGEST];
-
-static void fill(float *x, uint32_t seed) {
-  for (int n = 0; n < LARGEST; n++) {
-    seed = seed * 1664525u + 1013904223u;
-    x[n] = (float)(int32_t)seed * 0x1p-31f;
-  }
-}
-
-/* Runs a check with the kernels of each instruction set in turn. */
-static void with_each(void (*check)(const tile_kernels *)) {
-  for (const char *const *name = tile_instruction_sets(); *name; name++) {
-    if (tile_refusal(*name, ATTN_FLOAT32)) continue;
-    const tile_kernels *kernels = tile_select(*name, ATTN_FLOAT32);
-    assert_string_equal(kernels->name, *name);
-    check(kernels);
-  }
-}
 
 static void the_fastest_instruction_set_is_the_default(void **state) {
   (void)state;
@@ -285,14 +264,6 @@ static void copies_keep_what_is_finite(void **state) {
 }
 
 /* The inputs of a function of one number: both signs of many sizes. */
-static int numbers(void) {
-  int count = 0;
-  for (float x = 1e-6f; x < 90 && count < LARGEST - 32; x *= 1.003f) a[count++] = x, a[count++] = -x;
-  while (count % 16) a[count++] = 0;
-  memcpy(b, a, sizeof b);
-  return count;
-}
-
 static void check_softcap(const tile_kernels *kernels) {
   const int count = numbers();
   kernels->softcap(count, 30, a);
@@ -305,150 +276,6 @@ static void check_softcap(const tile_kernels *kernels) {
 static void softcap_is_the_cap_times_tanh(void **state) {
   (void)state;
   with_each(check_softcap);
-}
-
-/* One key and one query have a feature whose power is none, of opposite signs; one key is no number. */
-enum { LARGE_KEY = 2, LARGE_QUERY = 1, NAN_KEY = 5, MOST_DEPTH = 40, KEY_PITCH = 128, KEY_POWERS = 64 };
-
-static void place_odd_features(int64_t keys) {
-  a[LARGE_QUERY] = 40;
-  if (keys > LARGE_KEY) b[(int64_t)LARGE_KEY * KEY_PITCH] = -39.5f;
-  if (keys > NAN_KEY) b[(int64_t)NAN_KEY * KEY_PITCH] = NAN;
-}
-
-static void expect_additive(const tile_kernels *kernels, int64_t rows, int64_t keys, int64_t depth,
-                            const float *weights, const char *what) {
-  for (int64_t j = 0; j < keys; j++)
-    for (int64_t r = 0; r < rows; r++) {
-      double expected = 0;
-      for (int64_t d = 0; d < depth; d++)
-        expected += (double)weights[d] * tanh((double)a[d * rows + r] + (double)b[j * KEY_PITCH + d]);
-      if (j == NAN_KEY)
-        assert_true(isnan(c[j * rows + r]));
-      else
-        assert_near(kernels, what, (double)c[j * rows + r], expected, 3e-6 * (double)depth);
-    }
-}
-
-/* Columns of the rows, then of their powers, then of weights: as full_tile.c has them. */
-static void check_additive_of(const tile_kernels *kernels, int64_t rows, int64_t keys, int64_t depth) {
-  static float powers[MOST_DEPTH * TILE_MAX_ROWS], weights[MOST_DEPTH * TILE_MAX_ROWS], w[MOST_DEPTH],
-      sum[TILE_MAX_ROWS], factor[TILE_MAX_ROWS];
-  const int64_t all = (depth + 3) / 4 * 4;
-  fill(a, 1), fill(b, 2), fill(c, 3);
-  for (int64_t n = 0; n < depth * rows; n++) a[n] *= 3;
-  place_odd_features(keys);
-  memset(powers, 0, sizeof powers), memset(weights, 0, sizeof weights);
-  for (int64_t d = 0; d < depth; d++) w[d] = c[d];
-  for (int64_t r = 0; r < rows; r++) {
-    double total = 0;
-    for (int64_t d = 0; d < depth; d++) total += (double)w[d], weights[d * rows + r] = -w[d];
-    factor[r] = 2, sum[r] = (float)(total / 2);
-  }
-  kernels->additive_powers(1, depth * rows, a, powers, 0);
-  kernels->additive_powers(keys, depth, b, b + KEY_POWERS, KEY_PITCH);
-  for (int64_t j = 0; j < keys; j++)
-    for (int64_t d = depth; d < all; d++) b[j * KEY_PITCH + KEY_POWERS + d] = 1;
-  const tile_additive of = {a, powers, weights, sum, factor, depth, KEY_PITCH, KEY_POWERS};
-  kernels->additive_scores((tile_size){rows, keys, all}, &of, b, (tile_target){c, rows});
-  expect_additive(kernels, rows, keys, depth, w, "additive scores");
-}
-
-static void check_additive(const tile_kernels *kernels) {
-  static const int64_t depths[] = {1, 4, 7, 37};
-  for (int64_t rows = kernels->lanes; rows <= kernels->max_rows; rows += kernels->lanes)
-    for (size_t n = 0; n < sizeof depths / sizeof *depths; n++)
-      for (int64_t keys = 0; keys < 20; keys++) check_additive_of(kernels, rows, keys, depths[n]);
-}
-
-static void additive_scores_are_weighted_tanhs_of_sums(void **state) {
-  (void)state;
-  with_each(check_additive);
-}
-
-static void check_few_additive(const tile_kernels *kernels) {
-  enum { PITCH = 48 };
-  static const int64_t depths[] = {1, 7, 16, 37};
-  for (size_t n = 0; n < sizeof depths / sizeof *depths; n++)
-    for (int64_t keys = 1; keys < 40; keys++) {
-      static float query[TILE_FEW_ROWS * PITCH], weight[TILE_FEW_ROWS * PITCH];
-      const int64_t depth = depths[n];
-      fill(a, 1), fill(b, 2), fill(c, 3);
-      memset(query, 0, sizeof query), memset(weight, 0, sizeof weight);
-      for (int64_t r = 0; r < TILE_FEW_ROWS; r++)
-        for (int64_t d = 0; d < depth; d++)
-          query[r * PITCH + d] = 9 * a[r * PITCH + d], weight[r * PITCH + d] = c[r * PITCH + d];
-      kernels->few_additive((tile_size){TILE_FEW_ROWS, keys, depth}, (tile_matrix){query, PITCH},
-                            (tile_matrix){weight, PITCH}, (tile_rows){b, PITCH},
-                            (tile_target){c, TILE_FEW_KEYS});
-      for (int64_t r = 0; r < TILE_FEW_ROWS; r++)
-        for (int64_t j = 0; j < keys; j++) {
-          double expected = 0;
-          for (int64_t d = 0; d < depth; d++)
-            expected +=
-                (double)weight[r * PITCH + d] * tanh((double)query[r * PITCH + d] + (double)b[j * PITCH + d]);
-          assert_near(kernels, "few additive scores", (double)c[r * TILE_FEW_KEYS + j], expected,
-                      3e-6 * (double)depth);
-        }
-    }
-}
-
-static void few_additive_scores_are_the_same(void **state) {
-  (void)state;
-  with_each(check_few_additive);
-}
-
-static void check_elu1(const tile_kernels *kernels) {
-  const int count = numbers();
-  kernels->elu1(1, count, (tile_rows){b, 0}, (tile_target){a, count});
-  for (int n = 0; n < count; n++) {
-    const double expected = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
-    assert_near(kernels, "elu1", (double)a[n], expected, 3e-7 * expected + 2e-38);
-  }
-}
-
-static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
-  (void)state;
-  with_each(check_elu1);
-}
-
-static void check_at_least(const tile_kernels *kernels) {
-  const float least[] = {0, -INFINITY};
-  const int64_t stride = 41, pitch = 48;
-  for (int n = 0; n < 2; n++)
-    for (int64_t rows = 1, count = 37; rows < 4; rows += 2) {
-      fill(a, (uint32_t)(rows * stride));
-      a[3] = NAN, a[35] = NAN, a[4] = INFINITY, a[36] = -INFINITY;
-      kernels->at_least(rows, count, least[n], (tile_rows){a, stride}, (tile_target){c, pitch});
-      for (int64_t r = 0; r < rows; r++)
-        for (int64_t d = 0; d % kernels->lanes != 0 || d < count; d++) {
-          const float x = d < count ? a[r * stride + d] : 0, found = c[r * pitch + d];
-          if (isnan(x) ? !isnan(found) : found != (x > least[n] || d >= count ? x : least[n]))
-            fail_msg("%s: max(%g, %g) is %g", kernels->name, (double)x, (double)least[n], (double)found);
-        }
-    }
-}
-
-static void at_least_is_the_larger_and_keeps_a_nan(void **state) {
-  (void)state;
-  with_each(check_at_least);
-}
-
-static void check_elu1_rows(const tile_kernels *kernels) {
-  const int64_t rows = 5, stride = 70, pitch = 64;
-  for (int64_t count = 1; count <= pitch; count++) {
-    fill(a, 11), fill(c, 12);
-    kernels->elu1(rows, count, (tile_rows){a, stride}, (tile_target){c, pitch});
-    kernels->elu1(1, LARGEST, (tile_rows){a, 0}, (tile_target){b, 0});
-    for (int64_t r = 0; r < rows; r++)
-      for (int64_t n = 0; n % kernels->lanes != 0 || n < count; n++)
-        assert_true(c[r * pitch + n] == (n < count ? b[r * stride + n] : 0));
-  }
-}
-
-static void elu1_fills_rows_up_with_zeros(void **state) {
-  (void)state;
-  with_each(check_elu1_rows);
 }
 
 static void check_join(const tile_kernels *kernels) {
@@ -470,84 +297,6 @@ static void check_join(const tile_kernels *kernels) {
 static void join_adds_columns_with_a_factor_for_each_row(void **state) {
   (void)state;
   with_each(check_join);
-}
-
-static void check_dot_rows(const tile_kernels *kernels) {
-  for (int64_t rows = kernels->lanes; rows <= TILE_MAX_ROWS; rows += kernels->lanes)
-    for (int64_t width = 0; width <= 128; width += kernels->lanes) {
-      const int64_t pitch = width + 3;
-      fill(a, 16), fill(b, 17);
-      kernels->dot_rows(rows, width, (tile_matrix){a, pitch}, b, c);
-      for (int64_t r = 0; r < rows; r++) {
-        double dot = 0, terms = 0;
-        for (int64_t n = 0; n < width; n++) {
-          dot += (double)a[r * pitch + n] * (double)b[n];
-          terms += fabs((double)a[r * pitch + n] * (double)b[n]);
-        }
-        assert_near(kernels, "dot", (double)c[r], dot, 1e-6 * terms);
-      }
-    }
-}
-
-static void dot_rows_are_those_with_the_vector(void **state) {
-  (void)state;
-  with_each(check_dot_rows);
-}
-
-static void check_dot_pairs(const tile_kernels *kernels) {
-  for (int64_t rows = 1; rows <= TILE_MAX_ROWS; rows += 5)
-    for (int64_t width = 0; width <= 70; width += 7) {
-      const int64_t pitch = width + 3;
-      fill(a, 18), fill(b, 19);
-      kernels->dot_pairs(rows, width, (tile_matrix){a, pitch}, (tile_matrix){b, pitch + 2}, c);
-      for (int64_t r = 0; r < rows; r++) {
-        double dot = 0, terms = 0;
-        for (int64_t n = 0; n < width; n++) {
-          const double term = (double)a[r * pitch + n] * (double)b[r * (pitch + 2) + n];
-          dot += term;
-          terms += fabs(term);
-        }
-        assert_near(kernels, "dot of a pair", (double)c[r], dot, 1e-6 * terms);
-      }
-    }
-}
-
-static void dot_pairs_are_those_of_rows(void **state) {
-  (void)state;
-  with_each(check_dot_pairs);
-}
-
-static double slope_at(attn_feature_map map, double phi) {
-  return map == ATTN_IDENTITY ? 1 : map == ATTN_RELU ? phi > 0 : fmin(phi, 1);
-}
-
-static void check_slopes(const tile_kernels *kernels) {
-  enum { ROWS = 5, PITCH = 80, OUT = 83 };
-  static float minus[ROWS], factor[ROWS], y[PITCH];
-  float *row[ROWS];
-  for (int64_t r = 0; r < ROWS; r++)
-    minus[r] = (float)r - 1, factor[r] = 0.5f * (float)r + 1, row[r] = c + r * OUT;
-  for (int64_t n = 0; n < PITCH; n++) y[n] = (float)(n % 7) - 3;
-  for (int map = ATTN_ELU1; map <= ATTN_IDENTITY; map++)
-    for (int64_t width = 1; width <= 64; width += 9) {
-      fill(a, 20), fill(b, 21), fill(c, 22);
-      const float behind = c[width];
-      kernels->scale_slopes(ROWS, width, (attn_feature_map)map, (tile_matrix){a, PITCH}, minus, y, factor,
-                            (tile_matrix){b, PITCH}, row);
-      for (int64_t r = 0; r < ROWS; r++)
-        for (int64_t d = 0; d < width; d++) {
-          const double x = (double)a[r * PITCH + d] - (double)minus[r] * (double)y[d];
-          const double expected =
-              x * (double)factor[r] * slope_at((attn_feature_map)map, (double)b[r * PITCH + d]);
-          assert_near(kernels, "slope", (double)row[r][d], expected, 1e-5);
-        }
-      assert_true(c[width] == behind);
-    }
-}
-
-static void slopes_are_the_derivatives_of_feature_maps(void **state) {
-  (void)state;
-  with_each(check_slopes);
 }
 
 /* Few rows: b holds the keys or values, a the queries or weights. */
@@ -632,15 +381,7 @@ int main(void) {
       cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),
       cmocka_unit_test(copies_keep_what_is_finite),
       cmocka_unit_test(softcap_is_the_cap_times_tanh),
-      cmocka_unit_test(additive_scores_are_weighted_tanhs_of_sums),
-      cmocka_unit_test(few_additive_scores_are_the_same),
-      cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
-      cmocka_unit_test(elu1_fills_rows_up_with_zeros),
-      cmocka_unit_test(at_least_is_the_larger_and_keeps_a_nan),
       cmocka_unit_test(join_adds_columns_with_a_factor_for_each_row),
-      cmocka_unit_test(dot_rows_are_those_with_the_vector),
-      cmocka_unit_test(dot_pairs_are_those_of_rows),
-      cmocka_unit_test(slopes_are_the_derivatives_of_feature_maps),
       cmocka_unit_test(few_rows_have_the_same_products),
       cmocka_unit_test(unpack_undoes_pack),
   };

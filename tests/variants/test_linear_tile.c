@@ -1,0 +1,158 @@
+/* What linear attention has of the tile kernels, feature maps and their slopes and products of rows, for every instruction set against a
+ * plain loop in double precision. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "float_kernels.h"
+#include "near.h"
+
+static void check_elu1(const tile_kernels *kernels) {
+  const int count = numbers();
+  kernels->elu1(1, count, (tile_rows){b, 0}, (tile_target){a, count});
+  for (int n = 0; n < count; n++) {
+    const double expected = b[n] > 0 ? (double)b[n] + 1 : exp((double)b[n]);
+    assert_near(kernels, "elu1", (double)a[n], expected, 3e-7 * expected + 2e-38);
+  }
+}
+
+static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {
+  (void)state;
+  with_each(check_elu1);
+}
+
+static void check_at_least(const tile_kernels *kernels) {
+  const float least[] = {0, -INFINITY};
+  const int64_t stride = 41, pitch = 48;
+  for (int n = 0; n < 2; n++)
+    for (int64_t rows = 1, count = 37; rows < 4; rows += 2) {
+      fill(a, (uint32_t)(rows * stride));
+      a[3] = NAN, a[35] = NAN, a[4] = INFINITY, a[36] = -INFINITY;
+      kernels->at_least(rows, count, least[n], (tile_rows){a, stride}, (tile_target){c, pitch});
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t d = 0; d % kernels->lanes != 0 || d < count; d++) {
+          const float x = d < count ? a[r * stride + d] : 0, found = c[r * pitch + d];
+          if (isnan(x) ? !isnan(found) : found != (x > least[n] || d >= count ? x : least[n]))
+            fail_msg("%s: max(%g, %g) is %g", kernels->name, (double)x, (double)least[n], (double)found);
+        }
+    }
+}
+
+static void at_least_is_the_larger_and_keeps_a_nan(void **state) {
+  (void)state;
+  with_each(check_at_least);
+}
+
+static void check_elu1_rows(const tile_kernels *kernels) {
+  const int64_t rows = 5, stride = 70, pitch = 64;
+  for (int64_t count = 1; count <= pitch; count++) {
+    fill(a, 11), fill(c, 12);
+    kernels->elu1(rows, count, (tile_rows){a, stride}, (tile_target){c, pitch});
+    kernels->elu1(1, LARGEST, (tile_rows){a, 0}, (tile_target){b, 0});
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t n = 0; n % kernels->lanes != 0 || n < count; n++)
+        assert_true(c[r * pitch + n] == (n < count ? b[r * stride + n] : 0));
+  }
+}
+
+static void elu1_fills_rows_up_with_zeros(void **state) {
+  (void)state;
+  with_each(check_elu1_rows);
+}
+
+static void check_dot_rows(const tile_kernels *kernels) {
+  for (int64_t rows = kernels->lanes; rows <= TILE_MAX_ROWS; rows += kernels->lanes)
+    for (int64_t width = 0; width <= 128; width += kernels->lanes) {
+      const int64_t pitch = width + 3;
+      fill(a, 16), fill(b, 17);
+      kernels->dot_rows(rows, width, (tile_matrix){a, pitch}, b, c);
+      for (int64_t r = 0; r < rows; r++) {
+        double dot = 0, terms = 0;
+        for (int64_t n = 0; n < width; n++) {
+          dot += (double)a[r * pitch + n] * (double)b[n];
+          terms += fabs((double)a[r * pitch + n] * (double)b[n]);
+        }
+        assert_near(kernels, "dot", (double)c[r], dot, 1e-6 * terms);
+      }
+    }
+}
+
+static void dot_rows_are_those_with_the_vector(void **state) {
+  (void)state;
+  with_each(check_dot_rows);
+}
+
+static void check_dot_pairs(const tile_kernels *kernels) {
+  for (int64_t rows = 1; rows <= TILE_MAX_ROWS; rows += 5)
+    for (int64_t width = 0; width <= 70; width += 7) {
+      const int64_t pitch = width + 3;
+      fill(a, 18), fill(b, 19);
+      kernels->dot_pairs(rows, width, (tile_matrix){a, pitch}, (tile_matrix){b, pitch + 2}, c);
+      for (int64_t r = 0; r < rows; r++) {
+        double dot = 0, terms = 0;
+        for (int64_t n = 0; n < width; n++) {
+          const double term = (double)a[r * pitch + n] * (double)b[r * (pitch + 2) + n];
+          dot += term;
+          terms += fabs(term);
+        }
+        assert_near(kernels, "dot of a pair", (double)c[r], dot, 1e-6 * terms);
+      }
+    }
+}
+
+static void dot_pairs_are_those_of_rows(void **state) {
+  (void)state;
+  with_each(check_dot_pairs);
+}
+
+static double slope_at(attn_feature_map map, double phi) {
+  return map == ATTN_IDENTITY ? 1 : map == ATTN_RELU ? phi > 0 : fmin(phi, 1);
+}
+
+static void check_slopes(const tile_kernels *kernels) {
+  enum { ROWS = 5, PITCH = 80, OUT = 83 };
+  static float minus[ROWS], factor[ROWS], y[PITCH];
+  float *row[ROWS];
+  for (int64_t r = 0; r < ROWS; r++)
+    minus[r] = (float)r - 1, factor[r] = 0.5f * (float)r + 1, row[r] = c + r * OUT;
+  for (int64_t n = 0; n < PITCH; n++) y[n] = (float)(n % 7) - 3;
+  for (int map = ATTN_ELU1; map <= ATTN_IDENTITY; map++)
+    for (int64_t width = 1; width <= 64; width += 9) {
+      fill(a, 20), fill(b, 21), fill(c, 22);
+      const float behind = c[width];
+      kernels->scale_slopes(ROWS, width, (attn_feature_map)map, (tile_matrix){a, PITCH}, minus, y, factor,
+                            (tile_matrix){b, PITCH}, row);
+      for (int64_t r = 0; r < ROWS; r++)
+        for (int64_t d = 0; d < width; d++) {
+          const double x = (double)a[r * PITCH + d] - (double)minus[r] * (double)y[d];
+          const double expected =
+              x * (double)factor[r] * slope_at((attn_feature_map)map, (double)b[r * PITCH + d]);
+          assert_near(kernels, "slope", (double)row[r][d], expected, 1e-5);
+        }
+      assert_true(c[width] == behind);
+    }
+}
+
+static void slopes_are_the_derivatives_of_feature_maps(void **state) {
+  (void)state;
+  with_each(check_slopes);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(elu1_is_x_plus_1_above_zero_and_e_to_the_x_below),
+      cmocka_unit_test(elu1_fills_rows_up_with_zeros),
+      cmocka_unit_test(at_least_is_the_larger_and_keeps_a_nan),
+      cmocka_unit_test(dot_rows_are_those_with_the_vector),
+      cmocka_unit_test(dot_pairs_are_those_of_rows),
+      cmocka_unit_test(slopes_are_the_derivatives_of_feature_maps),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

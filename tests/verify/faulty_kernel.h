@@ -1,0 +1,59 @@
+/* Attention in one loop, and linear attention as a recurrence, with a fault that is switched on: what a property is to see. */
+#ifndef ATTN_TESTS_FAULTY_KERNEL_H
+#define ATTN_TESTS_FAULTY_KERNEL_H
+
+#include "variants/attention.h"
+
+typedef enum fault {
+  NO_FAULT,
+  OTHER_BITS_EACH_TIME,
+  WORKSPACE_READ,
+  THREAD_DEPENDENT,
+  ALLOCATES,
+  THREADS_IGNORED,
+  PRINTS,
+  WRONG_WHERE_ALIGNED,
+  READS_BEFORE_ITS_QUERY,
+  LAST_VALUE_LEFT_OUT,
+  WEIGHTS_ALL_OF_ONE,
+  BEYOND_ITS_VALUES,
+  HIDDEN_VALUE_TIMES_ZERO,
+  HIDDEN_KEY_READ,
+  LEFT_BY_ONE,
+  RIGHT_BY_ONE,
+  WRONG_KV_HEAD,
+  FIRST_KEY_TWICE,
+  CLAMPED_SCORES,
+  LSE_WITHOUT_MAXIMUM,
+  LAYOUT_DEPENDENT,
+  LSE_BASE_2,
+  OFFSET_IGNORED,
+  INPUT_CHANGED,
+  OUTPUT_OVERRUN,
+  COMPANY_DEPENDENT,
+  DECODED_OTHERWISE,
+  SINK_TWICE,
+  BIAS_CLAMPED,
+  BIAS_ONLY_PUSHES_DOWN,
+  KEYS_REMEMBERED_BY_ADDRESS,
+  VALUES_REMEMBERED_BY_SHAPE,
+  INPUTS_WHERE_THEY_WERE,
+  HIDDEN_PARTNER_TIMES_ZERO,
+  LAST_TERM_FORGOTTEN,
+  TERM_BY_ONE,
+  DROPS_BY_P,
+  MATRIX_AND_MORE,
+  TANH_OF_EACH,
+  SLOPES_TURNED,
+  DISTANCE_WITHOUT_OFFSET,
+  ROPE_OF_QUERIES_ALONE,
+  STATE_FORGOTTEN,
+  LAST_KEY_NOT_LEFT,
+} fault;
+
+/* From now on, and nothing is kept of earlier runs. */
+void faulty_plant(fault fault);
+
+extern const attn_variant faulty_kernel, faulty_linear_kernel;
+
+#endif

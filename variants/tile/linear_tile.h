@@ -1,0 +1,76 @@
+/* What linear attention does with one tile of queries or of keys: features, the running state in its strips, and the pairs that only
+ * some rows see. Which tiles there are, and who takes them, is in ../linear.c. */
+#ifndef ATTN_LINEAR_TILE_H
+#define ATTN_LINEAR_TILE_H
+
+#include "query_tile.h"
+
+typedef struct linear_plan {
+  const tile_kernels *kernels, *floats,
+      *outputs;           /* of the inputs' type, of float32, and of the output's type */
+  int64_t group, heads;   /* query heads to a key/value head; key/value heads of all batch entries */
+  int64_t rows;           /* query rows of the largest tile */
+  int64_t slices, shares; /* of each head, where it is shared out; else 1 */
+  int64_t depth, width;   /* D and Dv, padded to whole vectors */
+  size_t state_floats, thread_floats;
+} linear_plan;
+
+/* What one thread works in. The state lies in strips of the features that a kernel takes, one strip after the
+ * other: columns that are twice as far apart would share half of the L1 cache (5% slower at Dv = 128). */
+typedef struct linear_scratch {
+  int64_t first_feature, features,
+      pitch,         /* those of the keys that it takes, and their number in whole vectors */
+      stride;        /* from key to key: of a power of two, all would share a few sets of the L1 cache */
+  float *normaliser; /* [pitch] */
+  float
+      *state;  /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
+  float *keys; /* phi(k) [TILE_KEYS, stride] */
+  float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
+  float *queries; /* phi(q) [rows, depth] */
+  float *columns; /* phi(q), columns [D, rows] */
+  float *weights; /* columns [TILE_KEYS, rows] */
+  float *output;  /* [rows, width] */
+  float *sums;    /* [rows], the output's divisor */
+  float *ones;    /* [TILE_MAX_ROWS] */
+  float *gates;   /* [TILE_KEYS] of the loaded keys, where they decay */
+} linear_scratch;
+
+/* The walk along the keys of a head, at one of its query tiles. Those before `ready` are in the state when it is
+ * applied. The others, up to `end`, are seen by some rows only: they are met pair by pair and then join the state. */
+typedef struct linear_stop {
+  int64_t before, ready, end;
+  int64_t rows; /* of a full tile, which the next one is behind this */
+} linear_stop;
+
+static inline int64_t linear_round_up(int64_t n, int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/* Sets what follows from the kernels, the rows of the largest tile and the problem: depth, width, and floats of a state and of a thread. */
+void linear_measure(const attn_problem *problem, linear_plan *plan);
+
+/* The scratch of a thread in its memory, which takes all features; then some of those of the keys. */
+linear_scratch linear_make_scratch(const attn_problem *problem, const linear_plan *plan, float *memory);
+void linear_take_features(const linear_plan *plan, linear_scratch *scratch, int64_t first, int64_t end);
+
+/* What the walk along the keys of a head begins with: those of the scratch's features of the initial state, or zeros. */
+void linear_begin_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *scratch,
+                        int64_t head);
+
+/* Adds keys [first, end) to the state. */
+void linear_advance(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
+                    int64_t end);
+
+/* Copies the state of a slice of the features into a whole one. */
+void linear_leave_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *slice,
+                        float *whole);
+
+/* One query tile, the state holding its keys up to stop.ready; then it reaches stop.end. */
+void linear_solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                       linear_stop stop);
+
+/* Writes the state of all features, which has all keys. */
+void linear_end_state(const attn_problem *problem, const linear_plan *plan, const linear_scratch *scratch,
+                      int64_t head);
+
+#endif
