@@ -28,17 +28,13 @@ typedef struct element {
 /* A head, and an element's chain: its relative error. */
 typedef struct walk {
   const attn_problem *problem;
-  const attn_tensors *tensors;
-  int64_t b, kv_head, keys;
+  int64_t keys;
   double terms, chain[BOUNDS];
   bool rises; /* gates above 1: of these nothing is said */
 } walk;
 
-static walk walk_of(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head) {
+static walk walk_of(const attn_problem *problem, int64_t b, int64_t kv_head) {
   walk of = {.problem = problem,
-             .tensors = tensors,
-             .b = b,
-             .kv_head = kv_head,
              .keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length};
   of.terms = (double)of.keys * (problem->decay.type ? 2 : 1) + 4;
   for (int form = WORST; form < BOUNDS; form++) of.chain[form] = reference_chain_error(form, of.terms);
@@ -90,7 +86,7 @@ static void finish(const walk *of, const element *from, reference_gradient *to, 
 
 void reference_final_state(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
                            int64_t kv_head, int64_t d, reference_gradient *to) {
-  const walk of = walk_of(problem, tensors, b, kv_head);
+  const walk of = walk_of(problem, b, kv_head);
   for (int64_t first = 0; first < problem->value_dim; first += AT_ONCE) {
     const int64_t left = problem->value_dim - first, count = left < AT_ONCE ? left : AT_ONCE;
     element sums[AT_ONCE] = {0};
@@ -111,7 +107,7 @@ void reference_final_state(const attn_problem *problem, const attn_tensors *tens
 
 void reference_final_state_sum(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
                                int64_t kv_head, reference_gradient *to) {
-  const walk of = walk_of(problem, tensors, b, kv_head);
+  const walk of = walk_of(problem, b, kv_head);
   for (int64_t d = 0; d < problem->head_dim; d++) {
     element sum = {0};
     double log = 0;

@@ -79,7 +79,7 @@ static void answer(const walk *of, int64_t h, int64_t i) {
 }
 
 /* Zeros, or what keys before the first have left. */
-static void begin(const walk *of) {
+static void begin_walk(const walk *of) {
   const attn_problem *problem = of->problem;
   const attn_linear_states *given = &problem->states;
   const size_t width = (size_t)problem->value_dim * sizeof(float);
@@ -94,7 +94,7 @@ static void begin(const walk *of) {
 }
 
 /* The state that all keys leave, those too that no query sees. */
-static void end(walk *of) {
+static void end_walk(walk *of) {
   const attn_problem *problem = of->problem;
   const attn_linear_states *wanted = &problem->states;
   const size_t width = (size_t)problem->value_dim * sizeof(float);
@@ -113,13 +113,13 @@ static void end(walk *of) {
 static void solve_head(walk *of) {
   const attn_problem *problem = of->problem;
   const int64_t group = problem->query_heads / problem->kv_heads;
-  begin(of);
+  begin_walk(of);
   for (int64_t i = 0; i < problem->query_length; i++) {
     const int64_t end = attn_visible_keys(problem, of->b, i).end;
     while (of->next < end) add_key(of);
     for (int64_t h = of->kv_head * group; h < (of->kv_head + 1) * group; h++) answer(of, h, i);
   }
-  end(of);
+  end_walk(of);
 }
 
 /* A line of the cache lies between what two threads write. */

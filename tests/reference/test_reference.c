@@ -185,7 +185,8 @@ static void draw_problem(attn_function function) {
 static double double_bound(double bound) { return bound * 0x1p-29; }
 
 static double check_final_states(const attn_problem *p) {
-  double values[MAX_DIM], worsts[MAX_DIM], probable[MAX_DIM], sizes[MAX_DIM], truth[MAX_DIM], sum, worst = 0;
+  double values[MAX_DIM], worsts[MAX_DIM], probable[MAX_DIM], sizes[MAX_DIM] = {0}, truth[MAX_DIM], sum,
+                                                              worst = 0;
   reference_gradient row = {values, worsts, probable, sizes};
   for (int64_t n = 0; n < p->batch * p->kv_heads * p->head_dim; n++) {
     const int64_t b = n / p->head_dim / p->kv_heads, h = n / p->head_dim % p->kv_heads, d = n % p->head_dim;

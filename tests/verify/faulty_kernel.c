@@ -258,10 +258,10 @@ static void move_state(const attn_problem *p, int64_t b, int64_t h, float *state
                     *sums = out ? &s->final_state_sum : &s->state_sum;
   for (int64_t d = 0; d < p->head_dim; d++) {
     float *own = state + d * (p->value_dim + 1);
-    const int64_t row = b * rows->batch + h * rows->head + d * rows->position;
+    const int64_t first = b * rows->batch + h * rows->head + d * rows->position;
     const int64_t sum = b * sums->batch + h * sums->head + d;
-    for (int64_t e = 0; e < p->value_dim && out; e++) s->final_state_data[row + e] = own[e];
-    for (int64_t e = 0; e < p->value_dim && !out; e++) own[e] = rows->type ? s->state_data[row + e] : 0;
+    for (int64_t e = 0; e < p->value_dim && out; e++) s->final_state_data[first + e] = own[e];
+    for (int64_t e = 0; e < p->value_dim && !out; e++) own[e] = rows->type ? s->state_data[first + e] : 0;
     if (out && sums->type) s->final_state_sum_data[sum] = own[p->value_dim];
     if (!out) own[p->value_dim] = sums->type ? s->state_sum_data[sum] : 0;
   }

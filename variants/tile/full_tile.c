@@ -101,12 +101,12 @@ static float weigh_row(const query_tile *tile, int64_t r, float factor, float *w
 static void pack_additive(query_tile *tile, const void *const *row, float factor) {
   const tile_additive of = additive_of(tile);
   const int64_t rows = tile->layout.rows, D = tile->problem->head_dim, all = query_tile_fours(D);
-  float *queries = tile->queries, *powers = queries + rows * all, *weights = powers + rows * all,
-        *sum = weights + rows * all, *factors = sum + rows;
+  float *queries = tile->queries, *powers = queries + rows * all, *scaled = powers + rows * all,
+        *sum = scaled + rows * all, *factors = sum + rows;
   memset(queries, 0, (size_t)(rows * (3 * all + 2)) * sizeof *queries);
   tile->factor = tile->score_kernels->pack(rows, tile->count, D, row, 1, queries);
   tile->score_kernels->additive_powers(1, rows * D, of.queries, powers, 0);
-  for (int64_t r = 0; r < tile->count; r++) factors[r] = weigh_row(tile, r, factor, weights, sum);
+  for (int64_t r = 0; r < tile->count; r++) factors[r] = weigh_row(tile, r, factor, scaled, sum);
 }
 
 static void pack(query_tile *tile, const void *const *row, float factor) {
