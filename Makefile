@@ -127,7 +127,7 @@ LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_rooms.c tests/va
   tests/variants/test_batch_invariance.c tests/walks/test_ci_owner.c tests/scripts/test_walks_of_readers.c
 # What meets a few problems in `make test`, and many with ATTN_TEST_FULL.
 DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c tests/verify/test_properties.c \
-  tests/variants/test_tile.c tests/variants/test_variants.c tests/variants/test_cuda.c
+  tests/variants/test_tile.c tests/variants/test_variants.c tests/variants/test_cuda.c tests/run/test_team.c
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
 DEVICE_PLUGINS := $(patsubst %.cu,$(BUILD)/%.so,$(wildcard tests/plugins/*.cu))
 ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)

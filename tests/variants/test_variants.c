@@ -16,8 +16,8 @@
 #include "own_variants.h"
 
 enum {
-  PROBLEMS = 14,
-  NARROW = 14,
+  PROBLEMS = 6,
+  NARROW = 6,
   ALL_PROBLEMS = 40,
   MOST_PROBLEMS = 2000,
   SEED = 20,
