@@ -7,7 +7,8 @@
  *
  * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow from the problem
  * alone: each has query gradients of its own, which are added up in the order of the parts, so that bits do not depend on who
- * computes what.
+ * computes what. A bias that entries or heads share makes their tiles of the same keys one task, which adds up the bias's gradient in the order
+ * of entries, heads and queries, in a strip as wide as the tile.
  *
  * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
  * and turns their gradients back behind (widen.c). */
@@ -26,6 +27,8 @@ typedef struct backward {
   const attn_tensors *tensors;
   const tile_kernels *kernels;
   int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
+  bool adds_bias_grads;     /* over axes that the bias lacks */
+  int64_t entries, heads;   /* key/value heads; of a task: 1, or all where the bias lacks the axis */
   float *shift, *delta; /* [B, H, Tq]: the log-sum-exp in base 2, and the sum of output times its gradient */
   float *query_grads;   /* [parts, B, H, Tq, depth] */
   float *scratch;       /* of each thread */
@@ -38,6 +41,7 @@ typedef struct scratch {
   float *key_grads, *value_grads;  /* [D, rows], [Dv, rows] */
   float *weights, *grads, *slopes; /* [QUERIES, rows] */
   float *ones, *scales;            /* [rows] */
+  float *bias_grads;               /* [heads, queries, rows]: a strip of those that are added up */
 } scratch;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -55,9 +59,20 @@ static int64_t depth_of(const attn_problem *problem, const tile_kernels *kernels
 
 /* ---- memory ---- */
 
+/* Query heads and queries of a strip of the bias's gradient. */
+static int64_t strip_heads(const backward *of) {
+  const attn_problem *p = of->problem;
+  return p->bias.head == 0 ? 1 : of->heads * (p->query_heads / p->kv_heads);
+}
+static int64_t strip_queries(const backward *of) {
+  const int64_t queries = of->problem->query_length;
+  return of->problem->bias.position == 0 ? smaller(1, queries) : queries;
+}
+
 /* Points into `memory`, or with NULL only counts; returns how many floats there are. */
-static int64_t place_scratch(const attn_problem *problem, const tile_kernels *kernels, float *memory,
-                             scratch *to) {
+static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
+  const attn_problem *problem = of->problem;
+  const tile_kernels *kernels = of->kernels;
   const int64_t rows = kernels->max_rows, D = problem->head_dim, Dv = problem->value_dim;
   const struct {
     float **place;
@@ -71,7 +86,8 @@ static int64_t place_scratch(const attn_problem *problem, const tile_kernels *ke
                 {&to->grads, QUERIES * rows},
                 {&to->slopes, QUERIES * rows},
                 {&to->ones, rows},
-                {&to->scales, rows}};
+                {&to->scales, rows},
+                {&to->bias_grads, of->adds_bias_grads ? strip_heads(of) * strip_queries(of) * rows : 0}};
   int64_t used = 0;
   for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
     *places[n].place = memory ? memory + used : NULL;
@@ -93,13 +109,21 @@ static backward plan(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
   const int64_t tiles = pieces(problem->key_length, kernels->max_rows);
-  const int64_t wanted = pieces(WANTED_TASKS, larger(1, problem->batch * problem->kv_heads));
+  const attn_layout *bias = &problem->bias;
+  const int64_t entries = bias->type && bias->batch == 0 ? problem->batch : 1;
+  const int64_t heads = bias->type && bias->head == 0 ? problem->kv_heads : 1;
+  const int64_t tasks = problem->batch * problem->kv_heads / larger(1, entries * heads);
+  const int64_t wanted = pieces(WANTED_TASKS, larger(1, tasks));
   const int64_t tiles_of_part = larger(1, pieces(tiles, larger(1, smaller(wanted, tiles / 2))));
   return (backward){.problem = problem,
                     .tensors = &call->tensors,
                     .kernels = kernels,
                     .parts = larger(1, pieces(tiles, tiles_of_part)),
-                    .part_keys = tiles_of_part * kernels->max_rows};
+                    .part_keys = tiles_of_part * kernels->max_rows,
+                    .adds_bias_grads =
+                        bias->type && (bias->batch == 0 || bias->head == 0 || bias->position == 0),
+                    .entries = entries,
+                    .heads = heads};
 }
 
 static void place(backward *of, float *memory) {
@@ -127,7 +151,7 @@ static void prepare_row(const backward *of, int64_t n) {
   for (int64_t e = 0; e < p->value_dim; e++) sum += grad[e] * output[e];
   of->shift[n] = lse == -INFINITY ? 0 : lse * log2e;
   of->delta[n] = sum;
-  if (p->bias.type)
+  if (p->bias.type && !of->adds_bias_grads)
     memset((float *)p->bias_grad_data + at(&p->bias_grad, b, h, i), 0, (size_t)p->key_length * sizeof(float));
 }
 
@@ -211,15 +235,34 @@ static void drop(const backward *of, const pair_tile *tile, float *numbers) {
   }
 }
 
+/* Where a row of the strip is: of a query head and a query, by what the bias has of both. */
+static float *strip_row(const backward *of, const scratch *mine, int64_t h, int64_t i) {
+  const int64_t head = of->problem->bias.head == 0 ? 0 : h % strip_heads(of);
+  const int64_t row = head * strip_queries(of) + (of->problem->bias.position == 0 ? 0 : i);
+  return mine->bias_grads + row * of->kernels->max_rows;
+}
+
+static void add_bias_grads(const backward *of, const pair_tile *tile, const scratch *mine) {
+  const int64_t rows = of->kernels->max_rows;
+  for (int64_t n = 0; n < tile->count; n++) {
+    float *restrict to = strip_row(of, mine, tile->h, tile->i0 + n);
+    const float *restrict grads = mine->grads + n * rows;
+    for (int64_t r = 0; r < rows; r++) to[r] += grads[r];
+  }
+}
+
 /* Scores and products of output_grad with values become weights and gradients of scores. */
 static void weigh(const backward *of, const pair_tile *tile, const scratch *mine) {
   const attn_problem *p = of->problem;
   const int64_t rows = of->kernels->max_rows;
   const int64_t first = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
   of->kernels->grade(rows, tile->count, of->shift + first, of->delta + first, mine->weights, mine->grads);
-  for (int64_t n = 0; p->bias.type && n < tile->count; n++)
-    memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0,
-           mine->grads + n * rows, (size_t)tile->keys * sizeof(float));
+  if (of->adds_bias_grads)
+    add_bias_grads(of, tile, mine);
+  else if (p->bias.type)
+    for (int64_t n = 0; n < tile->count; n++)
+      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0,
+             mine->grads + n * rows, (size_t)tile->keys * sizeof(float));
   if (p->softcap > 0)
     for (int64_t n = 0; n < tile->count * rows; n++) mine->grads[n] *= mine->slopes[n];
 }
@@ -302,17 +345,40 @@ static void solve_keys(const backward *of, int64_t part, pair_tile tile, const s
   kernels->unpack(rows, tile.keys, p->value_dim, mine->value_grads, mine->ones, value_grad);
 }
 
+/* What the tasks' entries and heads have added up for a tile of keys. */
+static void write_bias_grads(const backward *of, const pair_tile *tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t first = tile->kv_head * (p->query_heads / p->kv_heads);
+  for (int64_t h = first; h < first + strip_heads(of); h++)
+    for (int64_t i = 0; i < strip_queries(of); i++)
+      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, h, i) + tile->j0,
+             strip_row(of, mine, h, i), (size_t)tile->keys * sizeof(float));
+}
+
+/* The keys of a part, of a head or of all those that share a row of a bias. */
 static void solve_part(const backward *of, int64_t task, const scratch *mine) {
   const attn_problem *p = of->problem;
-  const int64_t part = task % of->parts, head = task / of->parts;
+  const int64_t part = task % of->parts, n = task / of->parts, across = p->kv_heads / of->heads;
   const int64_t end = smaller(p->key_length, (part + 1) * of->part_keys);
-  pair_tile tile = {.b = head / p->kv_heads, .kv_head = head % p->kv_heads};
   const int64_t group = p->query_heads / p->kv_heads, depth = depth_of(p, of->kernels);
-  tile.h = tile.kv_head * group;
-  memset(query_grads_of(of, part, &tile), 0, (size_t)(group * p->query_length * depth) * sizeof(float));
+  const pair_tile first = {.b = n / across * of->entries, .kv_head = n % across * of->heads};
+  pair_tile tile = first;
+  for (tile.b = first.b; tile.b < first.b + of->entries; tile.b++) {
+    tile.h = first.kv_head * group;
+    memset(query_grads_of(of, part, &tile), 0,
+           (size_t)(of->heads * group * p->query_length * depth) * sizeof(float));
+  }
   for (tile.j0 = part * of->part_keys; tile.j0 < end; tile.j0 += of->kernels->max_rows) {
     tile.keys = smaller(of->kernels->max_rows, end - tile.j0);
-    solve_keys(of, part, tile, mine);
+    if (of->adds_bias_grads)
+      memset(mine->bias_grads, 0,
+             (size_t)(strip_heads(of) * strip_queries(of) * of->kernels->max_rows) * sizeof(float));
+    for (tile.b = first.b; tile.b < first.b + of->entries; tile.b++)
+      for (tile.kv_head = first.kv_head; tile.kv_head < first.kv_head + of->heads; tile.kv_head++)
+        solve_keys(of, part, tile, mine);
+    tile.b = first.b;
+    tile.kv_head = first.kv_head;
+    if (of->adds_bias_grads) write_bias_grads(of, &tile, mine);
   }
 }
 
@@ -330,12 +396,13 @@ static void run_rotated(const attn_call *call) {
   const attn_problem *p = call->problem;
   backward of = plan(call);
   place(&of, call->workspace);
-  const int64_t rows = query_rows(p), tasks = p->batch * p->kv_heads * of.parts;
+  const int64_t rows = query_rows(p), shared = larger(1, of.entries * of.heads);
+  const int64_t tasks = p->batch * p->kv_heads / shared * of.parts;
 #pragma omp parallel num_threads(call->threads)
   {
     scratch mine;
-    const int64_t floats = place_scratch(p, of.kernels, NULL, &mine);
-    place_scratch(p, of.kernels, of.scratch + omp_get_thread_num() * floats, &mine);
+    const int64_t floats = place_scratch(&of, NULL, &mine);
+    place_scratch(&of, of.scratch + omp_get_thread_num() * floats, &mine);
     for (int64_t r = 0; r < of.kernels->max_rows; r++) mine.ones[r] = 1, mine.scales[r] = (float)p->scale;
 #pragma omp for schedule(static)
     for (int64_t n = 0; n < rows; n++) prepare_row(&of, n);
@@ -351,7 +418,7 @@ static void run_rotated(const attn_call *call) {
 static size_t rotated_workspace(const attn_call *call) {
   const backward of = plan(call);
   scratch unused;
-  const int64_t of_thread = place_scratch(of.problem, of.kernels, NULL, &unused);
+  const int64_t of_thread = place_scratch(&of, NULL, &unused);
   return (size_t)(2 * whole_lines(query_rows(of.problem)) + partial_floats(&of) + call->threads * of_thread) *
          sizeof(float);
 }
@@ -362,12 +429,7 @@ static size_t workspace_size(const attn_call *call) {
 
 static void run(const attn_call *call) { attn_widened_run(call, run_rotated); }
 
-static const char *unsupported(const attn_call *call) {
-  const attn_problem *p = call->problem;
-  if (p->bias.type && (p->bias.batch == 0 || p->bias.head == 0 || p->bias.position == 0))
-    return "adds no gradients of a bias over axes that it lacks";
-  return tile_refusal(call->isa, ATTN_FLOAT32);
-}
+static const char *unsupported(const attn_call *call) { return tile_refusal(call->isa, ATTN_FLOAT32); }
 
 const attn_variant attn_fused_backward = {
     .name = "fused_backward",

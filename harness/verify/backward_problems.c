@@ -50,6 +50,8 @@ static const char *const single[] = {
     "backward/full/B:2/H:2/D:24/Tq:50/Tk:30/bias:q",
     "backward/full/B:2/H:2/D:24/Tq:50/Tk:30/bias:b/softcap:3",
     "backward/full/B:2/H:2/D:24/Tq:20/Tk:30/bias:1",
+    "backward/causal_bottom_right/B:3/H:6/Hkv:3/D:24/Tq:70/Tk:290/bias:hq/softcap:4",
+    "backward/full/B:2/H:6/Hkv:3/D:17/Tq:70/Tk:150/bias:bq/layout:padded",
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/sink",
     "backward/full/B:1/H:2/D:24/T:90/softcap:2/scale:1",
     "backward/causal/B:1/H:2/D:64/T:130/softcap:30",
