@@ -81,15 +81,13 @@ static int run_kernels(void *context) {
     return supervisor_ended_count() > 0 ? STATUS_WRONG : flushed(run_gate_measure(options));
   if (!load_variants(&list, options, why, sizeof why))
     complain(options, why);
-  else if (is_in_team(options) && team_rank() > 0)
-    status = team_serve();
   else if (options->command == COMMAND_VERIFY || options->command == COMMAND_FUZZ)
     status = run_verify(options, &list);
   else if (options->command == COMMAND_LIST)
     status = run_list(&list);
   else
     status = run_bench(options, &list);
-  if (is_in_team(options) && team_rank() == 0) status = team_dismiss(flushed(status));
+  if (is_in_team(options)) status = team_end(flushed(status));
   variant_list_destroy(&list);
   return flushed(status);
 }

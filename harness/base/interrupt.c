@@ -44,4 +44,13 @@ void interrupt_release(void) {
   for (int n = 0; n < 2; n++) sigaction(signals[n], &before[n], NULL);
 }
 
-bool interrupt_wanted(void) { return wanted_since > 0; }
+static bool is_agreed, agreed;
+
+void interrupt_agree(bool wanted) {
+  is_agreed = true;
+  agreed = wanted;
+}
+
+void interrupt_decide_alone(void) { is_agreed = false; }
+bool interrupt_asked(void) { return wanted_since > 0; }
+bool interrupt_wanted(void) { return is_agreed ? agreed : interrupt_asked(); }

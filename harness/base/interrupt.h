@@ -10,4 +10,10 @@ void interrupt_release(void);
 
 bool interrupt_wanted(void);
 
+/* In a team of processes, which have to do the same: what each was asked, and what all of them go by from here on. To decide
+ * alone is as before. */
+bool interrupt_asked(void);
+void interrupt_agree(bool wanted);
+void interrupt_decide_alone(void);
+
 #endif

@@ -137,6 +137,11 @@ bool guarded_intact(const guarded *buffer) {
          all_bytes_are(buffer->data + buffer->bytes, slack_after(buffer), canary);
 }
 
+void guarded_hide(guarded *buffer, bool hidden) {
+  if (!buffer->mapping || inner_bytes(buffer) == 0) return;
+  (void)mprotect(inner(buffer), inner_bytes(buffer), hidden ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+
 void guarded_mend(guarded *buffer) { fill_canaries(buffer); }
 
 size_t guarded_touched_bytes(const guarded *buffer) {

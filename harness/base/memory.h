@@ -29,6 +29,9 @@ void guarded_destroy(guarded *buffer);
  * of which the contents stay: a fresh page is cleared before its first use, which takes longer than that. */
 bool guarded_renew(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
 
+/* Makes the buffer unreadable, or readable and writable again: who looks at it meanwhile faults. */
+void guarded_hide(guarded *buffer, bool hidden);
+
 /* Drops the buffer's pages: it reads as zeros again and nothing is resident. From then on the system may
  * not give it huge pages, so that touched bytes are exact: do not time in a buffer that was reset. */
 void guarded_reset(guarded *buffer);

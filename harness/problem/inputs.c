@@ -47,6 +47,21 @@ void inputs_draw(inputs *in) {
   if (tensors_are_backward(&in->problem)) fill_forward(&in->problem, &in->tensors);
 }
 
+static inputs *last_made;
+
+static void enlist(inputs *in) {
+  in->before = last_made;
+  if (last_made) last_made->next = in;
+  last_made = in;
+}
+
+static void strike(inputs *in) {
+  if (in->before) in->before->next = in->next;
+  if (in->next) in->next->before = in->before;
+  if (last_made == in) last_made = in->before;
+  in->before = in->next = NULL;
+}
+
 bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
   *in = (inputs){.workload = *w};
   if (w->batch > WORKLOAD_MAX_LISTED_BATCH && (w->has_offsets || w->has_lengths || w->has_query_lengths)) {
@@ -72,28 +87,43 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
     tensor_set_data(&in->problem, &in->tensors, id, data);
   }
   inputs_draw(in);
+  enlist(in);
   return true;
 }
 
 void inputs_destroy(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     guarded_destroy(&in->buffers[id]);
-    free(in->kept[id]);
-    in->kept[id] = NULL;
+    guarded_destroy(&in->kept[id]);
   }
+  free(in->owned);
+  in->owned = NULL;
   in->tensors = (attn_tensors){0};
+  strike(in);
+}
+
+static void hide(inputs *in, bool hidden) {
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    guarded_hide(&in->buffers[id], hidden);
+    guarded_hide(&in->kept[id], hidden);
+  }
+}
+
+void inputs_hide(inputs *in, bool hidden) {
+  hide(in, hidden); /* a case from a file is in no list */
+  for (inputs *other = last_made; other; other = other->before)
+    if (other != in) hide(other, hidden);
 }
 
 bool inputs_keep(inputs *in, char *why, size_t why_size) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const guarded *buffer = &in->buffers[id];
     if (!buffer->mapping || tensor_is_written(&in->problem, id)) continue;
-    if (!in->kept[id]) in->kept[id] = malloc(buffer->bytes + 1);
-    if (!in->kept[id]) {
+    if (!in->kept[id].mapping && !guarded_create(&in->kept[id], buffer->bytes, 64, why, why_size)) {
       snprintf(why, why_size, "no memory for a copy of %s", tensor_table[id].words);
       return false;
     }
-    memcpy(in->kept[id], buffer->data, buffer->bytes);
+    memcpy(in->kept[id].data, buffer->data, buffer->bytes);
   }
   return true;
 }
@@ -105,11 +135,11 @@ void inputs_restore(inputs *in) {
     if (!buffer->mapping) continue;
     guarded_mend(buffer);
     if (tensor_is_written(&in->problem, id)) continue;
-    if (in->kept[id])
-      memcpy(buffer->data, in->kept[id], buffer->bytes);
+    if (in->kept[id].mapping)
+      memcpy(buffer->data, in->kept[id].data, buffer->bytes);
     else
       fill_gaps(in, id);
-    is_kept = is_kept || in->kept[id];
+    is_kept = is_kept || in->kept[id].mapping;
   }
   if (!is_kept) inputs_draw(in);
 }

@@ -12,7 +12,9 @@ typedef struct inputs {
   attn_problem problem; /* points into this struct: do not copy an inputs */
   attn_tensors tensors;
   guarded buffers[TENSORS];
-  unsigned char *kept[TENSORS]; /* what inputs_keep keeps of each buffer, or NULL */
+  guarded kept[TENSORS]; /* what inputs_keep keeps of each buffer, or empty */
+  bool *owned;           /* [Tq] in a team: positions whose rows the last run has written here; NULL: all */
+  struct inputs *before, *next; /* those that were made before and after it, and are still there */
 } inputs;
 
 /* False, with the reason in words, when the problem is not sound (attn_check_problem) or its memory
@@ -20,6 +22,12 @@ typedef struct inputs {
  * guard page, so that any overrun faults. The same workload gives the same bits everywhere. */
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
+
+/* Makes the tensors of all inputs that inputs_create has made, and of these, unreadable, or readable and writable again. */
+void inputs_hide(inputs *inputs, bool hidden);
+
+/* Whether the last run has written the row of this query here. */
+static inline bool inputs_owns(const inputs *inputs, int64_t i) { return !inputs->owned || inputs->owned[i]; }
 
 /* Fills the inputs again as their workload says, after its seed was changed. */
 void inputs_draw(inputs *inputs);

@@ -53,6 +53,9 @@ void supervisor_renew(void);
  * that come after it. */
 void supervisor_abandon(const char *how);
 
+/* The command is at its end here, whoever ran last; it has said why. */
+_Noreturn void supervisor_give_up(int status);
+
 /* ---- what came of earlier children ---- */
 
 /* How a variant ended one. */

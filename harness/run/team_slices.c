@@ -75,47 +75,33 @@ static size_t row_bytes(const attn_problem *whole, tensor_id id) {
          element_type_of(tensor_layout(whole, id)->type)->bytes;
 }
 
-size_t team_rows_bytes(const attn_problem *whole, bool written, const team_deal *deal, int rank) {
-  size_t bytes = 0;
-  for (tensor_id id = 0; id < TENSORS; id++) {
-    if (!takes_part(whole, id, written)) continue;
-    const tensor_shape shape = tensor_stored_shape(whole, id);
-    const attn_slice slice = team_slice(whole, id, deal, rank);
-    bytes += (size_t)(shape.batch * shape.heads * attn_slice_length(&slice)) * row_bytes(whole, id);
-  }
-  return bytes;
+/* Where row i of a head lies. */
+static unsigned char *row_at(const attn_problem *problem, const attn_tensors *tensors, tensor_id id,
+                             int64_t b, int64_t h, int64_t i) {
+  const attn_layout *layout = tensor_layout(problem, id);
+  const int64_t at = b * layout->batch + h * layout->head + i * layout->position;
+  return (unsigned char *)(uintptr_t)tensor_data(problem, tensors, id) +
+         at * (int64_t)element_type_of(layout->type)->bytes;
 }
 
-static bool copy_row(team_direction direction, unsigned char *row, unsigned char *package, size_t bytes) {
-  if (direction == TEAM_COMPARE) return memcmp(row, package, bytes) == 0;
-  if (direction == TEAM_PACK)
-    memcpy(package, row, bytes);
-  else
-    memcpy(row, package, bytes);
-  return true;
+static void copy_head(const team_rows *whole, const team_rows *own, tensor_id id, const attn_slice *slice,
+                      int64_t b, int64_t h, bool written) {
+  const size_t bytes = row_bytes(whole->problem, id);
+  int64_t at = 0;
+  for (int run = 0; run < slice->runs; run++)
+    for (int64_t n = 0; n < slice->length[run]; n++, at++) {
+      unsigned char *there = row_at(whole->problem, whole->tensors, id, b, h, slice->first[run] + n),
+                    *here = row_at(own->problem, own->tensors, id, b, h, at);
+      memcpy(written ? there : here, written ? here : there, bytes);
+    }
 }
 
-bool team_copy(const attn_problem *whole, const attn_problem *problem, const attn_tensors *tensors,
-               bool written, const team_deal *deal, int rank, team_direction direction,
-               unsigned char *package) {
-  bool same = true;
+void team_copy(const team_rows *whole, const team_rows *own, const team_deal *deal, int rank, bool written) {
   for (tensor_id id = 0; id < TENSORS; id++) {
-    if (!takes_part(whole, id, written)) continue;
-    const attn_layout *layout = tensor_layout(problem, id);
-    const tensor_shape shape = tensor_stored_shape(whole, id);
-    const attn_slice slice = team_slice(whole, id, deal, rank);
-    const size_t bytes = row_bytes(whole, id), element_bytes = element_type_of(layout->type)->bytes;
-    unsigned char *data = (unsigned char *)(uintptr_t)tensor_data(problem, tensors, id);
+    if (!takes_part(whole->problem, id, written)) continue;
+    const tensor_shape shape = tensor_stored_shape(whole->problem, id);
+    const attn_slice slice = team_slice(whole->problem, id, deal, rank);
     for (int64_t b = 0; b < shape.batch; b++)
-      for (int64_t h = 0; h < shape.heads; h++) {
-        int64_t own = 0;
-        for (int run = 0; run < slice.runs; run++)
-          for (int64_t n = 0; n < slice.length[run]; n++, own++, package += bytes) {
-            const int64_t i = problem == whole ? slice.first[run] + n : own;
-            const int64_t at = b * layout->batch + h * layout->head + i * layout->position;
-            same &= copy_row(direction, data + at * (int64_t)element_bytes, package, bytes);
-          }
-      }
+      for (int64_t h = 0; h < shape.heads; h++) copy_head(whole, own, id, &slice, b, h, written);
   }
-  return same;
 }

@@ -1,4 +1,4 @@
-/* A rank's slice of a problem: where its tensors lie, and how they are dealt out and put together. */
+/* A rank's slice of a problem: where its tensors lie, and how rows get there and back. */
 #ifndef ATTN_HARNESS_TEAM_SLICES_H
 #define ATTN_HARNESS_TEAM_SLICES_H
 
@@ -21,16 +21,13 @@ attn_problem team_problem(const attn_problem *whole, const team_deal *deal, int 
 /* Bytes from the first to the last element of a tensor of a rank, gaps included. */
 size_t team_tensor_bytes(const attn_problem *whole, tensor_id id, const team_deal *deal, int rank);
 
-/* Bytes of the rows that a rank has of all tensors that go in, or come out, one behind the other. */
-size_t team_rows_bytes(const attn_problem *whole, bool written, const team_deal *deal, int rank);
+/* Tensors of a problem, of the whole or of a rank. */
+typedef struct team_rows {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+} team_rows;
 
-/* Copies the rows of a rank between tensors and a package: `slice` says where they lie in the tensors of this problem, which is
- * the whole (with the rank's positions) or the rank's own (with those from 0 on). */
-typedef enum team_direction { TEAM_PACK, TEAM_UNPACK, TEAM_COMPARE } team_direction;
-
-/* Of all tensors that are written, or of those that are not. False where they were compared and differ. */
-bool team_copy(const attn_problem *whole, const attn_problem *problem, const attn_tensors *tensors,
-               bool written, const team_deal *deal, int rank, team_direction direction,
-               unsigned char *package);
+/* Copies the rows of a rank: what goes in from the whole into its own, or else what is written from there into the whole. */
+void team_copy(const team_rows *whole, const team_rows *own, const team_deal *deal, int rank, bool written);
 
 #endif

@@ -142,6 +142,7 @@ static void hold_row(const expected *known, uint32_t traits, int64_t n, const ou
   const reference_row *row = &known->solved[n];
   const reference_bounds bounds = bounds_of(row, traits);
   const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
+  if (!inputs_owns(known->inputs, at.i)) return;
   const bool no_worse = !row->exact && !found->marks && is_no_worse(found, row, &bounds, &outputs[0], at);
   for (int64_t d = 0; d < outputs[0].width && !no_worse; d++)
     hold(found, n, outputs, 0, at, d, row->output[d], bounds.worst[d], bounds.probabilistic[d], row->exact);
@@ -187,7 +188,9 @@ static void hold_rows(const expected *known, uint32_t traits, const output outpu
   result->output_share = fmax(all.shares[0].worst, all.shares[0].probabilistic);
   result->lse_share = fmax(all.shares[1].worst, all.shares[1].probabilistic);
   result->exact_share = all.exact;
-  if (!all.first.passed) verdict_fail(result, "%s", all.first.problem);
+  if (all.first.passed) return;
+  if (result->passed) result->wrong_row = known->positions[all.first_row];
+  verdict_fail(result, "%s", all.first.problem);
 }
 
 bool examine(const expected *known, uint32_t traits, examination *all) {
@@ -240,7 +243,7 @@ static void hold_mean_square(const expected *known, uint32_t traits, const outpu
     const row_place at = row_place_of(&known->inputs->problem, known->positions[n]);
     const double *deviation = bounds_of(row, traits).deviation;
     row_square square = {0};
-    if (!known->is_first[n]) continue;
+    if (!known->is_first[n] || !inputs_owns(known->inputs, at.i)) continue;
     for (int64_t d = 0; d < o->width; d++)
       row_square_add(&square, element_of(o, at, d), row->output[d], deviation[d]);
     mean_square_add(&sums, &square);
@@ -259,6 +262,7 @@ void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   outputs_of(in, outputs);
   memset(result, 0, sizeof *result);
   result->passed = true;
+  result->wrong_row = -1;
   result->rows_checked = known->rows;
   result->rows_total = known->rows_total;
   result->sampled = known->rows < known->rows_total;

@@ -137,6 +137,9 @@ static bool report_failure(const verification *all, const char *program, double 
   const variant_verdicts *variant_verdicts = NULL;
   const failure *first = first_failure(all, &variant_verdicts);
   if (!first) return false;
+  if (all->options->in_team && team_rank() > 0)
+    return true; /* it waits for rank 0, which starts other teams */
+  interrupt_decide_alone();
   fprintf(out, "FAILED: %s%s%s on %s with %d thread%s: %s\n", variant_verdicts->name,
           first->isa[0] ? " with " : "", first->isa, first->workload, first->threads,
           first->threads == 1 ? "" : "s", first->problem);
@@ -165,7 +168,7 @@ static int draw_threads(uint64_t seed, int64_t n) {
 
 /* Properties cost many runs: they have half of the time at most, but for the last problem that they are held on. */
 static bool properties_are_due(const verification *all) {
-  return 2 * all->progress->properties_seconds <= wall_seconds() - all->progress->started;
+  return team_decides(2 * all->progress->properties_seconds <= wall_seconds() - all->progress->started);
 }
 
 static posed_problem drawn(const verify_options *options, int64_t n) {
@@ -188,8 +191,9 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
   enum { SAMPLE = 4000 };
   fitted *fitted = fitted_create(all, &(problem_plan){.count = SAMPLE, .step = 1, .problem = drawn});
   bool ran = fitted != NULL;
-  for (int64_t n = 0;
-       ran && (n == 0 || (wall_seconds() < until && !interrupt_wanted() && !verification_failed(all))); n++)
+  for (int64_t n = 0; ran && (n == 0 || (team_decides(wall_seconds() < until) && !interrupt_wanted() &&
+                                         !verification_failed(all)));
+       n++)
     ran = pose(all, fitted, n, why, why_size);
   fitted_destroy(fitted);
   return ran ? all->progress->problems : -1;

@@ -8,6 +8,7 @@
 #include "property_check.h"
 #include "property_gradients.h"
 #include "property_states.h"
+#include "run/team.h"
 
 static void hold_repeat(property_check *t) {
   t->compared++;
@@ -71,6 +72,7 @@ static double left_by_sink(const property_check *t, int64_t r, double *rounding)
 static void hold_weights(property_check *t, int64_t r) {
   const inputs *in = t->all->original;
   const reference_row *row = t->all->solved[r];
+  if (!inputs_owns(in, check_row(t, r).i)) return;
   if (!in->problem.weights.type || in->problem.keep.type || !check_has_finite_lse(row)) return;
   double sum = 0, seen = 0;
   for (int64_t j = 0; j < in->problem.key_length; j++) {
@@ -90,6 +92,7 @@ static void hold_ones(property_check *t) {
   for (int64_t r = 0; r < t->all->row_count; r++) {
     double rounding;
     const double left = left_by_sink(t, r, &rounding);
+    if (!inputs_owns(&ones->inputs, check_row(t, r).i)) continue;
     for (int64_t e = 0; e < ones->inputs.problem.value_dim; e++) {
       const reference_row *row = &ones->expected.solved[r];
       if (row->output[e] != 0) /* of a row that sees no key */
@@ -118,7 +121,7 @@ static void hold_between(property_check *t) {
   const int64_t width = in->problem.value_dim;
   if (in->problem.keep.type) return; /* some weights are larger, and their sum is any */
   for (int64_t r = 0; r < t->all->row_count; r++)
-    for (int64_t e = 0; e < width; e++) {
+    for (int64_t e = 0; e < width && inputs_owns(in, check_row(t, r).i); e++) {
       const reference_row *row = t->all->solved[r];
       const double computed = check_number(in, TENSOR_OUTPUT, check_row(t, r), e);
       const double least = t->all->least[r * width + e], most = t->all->most[r * width + e];
@@ -227,6 +230,8 @@ static void hold_merged_row(property_check *t, int64_t r, const altered *first, 
                       *two = &second->expected.solved[r];
   const row_place at = check_row(t, r);
   if (!check_has_finite_lse(row) || !check_has_lse(one) || !check_has_lse(two)) return;
+  if (!inputs_owns(whole, at.i) || !inputs_owns(&first->inputs, at.i) || !inputs_owns(&second->inputs, at.i))
+    return;
   const double lse_one = check_number(&first->inputs, TENSOR_LSE, at, 0),
                lse_two = check_number(&second->inputs, TENSOR_LSE, at, 0);
   const double largest = fmax(lse_one, lse_two);
@@ -371,6 +376,7 @@ static void hold_position(property_check *t) {
   for (int64_t r = 0; r < t->all->row_count; r++) {
     const reference_row *one = t->all->solved[r], *other = &bias->expected.solved[r];
     const row_place at = check_row(t, r);
+    if (!inputs_owns(given, at.i) || !inputs_owns(&bias->inputs, at.i)) continue;
     for (int64_t e = 0; e < given->problem.value_dim; e++)
       if (check_is_finite(one, e) && check_is_finite(other, e))
         check_near(t, r, "output", e, check_number(given, TENSOR_OUTPUT, at, e),
@@ -391,6 +397,7 @@ static void hold_rope(property_check *t) {
   for (int64_t r = 0; r < t->all->row_count; r++) {
     const reference_row *one = t->all->solved[r], *other = &farther->expected.solved[r];
     const row_place at = check_row(t, r);
+    if (!inputs_owns(given, at.i) || !inputs_owns(&farther->inputs, at.i)) continue;
     for (int64_t e = 0; e < given->problem.value_dim; e++)
       if (check_is_finite(one, e) && check_is_finite(other, e))
         check_near(
@@ -484,10 +491,12 @@ bool properties_hold(properties *all, const run_setup *setup, unsigned wanted, p
     t.compared = 0;
     t.ran[0] = t.ran[1] = NULL;
     table[n].hold(&t);
+    const int judge = check_end_in_team(&t);
     if (t.compared > 0) verdict->checked |= 1u << n;
     verdict->failed |= (unsigned)t.failed << n;
     if (t.failed && !t.violated)
       hint_find_of_property((property)n, t.ran, setup->variant->traits, &verdict->hint);
+    if (t.failed && judge >= 0) team_share(judge, &verdict->hint, sizeof verdict->hint);
   }
   memcpy(verdict->problem, t.problem, sizeof verdict->problem);
   return t.had_memory;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "team_verdict.h"
+
 bool check_fails(property_check *t, const char *format, ...) {
   if (t->failed) return false;
   t->failed = true;
@@ -15,6 +17,31 @@ bool check_fails(property_check *t, const char *format, ...) {
   vsnprintf(t->problem + length, sizeof t->problem - (size_t)length, format, arguments);
   va_end(arguments);
   return false;
+}
+
+/* ---- In a team ---- */
+
+/* Takes over what any rank complains of. */
+static team_word agree(property_check *t, bool at_end) {
+  team_word own = {.at_end = at_end, .failed = t->failed, .violated = t->violated, .compared = t->compared};
+  _Static_assert(sizeof own.problem == sizeof t->problem, "either has room for the other");
+  memcpy(own.problem, t->problem, sizeof own.problem);
+  const team_word all = team_word_agree(&own, t->setup.isa);
+  t->failed = all.failed;
+  t->violated = all.violated;
+  memcpy(t->problem, all.problem, sizeof t->problem);
+  return all;
+}
+
+/* Who has failed is here before those who learn of it at their next run. */
+int check_end_in_team(property_check *t) {
+  if (t->setup.variant->place != ATTN_TEAM) return -1;
+  for (;;) {
+    const team_word all = agree(t, true);
+    if (!all.at_end) continue;
+    t->compared = all.compared;
+    return all.rank;
+  }
 }
 
 /* ---- Runs ---- */
@@ -33,6 +60,7 @@ static bool run_on(property_check *t, inputs *in, uint64_t checksum, int threads
   run_setup setup = t->setup;
   run_outcome outcome;
   setup.threads = threads;
+  if (setup.variant->place == ATTN_TEAM && agree(t, false).failed) return false;
   t->had_memory = runner_run(&setup, in, &watch, &outcome, t->why, t->why_size);
   if (!t->had_memory) return false;
   if (!outcome.violation[0]) return true;
@@ -92,6 +120,7 @@ static bool same_rows(const inputs *a, row_place in_a, const inputs *b, row_plac
 
 static bool expect_same_row(property_check *t, const inputs *a, row_place in_a, const inputs *b,
                             row_place in_b, const char *when) {
+  if (!inputs_owns(a, in_a.i) || !inputs_owns(b, in_b.i)) return true;
   t->compared++;
   return same_rows(a, in_a, b, in_b) || check_fails(t, "%s, row b %lld, h %lld, i %lld has other bits", when,
                                                     (long long)in_a.b, (long long)in_a.h, (long long)in_a.i);
@@ -127,6 +156,7 @@ bool check_near(property_check *t, int64_t r, const char *what, int64_t e, doubl
 void check_near_row(property_check *t, int64_t r, const inputs *a, row_place in_a, const reference_row *of_a,
                     const inputs *b, row_place in_b, const reference_row *of_b, double shift,
                     const char *when) {
+  if (!inputs_owns(a, in_a.i) || !inputs_owns(b, in_b.i)) return;
   for (int64_t e = 0; e < a->problem.value_dim; e++) {
     if (!check_is_finite(of_a, e) || !check_is_finite(of_b, e)) continue;
     const double bound = of_a->output_bound_probabilistic[e] + of_b->output_bound_probabilistic[e];

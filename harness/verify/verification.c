@@ -13,6 +13,7 @@
 #include "problem/check.h"
 #include "problem/types.h"
 #include "run/supervisor.h"
+#include "run/team.h"
 
 /* One problem on its way through the variants. */
 typedef struct case_run {
@@ -60,14 +61,22 @@ static void count_failure(variant_verdicts *to, const case_run *at, int threads,
   entry->threads = threads;
 }
 
-/* Of outputs that are wrong, as the last run left them, and only where the failure will be shown. */
+/* Of outputs that are wrong, as the last run left them, and only where the failure will be shown; in a team by the rank that has found
+ * it. */
 static void note_hint(variant_verdicts *to, const case_run *at, const verdict *result) {
   examination wrong;
-  const bool is_shown = to->failed > 0 && to->failed <= VERDICT_FAILURES;
-  if (result->passed || !is_shown || !examine(at->expected, to->variant->traits, &wrong)) return;
-  if (wrong.wrong_elements > 0 || result->mean_square_share > 1)
-    hint_find(at->expected, &wrong, &to->failures[to->failed - 1].hint);
-  examination_destroy(&wrong);
+  if (result->passed || to->failed == 0 || to->failed > VERDICT_FAILURES) return;
+  hint *hint = &to->failures[to->failed - 1].hint;
+  if (examine(at->expected, to->variant->traits, &wrong)) {
+    if (wrong.wrong_elements > 0 || result->mean_square_share > 1) hint_find(at->expected, &wrong, hint);
+    examination_destroy(&wrong);
+  }
+  if (to->variant->place == ATTN_TEAM) team_share(result->rank, hint, sizeof *hint);
+}
+
+/* Of the last run. */
+static uint64_t outputs_checksum(const variant_verdicts *to, const case_run *at) {
+  return to->variant->place == ATTN_TEAM ? team_outputs_checksum() : inputs_outputs_checksum(at->inputs);
 }
 
 static run_setup setup_of(const variant_verdicts *to, const case_run *at, int threads) {
@@ -95,7 +104,7 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
   if (!result.passed) {
     count_failure(to, at, threads, result.problem);
     note_hint(to, at, &result);
-  } else if (!(to->variant->traits & ATTN_FREE_BITS) && inputs_outputs_checksum(at->inputs) != bits) {
+  } else if (!(to->variant->traits & ATTN_FREE_BITS) && outputs_checksum(to, at) != bits) {
     count_failure(to, at, at->threads, problem);
   }
   return true;
@@ -132,7 +141,7 @@ static bool run_case(variant_verdicts *to, case_run *at, bool with_properties, c
     return false;
   }
   bool ran = true;
-  const uint64_t bits = inputs_outputs_checksum(at->inputs);
+  const uint64_t bits = outputs_checksum(to, at);
   if (to->failed == failed && (at->wanted & REPEAT_WITH_1)) ran = repeat_case(to, at, 1, bits, why, why_size);
   if (ran && to->failed == failed && (at->wanted & REPEAT_WITH_3))
     ran = repeat_case(to, at, 3, bits, why, why_size);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/random.h"
+#include "team_verdict.h"
 
 static void fail(verdict *result, const char *problem) {
   if (!result->passed) return;
@@ -23,7 +24,8 @@ bool verify_run_against(const run_setup *setup, inputs *in, const expected *know
   if (outcome.ran && !outcome.device_failed)
     expected_compare(known, setup->variant->traits, result);
   else
-    *result = (verdict){.passed = true};
+    *result = (verdict){.passed = true, .wrong_row = -1};
+  if (setup->variant->place == ATTN_TEAM) team_verdict_agree(result, setup->isa);
   if (outcome.violation[0]) fail(result, outcome.violation);
   return true;
 }

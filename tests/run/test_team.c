@@ -19,6 +19,9 @@
 /* Wrong on rank 2, from six keys on (tests/plugins/team). */
 #define FORGETS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/forgets.so "
 
+/* Takes what others have from its own process, where it can. */
+#define PEEKS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/peeks.so "
+
 static void need_mpi(void) {
   if (shell("command -v mpirun && test -f " ATTN_BUILD_DIR "/attnbench_mpi.so") == 0) return;
   print_message("MPI is not installed, or attnbench_mpi.so was not built\n");
@@ -82,6 +85,36 @@ static void a_plugin_of_ones_own_needs_none_of_ours(void **state) {
   shell_expect(RANKS("3") FORGETS "--problem full/H:1/D:4/Tq:7/Tk:5", 0, "1 variant, 3 cases, 0 failed");
 }
 
+static void a_rank_judges_its_own_rows_and_is_named(void **state) {
+  (void)state;
+  need_mpi();
+  /* Of nine queries rank 2 of 3 has the last three, and rank 2 of 4 the fifth and the sixth. */
+  shell_expect(RANKS("4") FORGETS "--problem full/H:2/D:4/Tq:9/Tk:8", 1,
+               "rows from 6 on of 9, all columns, judged by rank 2 of 3");
+  assert_non_null(strstr(shell_output, "FAILED: output[b 0, h 0, i 6, d 0]"));
+  assert_non_null(strstr(shell_output, "FAILED: output[b 0, h 0, i 4, d 0]"));
+  assert_non_null(strstr(shell_output, "rows 4-5 of 9, all columns, judged by rank 2 of 4"));
+  assert_non_null(strstr(shell_output, "hint: keys: the last visible key is left out"));
+}
+
+static void what_other_ranks_have_is_not_to_be_found_in_a_process(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("2") PEEKS "--problem full/H:1/D:16/T:24 --isa ranks1", 0, "1 cases, 0 failed");
+  shell_expect(RANKS("2") PEEKS "--problem full/H:1/D:16/T:24 --isa ranks2", 1, "judged by rank 0 of 2");
+}
+
+static void ranks_that_do_not_do_the_same_are_one_sentence(void **state) {
+  (void)state;
+  need_mpi();
+#define TWO(first, second)                                                                                   \
+  MPIRUN("1") "verify --variant ring --threads 1 " first " : -n 1 " PROGRAM "verify --threads 1 " second
+  shell_expect(TWO("--problem full/T:8", "--variant ring --problem full/T:9"), 2,
+               "attnbench: rank 0: rank 1 has another problem than rank 0\n");
+  shell_expect(TWO("--problem full/T:8", "--variant rung --problem full/T:8"), 2,
+               "attnbench: rank 0: rank 1 is at its end, where rank 0 begins a run: attnbench: ");
+}
+
 /* Each try starts a team, so that from further away it takes half a minute. */
 static void a_failure_of_one_rank_is_shrunk_to_what_it_takes(void **state) {
   (void)state;
@@ -138,6 +171,9 @@ int main(void) {
       cmocka_unit_test(odd_and_many_ranks_are_right_too),
       cmocka_unit_test(random_problems_are_posed_to_teams),
       cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),
+      cmocka_unit_test(a_rank_judges_its_own_rows_and_is_named),
+      cmocka_unit_test(what_other_ranks_have_is_not_to_be_found_in_a_process),
+      cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
       cmocka_unit_test(a_failure_of_one_rank_is_shrunk_to_what_it_takes),
       cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),
       cmocka_unit_test(fewer_heads_than_ranks_are_one_sentence),
