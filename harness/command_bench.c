@@ -12,6 +12,7 @@
 #include "measure/sweep.h"
 #include "measure/team_sweep.h"
 #include "report/report.h"
+#include "report/team_report.h"
 
 static void list_points(const sweep *sweep, FILE *out) {
   for (size_t i = 0; i < sweep->count; i++) {
@@ -179,6 +180,67 @@ static int measure_shard(sweep *sweep, const options *options, const char *isa) 
   return status;
 }
 
+/* Of what the command line asks for, what a bench of a team does not give. */
+static bool check_team(const options *options, char *why, size_t why_size) {
+  const char *refused = options->raw ? "--raw" : NULL;
+  if (refused) {
+    snprintf(why, why_size,
+             "%s: a bench of a team has its runs in the JSON report; give --out or --benchmark_out", refused);
+    return false;
+  }
+  if (options->out_file && strcmp(options->out_format, "json") != 0 &&
+      strcmp(options->out_format, "csv") != 0) {
+    snprintf(why, why_size,
+             "--benchmark_out_format: a bench of a team is written as json or csv, and not as '%s'",
+             options->out_format);
+    return false;
+  }
+  return (!options->out || folder_make(options->out, why, why_size)) &&
+         command_check_file("--benchmark_out", options->out_file, why, why_size) &&
+         check_context(options, why, why_size);
+}
+
+static bool give_team_report(const report *run, const team_report *team, const options *options, char *why,
+                             size_t why_size) {
+  char path[4096];
+  if (strcmp(options->format, "json") == 0) team_report_json(run, team, stdout);
+  if (strcmp(options->format, "csv") == 0) team_report_csv(team, stdout);
+  static const char *const formats[] = {"json", "csv"};
+  for (size_t n = 0; options->out && n < sizeof formats / sizeof *formats; n++) {
+    snprintf(path, sizeof path, "%s/results.%s", options->out, formats[n]);
+    if (!team_report_write(run, team, formats[n], path, why, why_size)) return false;
+  }
+  return !options->out_file ||
+         team_report_write(run, team, options->out_format, options->out_file, why, why_size);
+}
+
+/* All ranks measure; rank 0 has the results. */
+static int measure_team(const sweep *sweep, const options *options, const variant_list *list) {
+  char why[WHY_BYTES] = "/dev/null cannot be opened";
+  static report run;
+  team_report team;
+  const bench_options how = bench_options_from(options, NULL);
+  const bool has_table = strcmp(options->format, "console") == 0;
+  FILE *table = has_table ? stdout : fopen("/dev/null", "w");
+  if (options->list_tests) {
+    list_points(sweep, table);
+    if (!has_table && table) fclose(table);
+    return STATUS_GOOD;
+  }
+  const bool ready = table && (team_rank() > 0 || check_team(options, why, sizeof why));
+  if (!team_decides(ready)) return command_complain(why);
+  int status = team_sweep(sweep, list, (int)options->threads, &team, table);
+  bench_describe(&run, &how);
+  run.machine.threads = (int)options->threads;
+  if (status != STATUS_UNUSABLE && team_rank() == 0 &&
+      !give_team_report(with_context(&run, options), &team, options, why, sizeof why))
+    status = command_complain(why);
+  if (!has_table) fclose(table);
+  team_report_destroy(&team);
+  report_destroy(&run);
+  return status;
+}
+
 static size_t count_texts(const char *const *texts) {
   size_t count = 0;
   while (texts[count]) count++;
@@ -220,7 +282,7 @@ int run_bench(const options *options, const variant_list *list) {
                                  .memory_only = &options->memory_only,
                                  .filter = options->filter};
   if (!sweep_create(&sweep, &request, list, why, sizeof why)) return command_complain(why);
-  const int status = list->team ? team_sweep(&sweep, list, (int)options->threads, stdout)
+  const int status = list->team ? measure_team(&sweep, options, list)
                                 : measure_shard(&sweep, options, isa ? isa : "portable");
   sweep_destroy(&sweep);
   return status;

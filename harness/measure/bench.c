@@ -133,7 +133,7 @@ static void find_declared(const char *variant, int *time_exponent, int *workspac
     }
 }
 
-static void describe_run(report *report, const bench_options *options) {
+void bench_describe(report *report, const bench_options *options) {
   const time_t now = time(NULL);
   struct tm utc;
   if (gmtime_r(&now, &utc))
@@ -204,7 +204,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
                char *why, size_t why_size) {
   memset(report, 0, sizeof *report);
   bench bench = {.points = points, .count = count, .options = options, .report = report};
-  describe_run(report, options);
+  bench_describe(report, options);
   report->machine.threads = options->threads;
   if (count == 0) return true;
   interrupt_catch();

@@ -12,4 +12,7 @@
 bool bench_run(const bench_point *points, size_t count, const bench_options *options, report *report,
                char *why, size_t why_size);
 
+/* Of the context of a report that is otherwise made elsewhere: when, where and of what build. */
+void bench_describe(report *report, const bench_options *options);
+
 #endif

@@ -10,19 +10,8 @@
 #include "base/format.h"
 #include "base/statistics.h"
 #include "power_law.h"
-#include "run/team.h"
 
-enum { RUNS = 7, MOST_POINTS = 512 };
-
-/* One problem among so many ranks; of bytes the most that any rank has. */
-typedef struct team_measurement {
-  const bench_point *point;
-  int ranks;
-  double seconds, hidden; /* median; share of the time with messages on their way, NaN: there were none */
-  uint64_t sent;
-  size_t workspace;
-  char violation[RUN_VIOLATION_BYTES];
-} team_measurement;
+enum { MOST_POINTS = 512 };
 
 static void note_run(team_measurement *to, double *waiting, double *in_flight) {
   const team_result *results = team_results();
@@ -38,24 +27,26 @@ static bool measure(const bench_point *point, const char *isa, int threads, team
                     size_t why_size) {
   inputs in;
   char name[WORKLOAD_NAME_BYTES];
-  double seconds[RUNS], waiting = 0, in_flight = 0;
+  double waiting = 0, in_flight = 0;
   *to = (team_measurement){.point = point, .ranks = team_ranks(isa)};
   workload_name(&point->workload, name);
   if (!inputs_create(&in, &point->workload, true, why, why_size)) return false;
   const run_setup setup = {.variant = point->variant, .isa = isa, .threads = threads, .problem = name};
   const run_watch watch = {.workspace = RUN_POISONED, .inputs_checksum = inputs_checksum(&in)};
   bool ran = true;
-  for (int n = -1; ran && n < RUNS; n++) { /* the first one warms up */
+  for (int n = -1; ran && n < TEAM_RUNS; n++) { /* the first one warms up */
     run_outcome outcome;
     ran = runner_run(&setup, &in, &watch, &outcome, why, why_size);
     if (!ran || n < 0) continue;
-    seconds[n] = outcome.seconds;
+    to->runs[n] = outcome.seconds;
     note_run(to, &waiting, &in_flight);
     if (outcome.violation[0]) snprintf(to->violation, sizeof to->violation, "%s", outcome.violation);
   }
   inputs_destroy(&in);
   if (!ran) return false;
-  to->seconds = statistics_median(seconds, RUNS);
+  double sorted[TEAM_RUNS];
+  memcpy(sorted, to->runs, sizeof sorted);
+  to->seconds = statistics_median(sorted, TEAM_RUNS);
   to->hidden = in_flight > 0 ? fmax(0, 1 - waiting / in_flight) : NAN;
   return true;
 }
@@ -76,82 +67,102 @@ static double workspace_of(const team_measurement *m) { return (double)m->worksp
 static double seconds_of(const team_measurement *m) { return m->seconds; }
 
 /* Of a variant's measurements that are alike but for T, or for P (then by 1 / P), where there are three or more. */
-static void print_growth(const team_measurement *all, size_t count, const team_measurement *like,
-                         bool by_ranks, const char *what, team_quantity *quantity, FILE *out) {
+static void fit_growth(team_report *report, const team_measurement *like, bool by_ranks, const char *quantity,
+                       team_quantity *of) {
   double x[MOST_POINTS], y[MOST_POINTS];
+  const long processors = sysconf(_SC_NPROCESSORS_ONLN);
   size_t points = 0;
-  for (size_t n = 0; n < count; n++) {
-    const team_measurement *m = &all[by_ranks ? count - 1 - n : n];
+  for (size_t n = 0; n < report->count; n++) {
+    const team_measurement *m = &report->points[by_ranks ? report->count - 1 - n : n];
     const bool same_length = m->point->workload.key_length == like->point->workload.key_length;
     if (m->point->variant != like->point->variant) continue;
     if (by_ranks ? !same_length || m->ranks < 2 : m->ranks != like->ranks) continue;
+    /* Ranks that take turns say nothing of how time falls with their number. */
+    if (by_ranks && of == seconds_of && m->ranks > processors) continue;
     x[points] = by_ranks ? 1.0 / m->ranks : (double)m->point->workload.key_length;
-    y[points++] = quantity(m);
+    y[points++] = of(m);
   }
   if (points < 3) return;
   const power_fit fit = power_law_fit(x, points, y, 1);
   if (isnan(fit.exponent.estimate)) return;
-  fprintf(out, "%s: %s grows as %s^%.2f (%.2f to %.2f)", like->point->variant->name, what,
-          by_ranks ? "(1/P)" : "T", fit.exponent.estimate, fit.exponent.low, fit.exponent.high);
-  if (by_ranks)
-    fprintf(out, " at T = %" PRId64 ", from two ranks on\n", like->point->workload.key_length);
-  else
-    fprintf(out, " with %d ranks\n", like->ranks);
+  report->growths[report->growth_count++] = (team_growth){.variant = like->point->variant->name,
+                                                          .quantity = quantity,
+                                                          .by_ranks = by_ranks,
+                                                          .ranks = like->ranks,
+                                                          .length = like->point->workload.key_length,
+                                                          .exponent = fit.exponent};
 }
 
-static void print_growths(const team_measurement *all, size_t count, FILE *out) {
-  fputc('\n', out);
-  for (size_t n = 0; n < count; n++) {
-    const team_measurement *m = &all[n];
-    const bool is_last = n + 1 == count || all[n + 1].point->variant != m->point->variant;
+static void print_growth(const team_growth *growth, FILE *out) {
+  fprintf(out, "%s: %s grows as %s^%.2f (%.2f to %.2f)", growth->variant, growth->quantity,
+          growth->by_ranks ? "(1/P)" : "T", growth->exponent.estimate, growth->exponent.low,
+          growth->exponent.high);
+  if (growth->by_ranks)
+    fprintf(out, " at T = %" PRId64 ", from two ranks on\n", growth->length);
+  else
+    fprintf(out, " with %d ranks\n", growth->ranks);
+}
+
+static void fit_growths(team_report *report) {
+  for (size_t n = 0; n < report->count; n++) {
+    const team_measurement *m = &report->points[n];
+    const bool is_last = n + 1 == report->count || report->points[n + 1].point->variant != m->point->variant;
     if (!is_last) continue; /* the longest, among the most ranks */
-    print_growth(all, count, m, false, "workspace of a rank", workspace_of, out);
-    print_growth(all, count, m, true, "workspace of a rank", workspace_of, out);
-    print_growth(all, count, m, false, "time", seconds_of, out);
+    fit_growth(report, m, false, "workspace of a rank", workspace_of);
+    fit_growth(report, m, true, "workspace of a rank", workspace_of);
+    fit_growth(report, m, false, "time", seconds_of);
+    fit_growth(report, m, true, "time", seconds_of);
   }
 }
 
 /* All points among all numbers of ranks that their variants take. False, with the reason in words. */
-static bool measure_all(const sweep *sweep, const variant_list *list, int threads, team_measurement *all,
-                        size_t *count, FILE *out, char *why, size_t why_size) {
+static bool measure_all(const sweep *sweep, const variant_list *list, int threads, team_report *report,
+                        FILE *out, char *why, size_t why_size) {
   for (size_t n = 0; n < sweep->count; n++) {
     const bench_point *point = &sweep->points[n];
     const attn_problem problem = workload_problem(&point->workload);
     const char *const *sizes = variant_list_instruction_sets_of(list, point->variant);
-    for (; *sizes && *count < MOST_POINTS; sizes++) {
+    for (; *sizes && report->count < MOST_POINTS; sizes++) {
       if (runner_refusal_with(point->variant, &problem, *sizes)) continue;
-      if (!measure(point, *sizes, threads, &all[*count], why, why_size)) return false;
-      print_row(&all[(*count)++], out);
+      if (!measure(point, *sizes, threads, &report->points[report->count], why, why_size)) return false;
+      print_row(&report->points[report->count++], out);
       fflush(out);
     }
   }
   return true;
 }
 
-int team_sweep(const sweep *sweep, const variant_list *list, int threads, FILE *out) {
+int team_sweep(const sweep *sweep, const variant_list *list, int threads, team_report *report, FILE *out) {
+  enum { MOST_GROWTHS = 4 * MOST_POINTS };
   char why[256] = "no memory for the results";
-  team_measurement *all = calloc(MOST_POINTS, sizeof *all);
-  size_t count = 0;
-  int status = 2;
   const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  *report = (team_report){.points = calloc(MOST_POINTS, sizeof *report->points),
+                          .growths = calloc(MOST_GROWTHS, sizeof *report->growths)};
   fprintf(out,
           "Median of %d runs. There are %ld processors here; ranks beyond them take turns, and no speed-up "
           "is claimed.\n",
-          RUNS, processors);
+          TEAM_RUNS, processors);
   fprintf(out, "%-48s %5s %13s %12s %12s %8s\n", "", "ranks", "time", "sent", "workspace", "hidden");
   team_set_strict(false);
-  if (all && measure_all(sweep, list, threads, all, &count, out, why, sizeof why)) {
-    print_growths(all, count, out);
-    status = 0;
-    for (size_t n = 0; n < count; n++)
-      if (all[n].violation[0]) status = 1;
-    fprintf(out, "\nsent: the most of any rank, counted; %s\n",
-            status == 0 ? "exactly what each rank's variant declares"
-                        : "what is FAILED above was not as declared");
-    fprintf(out, "hidden: of the time with messages on their way, the share that no rank spent inside MPI\n");
-  } else {
+  if (!report->points || !report->growths ||
+      !measure_all(sweep, list, threads, report, out, why, sizeof why)) {
     fprintf(stderr, "attnbench: %s\n", why);
+    return 2;
   }
-  free(all);
-  return status;
+  bool is_wrong = false;
+  for (size_t n = 0; n < report->count; n++) is_wrong |= report->points[n].violation[0] != '\0';
+  fit_growths(report);
+  fputc('\n', out);
+  for (size_t n = 0; n < report->growth_count; n++) print_growth(&report->growths[n], out);
+  fprintf(out, "\nsent: the most of any rank, counted; %s\n",
+          is_wrong ? "what is FAILED above was not as declared"
+                   : "exactly what each rank's variant declares");
+  fprintf(out, "hidden: of the time with messages on their way, the share that no rank spent inside MPI\n");
+  return is_wrong;
+}
+
+void team_report_destroy(team_report *report) {
+  free(report->points);
+  free(report->growths);
+  *report = (team_report){0};
 }

@@ -14,6 +14,9 @@ enum { REPORT_VERSION = 2 };
 
 #define REPORT_VERSION_KEY "attnbench_schema_version"
 
+/* In a context: of how many processes the team is whose variants were measured, which have columns of their own (team_report.h). */
+#define REPORT_TEAM_KEY "team_ranks"
+
 /* The device of a context, where there is one (device_json.c); false without memory. */
 bool device_json_put(json_t *context, const machine *machine);
 void device_json_get(const json_t *context, machine *machine);

@@ -209,6 +209,10 @@ static bool get_context(reader *reader, const json_t *root) {
     return fail(reader,
                 "was written in schema version %" JSON_INTEGER_FORMAT "; this attnbench reads version %d",
                 json_integer_value(version), REPORT_VERSION);
+  if (json_object_get(context, REPORT_TEAM_KEY))
+    return fail(reader,
+                "is a report of a team of processes, which no page, plot or merge is made of: its rows are "
+                "read as JSON or CSV alone");
   reader->at = "\"context\"";
   if (!get_machine(reader, context, &report->machine) ||
       !get_text(reader, context, "date", report->started, sizeof report->started) ||

@@ -115,6 +115,40 @@ static void ranks_that_do_not_do_the_same_are_one_sentence(void **state) {
                "attnbench: rank 0: rank 1 is at its end, where rank 0 begins a run: attnbench: ");
 }
 
+#define REPORTED ATTN_BUILD_DIR "/tests/team_bench"
+#define BENCH(n) "rm -rf '" REPORTED "' && " MPIRUN(n) "bench --variant ring --threads 1 "
+#define THREE_LENGTHS                                                                                        \
+  "--problem causal/H:4/D:8/T:64 --problem causal/H:4/D:8/T:128 --problem causal/H:4/D:8/T:256 "
+
+static void a_bench_of_a_team_is_written_as_json_and_csv(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(BENCH("3") THREE_LENGTHS "--out '" REPORTED "'", 0, "workspace of a rank grows as T^");
+  shell_expect("grep -c '^\"ring/.*/ranks:[123]\",ring,[123],7,' '" REPORTED "/results.csv'", 0, "9");
+  /* Of 64 keys, 4 heads and 8 features: rank 0 sends half of the keys and values of float32 in a team of two. */
+  shell_expect("grep -A 20 'name.*T:64/ranks:2' '" REPORTED "/results.json'", 0, "\"sent_bytes\": 8192");
+  shell_expect("grep -A 9 '\"growth\"' '" REPORTED "/results.json'", 0, "\"exponent\": 0.");
+  shell_expect("grep team_ranks '" REPORTED "/results.json'", 0, "3");
+  /* Nobody else takes it for a report of one host. */
+  shell_expect(PROGRAM "report '" REPORTED "/results.json'", 2,
+               "is a report of a team of processes, which no page");
+  shell_expect(PROGRAM "plots '" REPORTED "/results.json'", 2,
+               "is a report of a team of processes, which no page");
+  shell_expect(PROGRAM "merge '" REPORTED "/results.json' '" REPORTED "/results.json' --out '" REPORTED
+                       "/all.json'",
+               2, "is a report of a team of processes, which no page");
+}
+
+static void what_a_bench_of_a_team_cannot_write_is_one_sentence(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --raw x.csv", 2,
+               "attnbench: --raw: a bench of a team has its runs");
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --benchmark_out x --benchmark_out_format console", 2,
+               "is written as json or csv, and not as 'console'");
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --out /proc/nothing", 2, "attnbench: ");
+}
+
 /* Each try starts a team, so that from further away it takes half a minute. */
 static void a_failure_of_one_rank_is_shrunk_to_what_it_takes(void **state) {
   (void)state;
@@ -174,6 +208,8 @@ int main(void) {
       cmocka_unit_test(a_rank_judges_its_own_rows_and_is_named),
       cmocka_unit_test(what_other_ranks_have_is_not_to_be_found_in_a_process),
       cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
+      cmocka_unit_test(a_bench_of_a_team_is_written_as_json_and_csv),
+      cmocka_unit_test(what_a_bench_of_a_team_cannot_write_is_one_sentence),
       cmocka_unit_test(a_failure_of_one_rank_is_shrunk_to_what_it_takes),
       cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),
       cmocka_unit_test(fewer_heads_than_ranks_are_one_sentence),
