@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "narrow.h"
 #include "roundings.h"
 #include "rows.h"
 
@@ -135,10 +136,15 @@ static bounded gap_of(const attn_problem *problem, const attn_tensors *tensors, 
   const bounded kept = kept_of(problem, at);
   bounded gap = {.value = kept.value * dot(grad, value, problem->value_dim, &size) - given->delta[n]};
   const double dropped = problem->keep.type ? (kept.error[WORST] + UNIT * kept.value) * size : 0;
+  /* Factors and sums that units for 16 bits take for 0. */
+  const double flush = reference_rounding_of(problem->value.type).flushed;
+  double flushed = 0;
+  for (int64_t e = 0; flush > 0 && e < problem->value_dim; e++)
+    flushed += flush * kept.value * (1 + fabs((double)grad[e]) + fabs((double)value[e]));
   size = size * kept.value + given->delta_size[n];
   for (int form = WORST; form < BOUNDS; form++) {
-    gap.error[form] =
-        reference_chain_error(form, Dv + 3) * size + dropped + 2 * (Dv + 1) * SUBNORMAL * fmax(1, kept.value);
+    gap.error[form] = reference_chain_error(form, Dv + 3) * size + dropped +
+                      2 * (Dv + 1) * SUBNORMAL * fmax(1, kept.value) + flushed;
     if (!(size <= LARGEST)) gap.error[form] = INFINITY;
   }
   return gap;
@@ -170,13 +176,17 @@ static pair_terms terms_of(const attn_problem *problem, const attn_tensors *tens
 /* ---- sums over pairs ---- */
 
 static void clear(reference_gradient *to, int64_t width) {
-  for (int64_t d = 0; d < width; d++) to->values[d] = to->worst[d] = to->probabilistic[d] = to->sizes[d] = 0;
+  for (int64_t d = 0; d < width; d++) {
+    to->values[d] = to->worst[d] = to->probabilistic[d] = to->sizes[d] = 0;
+    if (to->rounded) to->rounded[d] = 0;
+  }
 }
 
 /* What the bound of a sum needs to know of all of it. */
 typedef struct chain {
-  double terms;  /* that are added */
-  double factor; /* that all are multiplied by, before or behind the sum */
+  double terms;              /* that are added */
+  double factor;             /* that all are multiplied by, before or behind the sum */
+  reference_rounding narrow; /* of the tensors' elements, that x may be rounded to */
   double
       previous; /* the term before, of the first feature that is not zero: who repeats it rounds as it did */
   double repeated;
@@ -186,6 +196,14 @@ static double *bound_of(const reference_gradient *to, int form) {
   return form == WORST ? to->worst : to->probabilistic;
 }
 
+/* What x may be off when it is rounded to 16 bits first: all terms alike, if they are. */
+static void add_rounded(reference_gradient *to, int64_t d, const chain *chain, bounded x, double size) {
+  const double most = fabs(x.value) + x.error[WORST];
+  if (!to->rounded || chain->narrow.unit == 0) return;
+  to->rounded[d] += fabs(chain->factor) * (chain->narrow.unit * most + chain->narrow.absolute) * size;
+  if (most > chain->narrow.largest) to->rounded[d] = INFINITY;
+}
+
 /* to += factor * x * vector, and what all roundings of the chain make of this term. A vector that was rotated is off by two. */
 static void add_terms(const attn_problem *problem, reference_gradient *to, int64_t width, const chain *chain,
                       bounded x, vector vector) {
@@ -193,6 +211,7 @@ static void add_terms(const attn_problem *problem, reference_gradient *to, int64
   for (int64_t d = 0; d < width; d++) {
     const reference_feature feature = feature_of(problem, vector, d);
     const double size = feature.size;
+    add_rounded(to, d, chain, x, size);
     to->values[d] += chain->factor * x.value * feature.value;
     for (int form = WORST; form < BOUNDS; form++) {
       const double most = (fabs(x.value) + x.error[form]) * size;
@@ -201,6 +220,7 @@ static void add_terms(const attn_problem *problem, reference_gradient *to, int64
           factor * (x.error[form] * size + (reference_chain_error(form, chain->terms + 4) + own) * most) +
           4 * SUBNORMAL * (1 + factor) * (1 + size);
       if (form == PROBABLE) to->sizes[d] += factor * most;
+      bound[d] += chain->narrow.flushed * (1 + factor) * (1 + size + fabs(x.value));
       if (most * fmax(1, factor) * chain->terms > LARGEST) bound[d] = INFINITY;
     }
   }
@@ -224,6 +244,17 @@ static void finish(reference_gradient *to, int64_t width, const chain *chain) {
   }
 }
 
+/* What is computed is rounded to the type of the gradient. One without a term is 0 in every type. */
+static void round_to(attn_type type, int64_t width, reference_gradient *to) {
+  const reference_rounding narrow = reference_rounding_of(type);
+  for (int64_t d = 0; narrow.unit > 0 && d < width; d++) {
+    if (to->worst[d] == 0) continue;
+    for (int form = WORST; form < BOUNDS; form++)
+      bound_of(to, form)[d] = reference_rounded(bound_of(to, form)[d], to->values[d], narrow);
+    if (to->rounded) to->rounded[d] *= 1 + narrow.unit;
+  }
+}
+
 /* The gradient of what was rotated at a position becomes that of what is given: sizes are what the sums' terms come to, each of which
  * may be turned before it is added. */
 static void turn_back(const attn_problem *problem, int64_t position, reference_gradient *to) {
@@ -232,6 +263,11 @@ static void turn_back(const attn_problem *problem, int64_t position, reference_g
     bool is_first;
     const int64_t partner = reference_partner(problem, d, &pair, &is_first);
     if (!is_first) continue;
+    if (to->rounded) {
+      const double own = to->rounded[d], other = to->rounded[partner];
+      to->rounded[d] = reference_turned(problem, position, true, own, other, true, pair).size;
+      to->rounded[partner] = reference_turned(problem, position, true, other, own, false, pair).size;
+    }
     const double a = to->values[d], b = to->values[partner];
     const double a_size = to->sizes[d], b_size = to->sizes[partner];
     to->values[d] = reference_turned(problem, position, true, a, b, true, pair).value;
@@ -257,7 +293,8 @@ void reference_query_gradient(const attn_problem *problem, const attn_tensors *t
     reference_linear_query_gradient(problem, tensors, given, b, h, i, to);
     return;
   }
-  chain chain = {.factor = problem->scale, .previous = (double)NAN};
+  chain chain = {
+      .factor = problem->scale, .narrow = reference_rounding_of(problem->key.type), .previous = (double)NAN};
   reference_pair at = {b, h, i, 0};
   clear(to, problem->head_dim);
   for (at.j = 0; at.j < problem->key_length; at.j++)
@@ -271,6 +308,7 @@ void reference_query_gradient(const attn_problem *problem, const attn_tensors *t
   }
   finish(to, problem->head_dim, &chain);
   turn_back(problem, reference_query_position(problem, b, i), to);
+  round_to(problem->query_grad.type, problem->head_dim, to);
 }
 
 void reference_key_gradients(const attn_problem *problem, const attn_tensors *tensors,
@@ -281,8 +319,10 @@ void reference_key_gradients(const attn_problem *problem, const attn_tensors *te
     return;
   }
   const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
-  chain of_key = {.factor = problem->scale, .previous = (double)NAN},
-        of_value = {.factor = 1, .previous = (double)NAN};
+  const reference_rounding of_queries = reference_rounding_of(problem->query.type);
+  const reference_rounding of_output = reference_rounding_of(problem->output_grad.type);
+  chain of_key = {.factor = problem->scale, .narrow = of_queries, .previous = (double)NAN},
+        of_value = {.factor = 1, .narrow = of_output, .previous = (double)NAN};
   reference_pair at = {b, 0, 0, j};
   clear(key, problem->head_dim);
   clear(value, problem->value_dim);
@@ -303,6 +343,8 @@ void reference_key_gradients(const attn_problem *problem, const attn_tensors *te
   finish(key, problem->head_dim, &of_key);
   turn_back(problem, j, key);
   finish(value, problem->value_dim, &of_value);
+  round_to(problem->key_grad.type, problem->head_dim, key);
+  round_to(problem->value_grad.type, problem->value_dim, value);
 }
 
 void reference_bias_gradient(const attn_problem *problem, const attn_tensors *tensors,
@@ -313,12 +355,17 @@ void reference_bias_gradient(const attn_problem *problem, const attn_tensors *te
   const int64_t ends[] = {bias->batch == 0 ? problem->batch : b + 1,
                           bias->head == 0 ? problem->query_heads : h + 1,
                           bias->position == 0 ? problem->query_length : i + 1};
+  const int64_t terms_of_each = (ends[0] - b) * (ends[1] - h) * (ends[2] - i);
   clear(to, problem->key_length);
   for (int64_t j = 0; j < problem->key_length; j++) {
-    chain chain = {.terms = (double)((ends[0] - b) * (ends[1] - h) * (ends[2] - i)),
+    /* What is a sum may be one of numbers of 16 bits. */
+    const attn_type added = terms_of_each > 1 ? problem->bias_grad.type : ATTN_FLOAT32;
+    chain chain = {.terms = (double)terms_of_each,
                    .factor = 1,
+                   .narrow = reference_rounding_of(added),
                    .previous = (double)NAN};
-    reference_gradient element = {to->values + j, to->worst + j, to->probabilistic + j, to->sizes + j};
+    reference_gradient element = {to->values + j, to->worst + j, to->probabilistic + j, to->sizes + j,
+                                  to->rounded ? to->rounded + j : NULL};
     reference_pair at = {b, h, i, j};
     for (at.b = b; at.b < ends[0]; at.b++)
       for (at.h = h; at.h < ends[1]; at.h++)
@@ -330,6 +377,7 @@ void reference_bias_gradient(const attn_problem *problem, const attn_tensors *te
         }
     finish(&element, 1, &chain);
   }
+  round_to(problem->bias_grad.type, problem->key_length, to);
 }
 
 void reference_sink_gradient(const attn_problem *problem, const attn_tensors *tensors,

@@ -1,5 +1,6 @@
 /* The truth of the backward pass: gradients in double precision, one row of one of them at a time, straight from the formulas in
- * variants/attention.h, and how far float32 arithmetic may be from them (README.md derives it). Float32 tensors alone. */
+ * variants/attention.h, and how far float32 arithmetic may be from them (README.md derives it). Those of softmax attention may be
+ * of elements of 16 bits, which are given as float32 (reference.h). */
 #ifndef ATTN_REFERENCE_GRADIENT_H
 #define ATTN_REFERENCE_GRADIENT_H
 
@@ -29,6 +30,9 @@ void reference_give(const attn_problem *problem, const attn_tensors *tensors, re
 typedef struct reference_gradient {
   double *values, *worst, *probabilistic;
   double *sizes; /* sums of the absolute values of what the values are sums of */
+  double *
+      rounded; /* NULL, or: of elements of 16 bits, what a kernel may be off beside both bounds that rounds the weights, and the gradients
+                    * of the scores, to these before they are multiplied */
 } reference_gradient;
 
 /* [D]: of query i. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "narrow.h"
 #include "roundings.h"
 #include "rows.h"
 
@@ -15,21 +16,6 @@ enum { MANTISSAS = 32 }; /* that are told apart in the spacing of rounded weight
 
 #define EQUAL                                                                                                \
   0x1p-18 /* weights as near as this to each other may be one number, computed alike in every row */
-
-/* A type's unit roundoff, the error of what lies below its normal range, and its largest number. */
-typedef struct rounding {
-  double unit, absolute, largest;
-  double flushed; /* what is smaller counts as 0, and so do sums that are */
-} rounding;
-
-/* The units that multiply bfloat16 flush what is below the normal range; those of float16 do not. */
-static rounding rounding_of(attn_type type) {
-  switch (type) {
-    case ATTN_BFLOAT16: return (rounding){0x1p-8, 0x1p-126, 0x1.fep127, 0x1p-126};
-    case ATTN_FLOAT16: return (rounding){0x1p-11, 0x1p-25, 65504, 0};
-    default: return (rounding){0, 0, INFINITY, 0};
-  }
-}
 
 static int by_weight(const void *left, const void *right, void *weights) {
   const double a = ((const double *)weights)[*(const int64_t *)left],
@@ -94,8 +80,8 @@ static double expected_spacing(const reference_row *row, int64_t keys) {
 /* Those that are equal round alike wherever they stand, and so do those that lie closer to each other than an eighth of
  * u: their values add up before the squares do. */
 static void sum_values(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
-                       const reference_row *row, int64_t keys, rounding to, double spacing, int64_t first,
-                       int64_t count, rounded_weights *sums) {
+                       const reference_row *row, int64_t keys, reference_rounding to, double spacing,
+                       int64_t first, int64_t count, rounded_weights *sums) {
   double smallest = 0, previous = 0;
   *sums = (rounded_weights){.spacing = spacing};
   for (int64_t n = 0; n < keys; n++) {
@@ -124,7 +110,7 @@ static void sum_values(const attn_problem *problem, const attn_tensors *tensors,
 
 /* Weights round by at most u each. */
 static void add_rounded_weights(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                int64_t h, reference_row *row, rounding to) {
+                                int64_t h, reference_row *row, reference_rounding to) {
   const int64_t kv_head = reference_kv_head(problem, h), keys = sort_keys(problem, row);
   const double largest = keys > 0 ? row->weights[row->order[keys - 1]] : 0;
   const double spacing = expected_spacing(row, keys);
@@ -145,18 +131,12 @@ static void add_rounded_weights(const attn_problem *problem, const attn_tensors 
   }
 }
 
-/* One rounding of what was computed. */
-static double rounded(double bound, double truth, rounding to) {
-  const double more = fabs(bound) * (1 + to.unit) + to.unit * fabs(truth) + to.absolute;
-  return copysign(fabs(truth) + more > to.largest ? INFINITY : more, bound);
-}
-
 /* The probability that a standard normal number lies below x. */
 static double below_normal(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
 
 /* The root mean square of what is left when a number that is normally distributed about the truth is rounded to a multiple of
  * the spacing there. Where it hardly varies, that is the truth's own rounding: nothing is left to chance. */
-static double rounded_deviation(double deviation, double truth, rounding to) {
+static double rounded_deviation(double deviation, double truth, reference_rounding to) {
   enum { SIDE = 6 };
   int exponent;
   if (truth == 0) return deviation;
@@ -175,8 +155,8 @@ static double rounded_deviation(double deviation, double truth, rounding to) {
   return fmax(least, spacing * sqrt(squares));
 }
 
-/* The output's rounding to its own type. */
-static void round_output(const attn_problem *problem, const reference_row *row, rounding to,
+/* The output's reference_rounding to its own type. */
+static void round_output(const attn_problem *problem, const reference_row *row, reference_rounding to,
                          reference_bounds *bounds) {
   for (int64_t e = 0; e < problem->value_dim; e++) {
     const double output = row->output[e];
@@ -184,8 +164,8 @@ static void round_output(const attn_problem *problem, const reference_row *row, 
     /* Float32's own roundings are another below its normal range. */
     if (output != 0 && fabs(output) < FLT_MIN) bounds->deviation[e] = INFINITY;
     if (to.unit == 0 || !isfinite(output)) continue;
-    *worst = rounded(*worst, output, to);
-    *probabilistic = rounded(*probabilistic, output, to);
+    *worst = reference_rounded(*worst, output, to);
+    *probabilistic = reference_rounded(*probabilistic, output, to);
     /* What is flushed, or may overflow, says nothing. */
     const bool ordinary = fabs(output) >= 0x1p10 * to.flushed && isfinite(*worst);
     bounds->deviation[e] = ordinary ? rounded_deviation(bounds->deviation[e], output, to) : INFINITY;
@@ -201,8 +181,9 @@ static void copy_bounds(const attn_problem *problem, const reference_bounds *fro
 
 void reference_narrow_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                             int64_t i, reference_row *row) {
-  const rounding weights = rounding_of(problem->value.type), output = rounding_of(problem->output.type);
-  const rounding shown = rounding_of(problem->weights.type);
+  const reference_rounding weights = reference_rounding_of(problem->value.type),
+                           output = reference_rounding_of(problem->output.type);
+  const reference_rounding shown = reference_rounding_of(problem->weights.type);
   reference_bounds model = {row->output_bound, row->output_bound_probabilistic, row->output_deviation};
   (void)i;
   if (row->float32_weights.worst) {

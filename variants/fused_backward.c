@@ -11,7 +11,7 @@
  * of entries, heads and queries, in a strip as wide as the tile.
  *
  * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
- * and turns their gradients back behind (widen.c). */
+ * and turns their gradients back behind (widen.c); and so on elements of 16 bits that were converted before, and rounds gradients behind. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -438,8 +438,8 @@ const attn_variant attn_fused_backward = {
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP | ATTN_LSE |
                 ATTN_SINK | ATTN_PATTERN | ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK | ATTN_QUERY_LENGTHS |
                 ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5 | ATTN_ROPE | ATTN_DROPOUT,
-    .types = 1u << ATTN_FLOAT32,
-    .traits = ATTN_FINITE,
+    .types = ATTN_ALL_FLOATS,
+    .traits = ATTN_FINITE | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,
     .workspace_exponent = 1,
     .showcase = "causal",

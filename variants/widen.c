@@ -27,14 +27,48 @@ static narrow_tensor describe(const attn_problem *problem, attn_layout layout, i
   return tensor;
 }
 
-enum { QUERY, KEY, VALUE, BIAS, OUTPUT, WEIGHTS, NARROW };
+enum {
+  QUERY,
+  KEY,
+  VALUE,
+  BIAS,
+  OUTPUT_GRAD,
+  OUTPUT, /* which the backward pass is given */
+  WEIGHTS,
+  QUERY_GRAD,
+  KEY_GRAD,
+  VALUE_GRAD,
+  BIAS_GRAD,
+  NARROW
+};
+
+static bool is_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
+static bool is_written(const attn_problem *problem, int n) {
+  return n > OUTPUT || (n == OUTPUT && !is_backward(problem));
+}
+static bool is_turned(const attn_problem *problem, int n) {
+  return (n == QUERY || n == KEY) && attn_uses(problem, ATTN_ROPE);
+}
+
+static void layouts_of(attn_problem *problem, attn_layout *layouts[NARROW]) {
+  attn_layout *all[NARROW] = {&problem->query,      &problem->key,         &problem->value,
+                              &problem->bias,       &problem->output_grad, &problem->output,
+                              &problem->weights,    &problem->query_grad,  &problem->key_grad,
+                              &problem->value_grad, &problem->bias_grad};
+  memcpy(layouts, all, sizeof all);
+}
+
+static bool is_narrow(const attn_layout *layout) {
+  return layout->type == ATTN_BFLOAT16 || layout->type == ATTN_FLOAT16;
+}
 
 /* Whether any tensor has elements of 16 bits, or is rotated. */
 static bool is_converted(const attn_problem *problem) {
-  const attn_type types[] = {problem->query.type, problem->key.type,    problem->value.type,
-                             problem->bias.type,  problem->output.type, problem->weights.type};
-  for (size_t n = 0; n < sizeof types / sizeof *types; n++)
-    if (types[n] == ATTN_BFLOAT16 || types[n] == ATTN_FLOAT16) return true;
+  attn_problem copy = *problem;
+  attn_layout *layouts[NARROW];
+  layouts_of(&copy, layouts);
+  for (int n = 0; n < NARROW; n++)
+    if (is_narrow(layouts[n])) return true;
   return attn_uses(problem, ATTN_ROPE);
 }
 
@@ -56,20 +90,21 @@ static void widen(widened *wide, const attn_call *call) {
   wide->problem = *p;
   wide->call = *call;
   wide->call.problem = &wide->problem;
-  attn_layout *layouts[NARROW] = {&wide->problem.query, &wide->problem.key,    &wide->problem.value,
-                                  &wide->problem.bias,  &wide->problem.output, &wide->problem.weights};
+  attn_layout *layouts[NARROW];
+  layouts_of(&wide->problem, layouts);
   wide->problem.features &= ~(uint64_t)ATTN_ROPE;
   for (int n = 0; n < NARROW; n++) {
-    const bool of_keys = n == KEY || n == VALUE, of_pairs = n == BIAS || n == WEIGHTS;
-    const bool rotates = n <= KEY && attn_uses(p, ATTN_ROPE);
-    wide->converted[n] = rotates || layouts[n]->type == ATTN_BFLOAT16 || layouts[n]->type == ATTN_FLOAT16;
+    const bool of_keys = n == KEY || n == VALUE || n == KEY_GRAD || n == VALUE_GRAD;
+    const bool of_pairs = n == BIAS || n == WEIGHTS || n == BIAS_GRAD;
+    const bool of_values = n == VALUE || n == OUTPUT || n == OUTPUT_GRAD || n == VALUE_GRAD;
+    wide->converted[n] = is_turned(p, n) || is_narrow(layouts[n]);
     if (!wide->converted[n]) continue;
     wide->tensors[n] = describe(p, *layouts[n], of_keys ? p->kv_heads : p->query_heads,
                                 of_keys ? p->key_length : p->query_length,
-                                of_pairs                    ? p->key_length
-                                : n == VALUE || n == OUTPUT ? p->value_dim
-                                                            : p->head_dim,
-                                rotates);
+                                of_pairs    ? p->key_length
+                                : of_values ? p->value_dim
+                                            : p->head_dim,
+                                is_turned(p, n));
     *layouts[n] = wide->tensors[n].to;
   }
 }
@@ -104,10 +139,10 @@ static void rotate(const attn_problem *problem, const narrow_tensor *t, bool of_
   }
 }
 
-/* The gradients of what was rotated, where they lie. */
-static void turn_back(const attn_problem *problem, bool of_keys, int at_most) {
-  const attn_layout layout = of_keys ? problem->key_grad : problem->query_grad;
-  float *grads = of_keys ? problem->key_grad_data : problem->query_grad_data;
+/* The gradients of what was rotated, where they lie as float32. */
+static void turn_back(const attn_problem *problem, const attn_problem *wide, bool of_keys, int at_most) {
+  const attn_layout layout = of_keys ? wide->key_grad : wide->query_grad;
+  float *grads = of_keys ? wide->key_grad_data : wide->query_grad_data;
   const int64_t heads = of_keys ? problem->kv_heads : problem->query_heads;
   const int64_t length = of_keys ? problem->key_length : problem->query_length;
 #pragma omp parallel for num_threads(at_most)
@@ -139,29 +174,46 @@ void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
   }
   widened wide;
   widen(&wide, call);
+  const attn_problem *p = call->problem;
+  attn_problem *to = &wide.problem;
+  attn_tensors *tensors = &wide.call.tensors;
   float *memory = call->workspace, *copies[NARROW] = {NULL};
-  const void *inputs[] = {call->tensors.query, call->tensors.key, call->tensors.value, call->tensors.bias};
-  void *outputs[] = {call->tensors.output, call->tensors.weights};
+  /* What is narrow or turned, as it was given. */
+  void *given[NARROW] = {(void *)(uintptr_t)tensors->query,
+                         (void *)(uintptr_t)tensors->key,
+                         (void *)(uintptr_t)tensors->value,
+                         (void *)(uintptr_t)tensors->bias,
+                         (void *)(uintptr_t)p->output_grad_data,
+                         tensors->output,
+                         tensors->weights,
+                         p->query_grad_data,
+                         p->key_grad_data,
+                         p->value_grad_data,
+                         p->bias_grad_data};
   for (int n = 0; n < NARROW; n++) {
     if (!wide.converted[n]) continue;
     copies[n] = memory;
     memory += floats_of(&wide.tensors[n]);
-    if (n < OUTPUT) convert(&wide.tensors[n], (void *)(uintptr_t)inputs[n], copies[n], false, call->threads);
-    if (n <= KEY && attn_uses(call->problem, ATTN_ROPE))
-      rotate(call->problem, &wide.tensors[n], n == KEY, copies[n], call->threads);
+    if (!is_written(p, n)) convert(&wide.tensors[n], given[n], copies[n], false, call->threads);
+    if (is_turned(p, n)) rotate(p, &wide.tensors[n], n == KEY, copies[n], call->threads);
   }
-  attn_tensors *tensors = &wide.call.tensors;
   if (copies[QUERY]) tensors->query = copies[QUERY];
   if (copies[KEY]) tensors->key = copies[KEY];
   if (copies[VALUE]) tensors->value = copies[VALUE];
   if (copies[BIAS]) tensors->bias = copies[BIAS];
   if (copies[OUTPUT]) tensors->output = copies[OUTPUT];
   if (copies[WEIGHTS]) tensors->weights = copies[WEIGHTS];
+  if (copies[OUTPUT_GRAD]) to->output_grad_data = copies[OUTPUT_GRAD];
+  if (copies[QUERY_GRAD]) to->query_grad_data = copies[QUERY_GRAD];
+  if (copies[KEY_GRAD]) to->key_grad_data = copies[KEY_GRAD];
+  if (copies[VALUE_GRAD]) to->value_grad_data = copies[VALUE_GRAD];
+  if (copies[BIAS_GRAD]) to->bias_grad_data = copies[BIAS_GRAD];
   wide.call.workspace = memory;
   run(&wide.call);
+  if (attn_uses(p, ATTN_ROPE) && is_backward(p)) {
+    turn_back(p, to, false, call->threads);
+    turn_back(p, to, true, call->threads);
+  }
   for (int n = OUTPUT; n < NARROW; n++)
-    if (copies[n]) convert(&wide.tensors[n], outputs[n - OUTPUT], copies[n], true, call->threads);
-  if (!attn_uses(call->problem, ATTN_ROPE) || call->problem->function != ATTN_SOFTMAX_BACKWARD) return;
-  turn_back(call->problem, false, call->threads);
-  turn_back(call->problem, true, call->threads);
+    if (copies[n] && is_written(p, n)) convert(&wide.tensors[n], given[n], copies[n], true, call->threads);
 }

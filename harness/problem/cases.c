@@ -420,10 +420,10 @@ static bool read_answers(golden_case *loaded, const char *folder, char *why, siz
       continue;
     double *answer = loaded->answers[id] = read_answer(loaded, id, folder, why, why_size);
     if (!answer) return false;
-    float *given = (float *)(void *)in->buffers[id].data;
+    const element_type *type = element_type_of(tensor_layout(&in->problem, id)->type);
     for (size_t n = 0;
          tensors_are_backward(&in->problem) && of_forward && n < tensor_elements(&in->problem, id); n++)
-      given[n] = (float)answer[n];
+      type->store((char *)in->buffers[id].data + n * type->bytes, answer[n]);
   }
   return true;
 }

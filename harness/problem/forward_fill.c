@@ -6,15 +6,21 @@
 
 #include "reference/feature_map.h"
 #include "reference/reference.h"
+#include "types.h"
+
+static void put(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
+                int64_t e, double number) {
+  const element_type *type = element_type_of(p->output.type);
+  const int64_t n = b * p->output.batch + h * p->output.head + i * p->output.position + e;
+  type->store((char *)tensors->output + n * (int64_t)type->bytes, number);
+}
 
 static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t n, reference_row *row) {
   const int64_t b = n / p->query_length / p->query_heads, h = n / p->query_length % p->query_heads;
   const int64_t i = n % p->query_length;
-  float *output =
-      (float *)tensors->output + b * p->output.batch + h * p->output.head + i * p->output.position;
   const bool is_linear = p->function == ATTN_LINEAR_BACKWARD;
   (is_linear ? &reference_linear : &reference_softmax)->solve(p, tensors, b, h, i, row);
-  for (int64_t e = 0; e < p->value_dim; e++) output[e] = (float)row->output[e];
+  for (int64_t e = 0; e < p->value_dim; e++) put(p, tensors, b, h, i, e, row->output[e]);
   if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
 }
 

@@ -4,7 +4,7 @@
 
 #include "tensors.h"
 
-/* Fills output and lse of a problem of the backward pass, whose other inputs are filled: the reference's, rounded. Zeros and
+/* Of inputs that are given as float32 whatever their type: fills output (in its own type) and lse of a problem of the backward pass, whose other inputs are filled: the reference's, rounded. Zeros and
  * -inf in rows for which memory is short. */
 void fill_forward(const attn_problem *problem, const attn_tensors *tensors);
 

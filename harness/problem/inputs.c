@@ -10,6 +10,7 @@
 #include "fills.h"
 #include "forward_fill.h"
 #include "types.h"
+#include "widened.h"
 
 /* Elements below which waking threads costs more than they save. */
 static const int64_t worth_threads = 1 << 16;
@@ -44,7 +45,11 @@ void inputs_draw(inputs *in) {
     if (data && !is_forward && !tensor_is_written(&in->problem, id))
       fill_tensor(&in->workload, &in->problem, id, data);
   }
-  if (tensors_are_backward(&in->problem)) fill_forward(&in->problem, &in->tensors);
+  widened widened;
+  if (!tensors_are_backward(&in->problem) || !widened_create(&widened, in, false)) return;
+  widened.tensors.output = in->tensors.output;
+  fill_forward(&widened.problem, &widened.tensors);
+  widened_destroy(&widened);
 }
 
 static inputs *last_made;

@@ -271,6 +271,15 @@ static void draw_states(draws *from, workload *w) {
   w->final_state = !w->state || draw_one_in(from, 2);
 }
 
+/* Of those of 16 bits that are left one in sixteen asks for gradients, from a stream of its own. */
+static void draw_narrow_pass(draws *from, workload *w) {
+  const bool narrow = w->type == ATTN_BFLOAT16 || w->type == ATTN_FLOAT16;
+  if (w->function != ATTN_SOFTMAX || !narrow || w->general || w->additive || !draw_one_in(from, 16)) return;
+  w->function = ATTN_SOFTMAX_BACKWARD;
+  w->wants_lse = w->wants_weights = false;
+  if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
+}
+
 workload random_problem(uint64_t seed, int64_t n) {
   draws from = {random_mixed(seed ^ UINT64_C(0x5eed)) + random_mixed((uint64_t)n), 0};
   workload w = workload_default();
@@ -310,5 +319,7 @@ workload random_problem(uint64_t seed, int64_t n) {
   draw_additive(&additive, &w);
   draws states = {from.stream ^ UINT64_C(0x57a7e5), 0};
   draw_states(&states, &w);
+  draws narrow_pass = {from.stream ^ UINT64_C(0xbac416), 0};
+  draw_narrow_pass(&narrow_pass, &w);
   return w;
 }

@@ -16,10 +16,10 @@
 #field, words, file, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data), false,   \
         types, true, says_who_sees                                                                           \
   }
-#define GRADIENT(field, words, axes, written)                                                                \
+#define GRADIENT(field, words, axes, written, types)                                                         \
   {                                                                                                          \
 #field, words, #field, axes, offsetof(attn_problem, field), offsetof(attn_problem, field##_data),        \
-        written, 1u << ATTN_FLOAT32, true, false                                                             \
+        written, types, true, false                                                                          \
   }
 #define PATTERN(field, words, file, axes, types) IN_PROBLEM(field, words, file, axes, types, true)
 #define POSITION(field, words, file, axes) IN_PROBLEM(field, words, file, axes, 1u << ATTN_FLOAT32, false)
@@ -52,12 +52,12 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_BLOCKS] = PATTERN(blocks, "the block mask", "blocks", "BHuv", 1u << ATTN_UINT8),
     [TENSOR_TOPK] = PATTERN(topk, "the listed keys", "topk", "BHqt", 1u << ATTN_INT32),
     [TENSOR_ALIBI] = POSITION(alibi, "the slopes", "alibi", "1H11"),
-    [TENSOR_OUTPUT_GRAD] = GRADIENT(output_grad, "the gradient of the output", "BHqV", false),
-    [TENSOR_QUERY_GRAD] = GRADIENT(query_grad, "the gradient of the queries", "BHqD", true),
-    [TENSOR_KEY_GRAD] = GRADIENT(key_grad, "the gradient of the keys", "BKkD", true),
-    [TENSOR_VALUE_GRAD] = GRADIENT(value_grad, "the gradient of the values", "BKkV", true),
-    [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true),
-    [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true),
+    [TENSOR_OUTPUT_GRAD] = GRADIENT(output_grad, "the gradient of the output", "BHqV", false, FLOATS),
+    [TENSOR_QUERY_GRAD] = GRADIENT(query_grad, "the gradient of the queries", "BHqD", true, FLOATS),
+    [TENSOR_KEY_GRAD] = GRADIENT(key_grad, "the gradient of the keys", "BKkD", true, FLOATS),
+    [TENSOR_VALUE_GRAD] = GRADIENT(value_grad, "the gradient of the values", "BKkV", true, FLOATS),
+    [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true, FLOATS),
+    [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true, 1u << ATTN_FLOAT32),
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
     [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),

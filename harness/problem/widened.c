@@ -21,7 +21,7 @@ static float *copy(const inputs *in, tensor_id id) {
 }
 
 bool widened_create(widened *widened, const inputs *in, bool outputs) {
-  *widened = (struct widened){.tensors = in->tensors};
+  *widened = (struct widened){.tensors = in->tensors, .problem = in->problem};
   for (tensor_id id = 0; id < TENSORS; id++) {
     if ((tensor_is_written(&in->problem, id) && !outputs) ||
         !element_type_is_narrow(tensor_layout(&in->problem, id)->type))
@@ -31,7 +31,7 @@ bool widened_create(widened *widened, const inputs *in, bool outputs) {
       widened_destroy(widened);
       return false;
     }
-    tensor_set_data(NULL, &widened->tensors, id, widened->copies[id]);
+    tensor_set_data(&widened->problem, &widened->tensors, id, widened->copies[id]);
   }
   return true;
 }

@@ -6,6 +6,7 @@
 
 typedef struct widened {
   attn_tensors tensors;   /* those of the problem, but for those of 16 bits */
+  attn_problem problem;   /* with its own tensors likewise */
   float *copies[TENSORS]; /* of these, in the same layouts; NULL: none */
 } widened;
 

@@ -123,19 +123,22 @@ static bool is_poison(const void *element, size_t bytes) {
   return memcmp(element, &poison, bytes) == 0;
 }
 
+static size_t marked_bytes(const attn_problem *p) {
+  return element_type_of(tensors_are_backward(p) ? p->query_grad.type : p->output.type)->bytes;
+}
+
 /* The element of the output that find_changes chose. Gradients are in the problem, not among the copies. */
 static char *marked_element(const run_batch *batch, const attn_tensors *tensors, int64_t at) {
   const attn_problem *p = &batch->inputs->problem;
-  return tensors_are_backward(p) ? (char *)p->query_grad_data + at * (int64_t)sizeof(float)
+  return tensors_are_backward(p) ? (char *)p->query_grad_data + at * (int64_t)marked_bytes(p)
                                  : element_of(tensors, TENSOR_OUTPUT, p->output.type, at);
 }
 
 /* What run n of the batch finds changed in these tensors. poisoned: an element of the output; -1: nothing changes. */
 static void prepare_run(const run_batch *batch, const attn_tensors *tensors, int64_t n, int64_t poisoned) {
-  const attn_type type = batch->inputs->problem.output.type;
   if (poisoned < 0) return;
   make_changes(batch, tensors, n);
-  poison_element(marked_element(batch, tensors, poisoned), element_type_of(type)->bytes);
+  poison_element(marked_element(batch, tensors, poisoned), marked_bytes(&batch->inputs->problem));
 }
 
 /* The outputs that a copy holds, into the buffers of the inputs. */
@@ -197,8 +200,7 @@ bool runner_time(const run_setup *setup, run_batch *batch, run_elapsed *elapsed)
   const int64_t poisoned = find_changes(batch);
   const attn_tensors *tensors = batch->copy_count ? batch->copies : &in->tensors;
   const size_t copies = batch->copy_count ? batch->copy_count : 1;
-  const attn_type type = in->problem.output.type;
-  const size_t bytes = element_type_of(type)->bytes;
+  const size_t bytes = marked_bytes(&in->problem);
   int64_t made = 0;
   held held = held_before();
   held_begin(&held, setup, in);

@@ -89,6 +89,22 @@ static const char *const single[] = {
     "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",
     "backward/causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
     "backward/causal/B:2/H:3/D:20/T:60/mask:bhq/bias:bh/layout:mixed",
+    /* elements of 16 bits */
+    "backward/full/B:1/H:1/D:1/T:1/bf16",
+    "backward/full/B:1/H:2/D:8/Dv:0/T:5/f16",
+    "backward/full/B:1/H:2/D:8/Tq:5/Tk:0/bf16",
+    "backward/full/B:1/H:2/D:64/Tq:65/Tk:63/bf16",
+    "backward/full/B:1/H:2/D:33/Dv:17/Tq:63/Tk:130/f16/layout:shifted",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/bf16/sink/layout:bthd",
+    "backward/causal/B:1/H:2/D:40/Dv:72/T:257/f16/softcap:9",
+    "backward/causal/B:3/H:2/D:24/Tq:50/Tk:90/offsets:0,40,-20/bf16",
+    "backward/full/B:4/H:2/D:24/T:130/lengths:0,1,77,130/bf16/mask:bhq/layout:padded",
+    "backward/full/B:2/H:3/D:24/Tq:65/Tk:90/bias:bhq/bf16/alibi/layout:mixed",
+    "backward/window:30/B:2/H:6/Hkv:3/D:17/Tq:70/Tk:150/bias:hq/f16",
+    "backward/full/B:2/H:4/Hkv:2/D:24/Tq:70/Tk:90/bias:b/bf16",
+    "backward/causal/B:2/H:4/Hkv:2/D:64/T:90/bf16/rope:half/bias:hq",
+    "backward/full/B:2/H:4/Hkv:2/D:16/T:90/f16/dropout:0.3/rope:interleaved,6",
+    "backward/full/B:2/H:2/D:16/T:100/see:local:5,5+global:2/bf16/out:f32",
 };
 
 /* Of linear attention: nothing at all and sizes around tiles, queries that share a key, bands, lengths, layouts. */
@@ -142,6 +158,8 @@ static const char *const with_fills[] = {
     "backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
     "backward/causal/B:1/H:4/Hkv:2/D:24/T:110/sink/fill:",
     "backward/window:30/B:1/H:2/D:16/T:130/bias:q/softcap:9/fill:",
+    "backward/causal/B:1/H:4/Hkv:2/D:24/T:110/bias:hq/bf16/fill:",
+    "backward/full/B:1/H:2/D:32/Tq:40/Tk:90/f16/fill:",
     "linear_backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/fill:",
 };

@@ -266,8 +266,8 @@ void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   result->rows_checked = known->rows;
   result->rows_total = known->rows_total;
   result->sampled = known->rows < known->rows_total;
-  if (known->gradients) gradients_compare(known->gradients, result);
-  if (known->states && known->rows_total == 0) gradients_compare(known->states, result);
+  if (known->gradients) gradients_compare(known->gradients, traits, result);
+  if (known->states && known->rows_total == 0) gradients_compare(known->states, traits, result);
   if (known->rows_total == 0 || known->gradients) return;
   for (int n = 0; n < OUTPUTS; n++)
     if (outputs[n].width > 0) written_check(in, which_tensor[n], result);
@@ -275,5 +275,5 @@ void expected_compare(const expected *known, uint32_t traits, verdict *result) {
   const bool is_wrong = !result->passed;
   hold_mean_square(known, traits, &outputs[0], result);
   if (is_wrong) name_pattern(known, traits, result);
-  if (known->states) gradients_compare(known->states, result);
+  if (known->states) gradients_compare(known->states, traits, result);
 }

@@ -58,7 +58,7 @@ static bool place_rows(gradients *all, int64_t max_rows) {
     const sampled rows = sample_of(all->inputs, all_gradients[g], max_rows);
     all->count += rows.count;
     all->rows_total += rows.total;
-    numbers += 4 * (size_t)rows.count * (size_t)rows.shape.width;
+    numbers += 5 * (size_t)rows.count * (size_t)rows.shape.width;
   }
   all->rows = calloc((size_t)all->count + 1, sizeof *all->rows);
   all->numbers = calloc(numbers + 1, sizeof *all->numbers);
@@ -68,19 +68,18 @@ static bool place_rows(gradients *all, int64_t max_rows) {
   for (int g = 0; g < GRADIENTS; g++) {
     const sampled rows = sample_of(all->inputs, all_gradients[g], max_rows);
     const int64_t width = rows.shape.width;
-    for (int64_t n = 0; n < rows.count; n++, next += 4 * width)
+    for (int64_t n = 0; n < rows.count; n++, next += 5 * width)
       *row++ = (gradient_row){all_gradients[g],
                               place_of(&rows, seed, n),
                               width,
-                              {next, next + width, next + 2 * width, next + 3 * width}};
+                              {next, next + width, next + 2 * width, next + 3 * width, next + 4 * width}};
   }
   return true;
 }
 
 /* A key and its value are solved together: the values' rows come in the keys' order. Where one of both has no features it has no rows. */
-static bool solve_row(const gradients *all, const attn_tensors *tensors, const reference_given *given,
-                      int64_t n) {
-  const attn_problem *p = &all->inputs->problem;
+static bool solve_row(const gradients *all, const attn_problem *p, const attn_tensors *tensors,
+                      const reference_given *given, int64_t n) {
   gradient_row *row = &all->rows[n];
   const row_place at = row->at;
   reference_gradient other;
@@ -105,7 +104,7 @@ static bool solve_row(const gradients *all, const attn_tensors *tensors, const r
     return true;
   }
   double nothing;
-  other = (reference_gradient){&nothing, &nothing, &nothing, &nothing};
+  other = (reference_gradient){&nothing, &nothing, &nothing, &nothing, NULL};
   if (p->value_dim > 0) return false;
   reference_key_gradients(p, tensors, given, at.b, at.h, at.i, &row->of, &other);
   return true;
@@ -118,11 +117,14 @@ static bool solve(const gradients *all) {
   double *numbers = calloc(REFERENCE_GIVEN * rows + 1, sizeof *numbers), *of[REFERENCE_GIVEN];
   for (size_t n = 0; n < REFERENCE_GIVEN; n++) of[n] = numbers ? numbers + n * rows : NULL;
   reference_given given = {of[0], of[1], of[2], of[3], of[4], {of[5], of[6]}};
-  bool sound = numbers != NULL;
-  if (sound) reference_give(p, &in->tensors, &given);
+  widened widened;
+  const bool is_widened = widened_create(&widened, in, false);
+  bool sound = numbers != NULL && is_widened;
+  if (sound) reference_give(&widened.problem, &widened.tensors, &given);
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : sound) if (all->count > 1)
-  for (int64_t n = 0; n < (numbers ? all->count : 0); n++)
-    sound = solve_row(all, &in->tensors, &given, n) && sound;
+  for (int64_t n = 0; n < (numbers && is_widened ? all->count : 0); n++)
+    sound = solve_row(all, &widened.problem, &widened.tensors, &given, n) && sound;
+  if (is_widened) widened_destroy(&widened);
   free(numbers);
   return sound;
 }
@@ -214,14 +216,24 @@ void gradients_take_answers(gradients *all, const double *const answers[TENSORS]
   }
 }
 
+/* Beside the bounds of one that rounds nothing to 16 bits before it is multiplied. */
+static double more_of(const gradient_row *row, int64_t d, uint32_t traits) {
+  return traits & ATTN_FLOAT32_WEIGHTS ? 0 : row->of.rounded[d];
+}
+
+double gradient_bound(const gradient_row *row, int64_t d, uint32_t traits) {
+  return row->of.probabilistic[d] + more_of(row, d, traits);
+}
+
 /* Returns whether the row is right; the first wrong element of all goes into the verdict. */
-static bool hold_row(const gradients *all, const gradient_row *row, verdict *result) {
+static bool hold_row(const gradients *all, const gradient_row *row, uint32_t traits, verdict *result) {
   const number_row computed = row_at(all->inputs, row->tensor, row->at);
   bool is_right = true;
   for (int64_t d = 0; d < row->width; d++) {
     const double number = row_number(computed, d), truth = row->of.values[d];
-    const double worst = reference_error_share(number, truth, row->of.worst[d]);
-    const double probable = reference_error_share(number, truth, row->of.probabilistic[d]);
+    const double more = more_of(row, d, traits);
+    const double worst = reference_error_share(number, truth, row->of.worst[d] + more);
+    const double probable = reference_error_share(number, truth, row->of.probabilistic[d] + more);
     result->bound_share = fmax(result->bound_share, worst);
     result->probabilistic_share = fmax(result->probabilistic_share, probable);
     if (worst <= 1 && probable <= 1) continue;
@@ -234,13 +246,14 @@ static bool hold_row(const gradients *all, const gradient_row *row, verdict *res
              "%s bound",
              tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
              tensor_axes(&all->inputs->problem, row->tensor)[2] == 'k' ? 'j' : 'i', (long long)row->at.i,
-             (long long)d, number, truth, beyond_worst ? row->of.worst[d] : row->of.probabilistic[d],
+             (long long)d, number, truth,
+             beyond_worst ? row->of.worst[d] + more : row->of.probabilistic[d] + more,
              beyond_worst ? worst : probable, beyond_worst ? "worst-case" : "probabilistic");
   }
   return is_right;
 }
 
-gradient_error gradients_worst(const gradients *all) {
+gradient_error gradients_worst(const gradients *all, uint32_t traits) {
   gradient_error found = {0};
   for (int64_t n = 0; n < all->count; n++) {
     const gradient_row *row = &all->rows[n];
@@ -248,8 +261,9 @@ gradient_error gradients_worst(const gradients *all) {
     int64_t wrong = 0;
     for (int64_t d = 0; d < row->width; d++) {
       const double number = row_number(computed, d), truth = row->of.values[d];
-      const double worst = reference_error_share(number, truth, row->of.worst[d]);
-      const double probable = reference_error_share(number, truth, row->of.probabilistic[d]);
+      const double more = more_of(row, d, traits);
+      const double worst = reference_error_share(number, truth, row->of.worst[d] + more);
+      const double probable = reference_error_share(number, truth, row->of.probabilistic[d] + more);
       const double share = fmax(worst, probable);
       wrong += !(share <= 1);
       if (!(share > found.share)) continue;
@@ -257,7 +271,7 @@ gradient_error gradients_worst(const gradients *all) {
       found.element = d;
       found.computed = number;
       found.expected = truth;
-      found.bound = worst >= probable ? row->of.worst[d] : row->of.probabilistic[d];
+      found.bound = (worst >= probable ? row->of.worst[d] : row->of.probabilistic[d]) + more;
       found.share = share;
     }
     found.wrong_elements += wrong;
@@ -270,13 +284,13 @@ const char *gradients_words(const attn_problem *problem) {
   return is_of_states(problem) ? " of the final state" : tensors_are_of_layer(problem) ? "" : " of gradients";
 }
 
-void gradients_compare(const gradients *all, verdict *result) {
+void gradients_compare(const gradients *all, uint32_t traits, verdict *result) {
   const attn_problem *p = &all->inputs->problem;
   const bool passed = result->passed;
   for (int g = 0; g < GRADIENTS; g++)
     if (is_held(p, all_gradients[g])) written_check(all->inputs, all_gradients[g], result);
   int64_t wrong = 0;
-  for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], result);
+  for (int64_t n = 0; n < all->count; n++) wrong += !hold_row(all, &all->rows[n], traits, result);
   const size_t used = strlen(result->problem);
   if (passed && wrong > 0 && used < sizeof result->problem)
     snprintf(result->problem + used, sizeof result->problem - used, "; wrong in %lld of %lld rows%s",

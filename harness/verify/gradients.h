@@ -40,11 +40,13 @@ typedef struct gradient_error {
   double computed, expected, bound, share;
   int64_t wrong_elements, wrong_rows;
 } gradient_error;
-gradient_error gradients_worst(const gradients *gradients);
+gradient_error gradients_worst(const gradients *gradients, uint32_t traits);
 
 /* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. Of a final state, beside which there are
  * rows of the output, the verdict's counts stay those of the output. */
 const char *gradients_words(const attn_problem *problem); /* " of gradients" */
-void gradients_compare(const gradients *gradients, verdict *verdict);
+void gradients_compare(const gradients *gradients, uint32_t traits, verdict *verdict);
+/* The probabilistic bound of a variant with such traits. */
+double gradient_bound(const gradient_row *row, int64_t element, uint32_t traits);
 
 #endif

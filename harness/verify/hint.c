@@ -73,7 +73,7 @@ void hint_find(const expected *known, const examination *wrong, hint *found) {
       hint_of_a_factor, hint_of_precision,  hint_of_lse,       hint_of_places};
   hint_rows rows;
   *found = (hint){0};
-  if (wrong->wrong_elements == 0 && known->states && gradients_worst(known->states).wrong_rows > 0) return;
+  if (wrong->wrong_elements == 0 && known->states && gradients_worst(known->states, 0).wrong_rows > 0) return;
   if (wrong->wrong_elements == 0) {
     hint_say(found, "precision",
              "each element is within its bound, and all together are too far off: something is rounded too "

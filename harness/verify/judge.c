@@ -113,8 +113,8 @@ static judge_element element_of(const element_error *error) {
 }
 
 /* alone: there are no other rows. */
-static void fill_gradients(judge_verdict *to, const gradients *of, bool alone) {
-  const gradient_error worst = gradients_worst(of);
+static void fill_gradients(judge_verdict *to, const gradients *of, uint32_t traits, bool alone) {
+  const gradient_error worst = gradients_worst(of, traits);
   to->wrong_elements += worst.wrong_elements;
   to->wrong_rows += worst.wrong_rows;
   if (!alone && !(worst.share > to->worst.share)) return;
@@ -127,15 +127,15 @@ static void fill_gradients(judge_verdict *to, const gradients *of, bool alone) {
   if (worst.row) to->worst.b = worst.row->at.b, to->worst.h = worst.row->at.h, to->worst.i = worst.row->at.i;
 }
 
-static void fill(judge_verdict *to, const expected *known, const verdict *result, const examination *seen,
-                 bool with_hint) {
+static void fill(judge_verdict *to, const expected *known, uint32_t traits, const verdict *result,
+                 const examination *seen, bool with_hint) {
   hint hint = {0};
   to->ok = result->passed;
   if (seen->has_worst) to->worst = element_of(&seen->worst);
   to->wrong_elements = seen->wrong_elements;
   to->wrong_rows = seen->wrong_rows;
-  if (known->gradients) fill_gradients(to, known->gradients, true);
-  if (known->states) fill_gradients(to, known->states, false);
+  if (known->gradients) fill_gradients(to, known->gradients, traits, true);
+  if (known->states) fill_gradients(to, known->states, traits, false);
   to->rows_checked = result->rows_checked;
   to->rows_total = result->rows_total;
   to->mean_square_share = result->mean_square_share;
@@ -165,7 +165,7 @@ static bool judge_inputs(inputs *in, const judge_question *question, judge_verdi
   const bool had_memory = examine(&known, question->traits, &seen);
   if (had_memory) {
     expected_compare(&known, question->traits, &result);
-    fill(to, &known, &result, &seen, !question->no_hint);
+    fill(to, &known, question->traits, &result, &seen, !question->no_hint);
     examination_destroy(&seen);
   }
   expected_destroy(&known);

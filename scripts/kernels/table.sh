@@ -140,7 +140,8 @@ shares 1 best \
   0.60 fused_backward/backward/full/B:1/H:4/Hkv:4/D:64/T:4096 \
   0.60 fused_backward/backward/full/B:1/H:4/Hkv:4/D:128/T:4096 \
   "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:64/T:4096 \
-  "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:128/T:4096
+  "" fused_backward/backward/causal/B:1/H:4/Hkv:4/D:128/T:4096 \
+  "" fused_backward/backward/full/B:1/H:4/Hkv:4/D:64/T:4096/bf16
 shares 1 best \
   0.50 linear_backward/linear_backward/full/B:1/H:4/Hkv:4/D:64/T:16384 \
   0.33 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384

@@ -26,7 +26,7 @@ static reference_given given = {lse,           delta,         delta_size,
 static double numbers[2][4][256];
 
 static reference_gradient gradient(int n) {
-  return (reference_gradient){numbers[n][0], numbers[n][1], numbers[n][2], numbers[n][3]};
+  return (reference_gradient){numbers[n][0], numbers[n][1], numbers[n][2], numbers[n][3], NULL};
 }
 
 /* The log-sum-exp and the output in double precision, and not as they are given, rounded. */

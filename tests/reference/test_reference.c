@@ -187,7 +187,7 @@ static double double_bound(double bound) { return bound * 0x1p-29; }
 static double check_final_states(const attn_problem *p) {
   double values[MAX_DIM], worsts[MAX_DIM], probable[MAX_DIM], sizes[MAX_DIM] = {0}, truth[MAX_DIM], sum,
                                                               worst = 0;
-  reference_gradient row = {values, worsts, probable, sizes};
+  reference_gradient row = {values, worsts, probable, sizes, NULL};
   for (int64_t n = 0; n < p->batch * p->kv_heads * p->head_dim; n++) {
     const int64_t b = n / p->head_dim / p->kv_heads, h = n / p->head_dim % p->kv_heads, d = n % p->head_dim;
     oracle_final_state(p, &a.tensors, b, h, d, truth, &sum);
@@ -302,7 +302,7 @@ static double check_layer(const golden_case *given) {
   double *of_row = calloc(reference_layer_row_room(p) + 1, sizeof *of_row);
   double *values = calloc((size_t)(4 * M), sizeof *values);
   assert_true(room && of_row && values);
-  reference_gradient row = {values, values + M, values + 2 * M, values + 3 * M};
+  reference_gradient row = {values, values + M, values + 2 * M, values + 3 * M, NULL};
   reference_layer layer;
   reference_layer_begin(p, room, &layer);
   for (int64_t b = 0; b < p->batch; b++)

@@ -376,7 +376,7 @@ def refusal(asked: Problem, function: str, features: Iterable[str], dtypes: Iter
     if asked.groups > 1 and "gqa" not in takes:
         return "takes as many key/value heads as query heads"
     for tensor, kind in asked.types.items():
-        if tensor not in ("mask", "lse", "sink") and kind not in dtypes:
+        if tensor not in ("mask", "lse", "sink", "sink_grad") and kind not in dtypes:
             return f"takes no {_arrays.WORDS[kind]}"
     return None
 

@@ -233,6 +233,15 @@ def test_gradients_are_judged():
             attnbench.judge(line, **found)
 
 
+def test_gradients_of_16_bits_are_judged():
+    line = "backward/causal_bottom_right/B:2/H:4/Hkv:2/D:8/Dv:5/Tq:1/Tk:13/f16"
+    found = {name: a.astype(np.float16) for name, a in gradients(attnbench.inputs(line)).items()}
+    assert attnbench.judge(line, **found)
+    found["value_grad"] = found["value_grad"] * np.float16(1.01)
+    verdict = attnbench.judge(line, **found)
+    assert not verdict and verdict.tensor == "value_grad"
+
+
 def test_gradients_are_of_the_output_that_is_given():
     line = "backward/full/B:1/H:2/D:8/T:9"
     x = attnbench.inputs(line)
