@@ -11,7 +11,8 @@
 static fault planted;
 
 static size_t workspace_size(const attn_call *call) {
-  return (size_t)(call->problem->key_length + 1 + call->problem->value_dim) * sizeof(float);
+  return (size_t)(call->problem->key_length + 1 + call->problem->value_dim + call->problem->head_dim) *
+         sizeof(float);
 }
 
 static attn_range visible(const attn_problem *p, int64_t b, int64_t i) {
@@ -48,21 +49,29 @@ static float turned(const attn_problem *p, vector x, int64_t at, int64_t d) {
   return get(x, d) * cosine + get(x, d - apart) * sine;
 }
 
-static float score(const attn_problem *p, int64_t h, vector q, int64_t position, vector k, int64_t j) {
+/* What of a query meets all its keys: its turned features, or for general scores their products with the matrix. */
+static void prepare_query(const attn_problem *p, int64_t h, vector q, int64_t position, float *prepared) {
+  for (int64_t e = 0; e < p->head_dim; e++) prepared[e] = p->general.type ? 0 : turned(p, q, position, e);
+  for (int64_t d = 0; p->general.type && d < p->head_dim; d++) {
+    const float x = turned(p, q, position, d);
+    const float *matrix = p->general_data + h * p->general.head + d * p->general.position;
+    for (int64_t e = 0; e < p->head_dim; e++) prepared[e] += x * matrix[e];
+  }
+}
+
+static float score(const attn_problem *p, int64_t h, const float *q, vector k, int64_t j) {
+  const bool turns = attn_uses(p, ATTN_ROPE) && planted != ROPE_OF_QUERIES_ALONE;
   float dot = 0;
-  for (int64_t d = 0; p->general.type && d < p->head_dim; d++)
-    for (int64_t e = 0; e < p->head_dim; e++)
-      dot += turned(p, q, position, d) * turned(p, k, j, e) *
-             p->general_data[h * p->general.head + d * p->general.position + e];
-  if (p->general.type) return dot * (float)p->scale * (planted == MATRIX_AND_MORE ? 1.5f : 1);
-  for (int64_t d = 0; p->additive.type && d < p->head_dim; d++) {
-    const float x = turned(p, q, position, d), y = turned(p, k, j, d);
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const float x = q[d], y = turns ? turned(p, k, j, d) : get(k, d);
+    if (!p->additive.type) {
+      dot += x * y;
+      continue;
+    }
     const float of_both = planted == TANH_OF_EACH ? tanhf(x) + tanhf(y) : tanhf(x + y);
     dot += p->additive_data[h * p->additive.head + d] * of_both;
   }
-  for (int64_t d = 0; !p->additive.type && d < p->head_dim; d++)
-    dot += turned(p, q, position, d) * (planted == ROPE_OF_QUERIES_ALONE ? get(k, d) : turned(p, k, j, d));
-  return dot * (float)p->scale;
+  return dot * (float)p->scale * (p->general.type && planted == MATRIX_AND_MORE ? 1.5f : 1);
 }
 
 static float changed_weight(float weight, int64_t j) {
@@ -95,13 +104,14 @@ static void solve_row(const attn_problem *p, const attn_tensors *t, int64_t b, i
                       float *w) {
   const int64_t kv = planted == WRONG_KV_HEAD ? h % p->kv_heads : h / (p->query_heads / p->kv_heads);
   const attn_range keys = visible(p, b, i);
-  float *sums = w + p->key_length + 1;
+  float *sums = w + p->key_length + 1, *prepared = sums + p->value_dim;
   const vector q = row(t->query, p->query, b, h, i), bias = row(t->bias, p->bias, b, h, i);
   const vector out = row(t->output, p->output, b, h, i), weights = row(t->weights, p->weights, b, h, i);
   const float sink = p->sink.type ? t->sink[h * p->sink.head] : -INFINITY;
   float max = sink, sum = 0;
+  prepare_query(p, h, q, attn_rope_position(p, b, i), prepared);
   for (int64_t j = keys.first; j < keys.end; j++) {
-    w[j] = score(p, h, q, attn_rope_position(p, b, i), row(t->key, p->key, b, kv, j), j);
+    w[j] = score(p, h, prepared, row(t->key, p->key, b, kv, j), j);
     if (p->bias.type && planted == BIAS_CLAMPED)
       w[j] += fmaxf(get(bias, j), -1e4f);
     else if (p->bias.type)
