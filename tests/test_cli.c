@@ -260,7 +260,8 @@ static void a_plugin_that_ends_it_when_loaded_is_left_out(void **state) {
 
 static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(void **state) {
   (void)state;
-  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5", 1, "--problem", NULL);
+  expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5 --every 12", 1, "--problem",
+         NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --count 5 --fail-fast", 1, " 1 failed",
          NULL);
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:16", 1, "wrong", NULL);
