@@ -160,7 +160,8 @@ static void weights_are_summed_and_then_rounded(void **state) {
 
 static void check_few_rows(const tile_kernels *kernels) {
   static const int64_t widths[] = {1, 15, 16, 17, 40, 130};
-  static float query[TILE_FEW_ROWS * 256], rescale[TILE_FEW_ROWS] = {1, 0.5f, 2, 0};
+  static float query[TILE_FEW_ROWS * 256], ordered[TILE_FEW_ROWS * 256],
+      rescale[TILE_FEW_ROWS] = {1, 0.5f, 2, 0};
   fill(elements, kernels->type, 5);
   for (int64_t rows = 1; rows <= TILE_FEW_ROWS; rows++)
     for (size_t n = 0; n < sizeof widths / sizeof *widths; n++) {
@@ -172,7 +173,9 @@ static void check_few_rows(const tile_kernels *kernels) {
       for (int64_t r = 0; r < rows; r++)
         for (int64_t d = 0; d < width; d++) query[r * pitch + d] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
       for (int64_t m = 0; m < rows * TILE_FEW_KEYS; m++) weights[m] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
-      kernels->few_scores(size, (tile_matrix){query, pitch}, x, x, (tile_target){found, TILE_FEW_KEYS});
+      memcpy(ordered, query, sizeof query);
+      for (int64_t r = 0; r < rows; r++) kernels->few_order(width, ordered + r * pitch);
+      kernels->few_scores(size, (tile_matrix){ordered, pitch}, x, x, (tile_target){found, TILE_FEW_KEYS});
       memset(columns, 0, sizeof columns);
       kernels->few_accumulate(size, (tile_matrix){weights, TILE_FEW_KEYS}, x, rescale, x,
                               (tile_target){columns, pitch});

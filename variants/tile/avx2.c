@@ -101,6 +101,26 @@ OP vec load_bfloat16(const uint16_t *x) {
   return _mm256_castsi256_ps(
       _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)x)), 16));
 }
+/* The even features are lower halves, the odd ones upper: an operation each, where widening in place takes two. */
+#define BFLOAT16_IN_TWO
+OP void load_two_bfloat16(const uint16_t *from, vec x[2]) {
+  const __m256i pairs = _mm256_loadu_si256((const __m256i *)from);
+  x[0] = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16));
+  x[1] = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000u)));
+}
+OP vec halves_in_order(vec a) {
+  return _mm256_castsi256_ps(_mm256_permute4x64_epi64(_mm256_castps_si256(a), _MM_SHUFFLE(3, 1, 2, 0)));
+}
+OP void even_and_odd(vec x[2]) {
+  const vec even = _mm256_shuffle_ps(x[0], x[1], _MM_SHUFFLE(2, 0, 2, 0));
+  x[1] = halves_in_order(_mm256_shuffle_ps(x[0], x[1], _MM_SHUFFLE(3, 1, 3, 1)));
+  x[0] = halves_in_order(even);
+}
+OP void in_turn(vec x[2]) {
+  const vec low = _mm256_unpacklo_ps(x[0], x[1]), high = _mm256_unpackhi_ps(x[0], x[1]);
+  x[0] = _mm256_permute2f128_ps(low, high, 0x20);
+  x[1] = _mm256_permute2f128_ps(low, high, 0x31);
+}
 OP void store_bfloat16(uint16_t *x, vec a) {
   const __m256i bits = _mm256_castps_si256(a),
                 last = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

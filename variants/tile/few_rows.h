@@ -3,7 +3,26 @@
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, since processors fetch ahead in each page of 4 KiB and stop where it ends: decoding takes 0.88 to
  * 0.91 of the time that it takes with one. How many places must not follow from the strides: they set the
- * order of additions, and another layout has to give the same bits. Included by element_rows.h. */
+ * order of additions, and another layout has to give the same bits. Included by element_rows.h. Two vectors are loaded at
+ * once (LOAD_TWO), in what order of the features the type finds easiest: APART brings two vectors of floats into that
+ * order, as queries have it, TOGETHER back. */
+
+#ifndef LOAD_TWO
+#define LOAD_TWO(from, x) ((x)[0] = LOAD(from), (x)[1] = LOAD((from) + LANES))
+#define APART(x) ((void)(x))
+#define TOGETHER(x) ((void)(x))
+#define OWN_ORDER false
+#endif
+#define LINE (64 / (int)sizeof(element)) /* of a cache, in elements */
+
+/* Queries in the order in which keys are loaded. */
+static void NAME(few_order)(int64_t depth, float *query) {
+  for (int64_t d = 0; d + 2 * LANES <= depth; d += 2 * LANES) {
+    vec two[2] = {load(query + d), load(query + d + LANES)};
+    APART(two);
+    for (int n = 0; n < 2; n++) store(query + d + n * LANES, two[n]);
+  }
+}
 
 /* scores[r][j] = query[r] . key[j] for one group of LANES / rows keys: LANES sums side by side, added up
  * together. In one place, keys that do not exist repeat the last. */
@@ -12,9 +31,10 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   const int64_t keys = size.keys, depth = size.features;
   const int group = LANES / rows;
   const int64_t whole = depth / LANES * LANES, first = index * group;
+  const bool two = rows < 4 || OWN_ORDER; /* of four rows the registers are better kept for their sums */
   int64_t at[LANES];
   const element *from[LANES], *next[LANES];
-  vec sum[LANES], q[TILE_FEW_ROWS];
+  vec sum[LANES], q[TILE_FEW_ROWS], q_two[TILE_FEW_ROWS][2], k_two[2];
   for (int g = 0; g < group; g++) {
     at[g] = first + g < keys ? first + g : keys - 1;
     if (places > 1) at[g] = g % places * (keys / places) + (first + g) / places;
@@ -22,7 +42,19 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
     next[g] = (const element *)ahead.x + at[g] * ahead.stride;
   }
   for (int n = 0; n < LANES; n++) sum[n] = zero();
-  for (int64_t d = 0; d < whole; d += LANES) {
+  int64_t d = 0;
+  for (; two && d + 2 * LANES <= whole; d += 2 * LANES) {
+    for (int r = 0; r < rows; r++)
+      for (int n = 0; n < 2; n++) q_two[r][n] = load(query.x + r * query.stride + d + n * LANES);
+    for (int g = 0; g < group; g++) {
+      LOAD_TWO(from[g] + d, k_two);
+      for (int n = 0; n < 2 * LANES; n += LINE) __builtin_prefetch(next[g] + d + n, 0, 2);
+      for (int r = 0; r < rows; r++)
+        for (int n = 0; n < 2; n++)
+          sum[r * group + g] = fused_multiply_add(q_two[r][n], k_two[n], sum[r * group + g]);
+    }
+  }
+  for (; d < whole; d += LANES) {
     for (int r = 0; r < rows; r++) q[r] = load(query.x + r * query.stride + d);
     for (int g = 0; g < group; g++) {
       vec k = LOAD(from[g] + d);
@@ -58,30 +90,37 @@ INLINE void NAME(few_scores_rows)(const int rows, tile_size size, tile_matrix qu
       NAME(few_scores_group)(rows, 1, n, size, query, key, ahead, scores);
 }
 
-/* output[r][e] of `vectors` vectors of features, `part` features in the last. */
+/* output[r][e] of `vectors` vectors of features, an even number or one, with `part` features. */
 INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_steps steps,
                                        tile_matrix weights, tile_rows value, const float *restrict rescale,
                                        tile_rows ahead, tile_target output) {
+  /* More sums cost more to bring into another order than it gains. */
+  const bool two = vectors > 1 && rows < 4;
   vec sum[TILE_FEW_ROWS][FEW_VECTORS], x[FEW_VECTORS];
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) {
       sum[r][v] = load(output.x + r * output.stride + v * LANES);
       if (steps.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
     }
+  for (int r = 0; r < rows; r++)
+    for (int v = 0; two && v < vectors; v += 2) APART(&sum[r][v]);
   for (int64_t n = steps.first; n < steps.end; n++)
     for (int64_t j = n; j < steps.keys; j += steps.apart) {
       const element *row = (const element *)value.x + j * value.stride;
       const element *next = (const element *)ahead.x + j * ahead.stride;
-      for (int v = 0; v < vectors; v++) {
-        const element *from = row + v * LANES;
-        x[v] = part < LANES && v == vectors - 1 ? LOAD_PART(from, part) : LOAD(from);
-        __builtin_prefetch(next + v * LANES, 0, 2);
-      }
+      if (two)
+        for (int v = 0; v < vectors; v += 2) LOAD_TWO(row + v * LANES, &x[v]);
+      else
+        for (int v = 0; v < vectors; v++)
+          x[v] = part < LANES ? LOAD_PART(row + v * LANES, part) : LOAD(row + v * LANES);
+      for (int e = 0; e < vectors * LANES; e += LINE) __builtin_prefetch(next + e, 0, 2);
       for (int r = 0; r < rows; r++) {
         vec weight = broadcast(weights.x + r * weights.stride + j);
         for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
       }
     }
+  for (int r = 0; r < rows; r++)
+    for (int v = 0; two && v < vectors; v += 2) TOGETHER(&sum[r][v]);
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) store(output.x + r * output.stride + v * LANES, sum[r][v]);
 }
@@ -141,3 +180,9 @@ static void NAME(few_accumulate)(tile_size size, tile_matrix weights, tile_rows 
     out.x += step * out.stride;
   }
 }
+
+#undef LOAD_TWO
+#undef APART
+#undef TOGETHER
+#undef OWN_ORDER
+#undef LINE

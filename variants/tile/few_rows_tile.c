@@ -59,6 +59,7 @@ static void pack(query_tile *tile, const void *const *row, float factor) {
     tile->score_kernels->read(depth, row[r], query);
     for (int64_t d = 0; d < pitch; d++) query[d] = d < depth ? query[d] * factor : 0;
     if (attn_uses(tile->problem, ATTN_GENERAL)) turn(tile, r, query);
+    tile->score_kernels->few_order(depth, query);
   }
 }
 

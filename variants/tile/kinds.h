@@ -1,6 +1,7 @@
 /* The kernels of an instruction set for each type of elements, with products of floats: its file includes this behind
- * arithmetic.h, having defined load_bfloat16, load_bfloat16_part, store_bfloat16 and the same of float16 besides. Where it
- * multiplies pairs of bfloat16, pairs.h comes behind it.
+ * arithmetic.h, having defined load_bfloat16, load_bfloat16_part, store_bfloat16 and the same of float16 besides. It may load
+ * two vectors of bfloat16 faster with the even features in the first (BFLOAT16_IN_TWO: load_two_bfloat16, and even_and_odd and in_turn
+ * for what meets them). Where it multiplies pairs of bfloat16, pairs.h comes behind it.
  *
  * ONLY_BFLOAT16, where it is defined: a set that adds products to another needs no more. */
 #include "../elements.h"
@@ -42,6 +43,12 @@
 #define STORE(x, a) store_bfloat16(x, a)
 #define FROM_ELEMENT(x) attn_from_bfloat16(x)
 #define TO_ELEMENT(x) attn_to_bfloat16(x)
+#ifdef BFLOAT16_IN_TWO
+#define LOAD_TWO(from, x) load_two_bfloat16(from, x)
+#define APART(x) even_and_odd(x)
+#define TOGETHER(x) in_turn(x)
+#define OWN_ORDER true
+#endif
 #include "element_rows.h"
 
 /* Pairs are not what gradients are added up from. Sums of floats leave no registers for the largest. */
@@ -68,7 +75,7 @@
     .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind,                   \
     .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,  \
     .join = join, .dot_rows = dot_rows, .dot_pairs = dot_pairs, .scale_slopes = scale_slopes,                \
-    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind,                                \
+    .few_order = few_order_##kind, .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind, \
     .additive_powers = ADDITIVE_##operands(additive_powers),                                                 \
     .additive_scores = ADDITIVE_##operands(additive_scores),                                                 \
     .few_additive = ADDITIVE_##operands(few_additive)                                                        \

@@ -192,8 +192,9 @@ typedef struct tile_kernels {
   /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
    *     scores[r, j] = sum_d query[r, d] * key[j, d]
    *     output[r, e] = output[r, e] * rescale[r] + sum_j weights[r, j] * value[j, e]
-   * The strides of query and output are multiples of lanes; query is padded with zeros. ahead: rows that are
-   * fetched meanwhile, one for each key. */
+   * The strides of query and output are multiples of lanes; query is padded with zeros, each row in the order in which
+   * features of keys are loaded: few_order brings it there. ahead: rows that are fetched meanwhile, one for each key. */
+  void (*few_order)(int64_t depth, float *query);
   void (*few_scores)(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores);
   void (*few_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                          tile_rows ahead, tile_target output);
