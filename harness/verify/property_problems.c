@@ -86,6 +86,17 @@ static const char *const chosen_narrow[] = {
     "full/B:1/H:4/Hkv:2/D:18/T:70/general/lse",
 };
 
+/* The same of the backward pass, and with one key/value head what few random problems have; behind all of those. */
+static const char *const chosen_narrow_later[] = {
+    "full/B:2/H:4/Hkv:1/D:24/Tq:20/Tk:50/rope:half/lse",
+    "causal/B:2/H:4/Hkv:1/D:9/T:50/dropout:0.4/lse",
+    "full/B:1/H:4/Hkv:1/D:18/T:50/general/lse",
+    "full/B:1/H:4/Hkv:1/D:12/T:30/additive/lse",
+    "backward/causal/B:2/H:4/Hkv:2/D:24/T:50/sink",
+    "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:50/bias:bhq/softcap:3/layout:padded",
+    "backward/full/B:2/H:4/Hkv:2/D:20/Tq:30/Tk:70/offsets:80,3/rope:half,12",
+};
+
 /* Of the output too, where it is not said. */
 static const attn_type narrow_types[][2] = {{ATTN_BFLOAT16, ATTN_ABSENT},
                                             {ATTN_FLOAT16, ATTN_ABSENT},
@@ -126,11 +137,15 @@ static workload random_small(uint64_t seed, int64_t n, double most_work) {
 
 /* Each line meets each type. */
 static workload narrow_problem(uint64_t seed, int64_t n) {
-  const int64_t lines = COUNT(chosen_narrow), types = COUNT(narrow_types), turn = n % lines + n / lines;
-  workload w = n < lines * types ? parsed(chosen_narrow[n % lines], seed)
-                                 : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
-  if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* which is of float32 */
-  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;
+  const int64_t lines = COUNT(chosen_narrow), later = COUNT(chosen_narrow_later), types = COUNT(narrow_types);
+  const int64_t beyond = n - lines * types; /* of the second list, from 0 */
+  const bool is_later = beyond >= 0 && beyond < later * types;
+  const int64_t turn = is_later ? beyond % later + beyond / later : n % lines + n / lines;
+  workload w = beyond < 0 ? parsed(chosen_narrow[n % lines], seed)
+               : is_later ? parsed(chosen_narrow_later[beyond % later], seed)
+                          : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
+  if (w.function == ATTN_SOFTMAX_BACKWARD && !is_later) w.function = ATTN_SOFTMAX;
+  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR; /* which is of float32 */
   if (w.function == ATTN_LAYER) {
     w.function = ATTN_SOFTMAX;
     w.model_dim = 0;
