@@ -46,7 +46,8 @@ void inputs_draw(inputs *in) {
       fill_tensor(&in->workload, &in->problem, id, data);
   }
   widened widened;
-  if (!tensors_are_backward(&in->problem) || !widened_create(&widened, in, false)) return;
+  if (!tensors_are_backward(&in->problem) || !widened_create(&widened, &in->problem, &in->tensors, false))
+    return;
   widened.tensors.output = in->tensors.output;
   fill_forward(&widened.problem, &widened.tensors);
   widened_destroy(&widened);

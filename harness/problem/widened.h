@@ -2,7 +2,9 @@
 #ifndef ATTN_HARNESS_WIDENED_H
 #define ATTN_HARNESS_WIDENED_H
 
-#include "inputs.h"
+#include <stdbool.h>
+
+#include "tensors.h"
 
 typedef struct widened {
   attn_tensors tensors;   /* those of the problem, but for those of 16 bits */
@@ -10,8 +12,8 @@ typedef struct widened {
   float *copies[TENSORS]; /* of these, in the same layouts; NULL: none */
 } widened;
 
-/* As the inputs are now, and the outputs too where they are asked for. False when memory is short. */
-bool widened_create(widened *widened, const inputs *inputs, bool outputs);
+/* As the tensors are now, those that are inputs, and the outputs too where they are asked for. False when memory is short. */
+bool widened_create(widened *widened, const attn_problem *problem, const attn_tensors *tensors, bool outputs);
 void widened_destroy(widened *widened);
 
 #endif

@@ -150,8 +150,8 @@ static bool fill(shown *s, const show_request *request, const show_paper *paper)
   show_picture_size(&request->style, p, &s->points.rows, &s->points.columns);
   bool good = show_count(&s->head, &s->tiles, cells, count);
   if (!good || !request->weights) return good;
-  good =
-      widened_create(&widened, s->head.inputs, false) && show_weigh(&s->head, &widened.tensors, cells, count);
+  good = widened_create(&widened, &s->head.inputs->problem, &s->head.inputs->tensors, false) &&
+         show_weigh(&s->head, &widened.tensors, cells, count);
   widened_destroy(&widened);
   return good;
 }

@@ -158,7 +158,7 @@ static bool solve_rows(expected *known) {
   int64_t *twins = find_twins(known);
   widened widened;
   bool had_memory = true;
-  if (!twins || !widened_create(&widened, in, false)) {
+  if (!twins || !widened_create(&widened, &in->problem, &in->tensors, false)) {
     free(twins);
     return false;
   }

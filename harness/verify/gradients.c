@@ -118,7 +118,7 @@ static bool solve(const gradients *all) {
   for (size_t n = 0; n < REFERENCE_GIVEN; n++) of[n] = numbers ? numbers + n * rows : NULL;
   reference_given given = {of[0], of[1], of[2], of[3], of[4], {of[5], of[6]}};
   widened widened;
-  const bool is_widened = widened_create(&widened, in, false);
+  const bool is_widened = widened_create(&widened, &in->problem, &in->tensors, false);
   bool sound = numbers != NULL && is_widened;
   if (sound) reference_give(&widened.problem, &widened.tensors, &given);
 #pragma omp parallel for schedule(dynamic, 1) reduction(&& : sound) if (all->count > 1)
@@ -172,7 +172,7 @@ static bool solve_layer(const gradients *all) {
 static bool solve_states(const gradients *all) {
   const inputs *in = all->inputs;
   widened widened;
-  if (!widened_create(&widened, in, false)) return false;
+  if (!widened_create(&widened, &in->problem, &in->tensors, false)) return false;
 #pragma omp parallel for schedule(dynamic, 1) if (all->count > 1)
   for (int64_t n = 0; n < all->count; n++) {
     gradient_row *row = &all->rows[n];
@@ -218,7 +218,7 @@ void gradients_take_answers(gradients *all, const double *const answers[TENSORS]
 
 /* Beside the bounds of one that rounds nothing to 16 bits before it is multiplied. */
 static double more_of(const gradient_row *row, int64_t d, uint32_t traits) {
-  return traits & ATTN_FLOAT32_WEIGHTS ? 0 : row->of.rounded[d];
+  return (traits & ATTN_FLOAT32_WEIGHTS) ? 0 : row->of.rounded[d];
 }
 
 double gradient_bound(const gradient_row *row, int64_t d, uint32_t traits) {

@@ -35,7 +35,9 @@ bool hint_rows_create(hint_rows *rows, const expected *known, const examination 
   const size_t Dv = (size_t)p->value_dim, Tk = (size_t)p->key_length;
   *rows = (hint_rows){.known = known, .wrong = wrong};
   choose(rows, affordable(p));
-  if (rows->count == 0 || !widened_create(&rows->widened, known->inputs, false)) return false;
+  if (rows->count == 0 ||
+      !widened_create(&rows->widened, &known->inputs->problem, &known->inputs->tensors, false))
+    return false;
   rows->numbers = calloc(3 * Dv + 2 * Tk + 2, sizeof *rows->numbers);
   if (!rows->numbers) {
     hint_rows_destroy(rows);

@@ -49,7 +49,7 @@ bool projection_create(projection *projection, const inputs *in) {
     projection->directions[n] =
         direction(random_mixed(in->workload.seed + UINT64_C(0xd12ec)), n, p->value_dim);
   widened widened = {0};
-  good = good && widened_create(&widened, in, false);
+  good = good && widened_create(&widened, &in->problem, &in->tensors, false);
   inputs wide = *in;
   wide.tensors = widened.tensors;
   good = good && solve(projection, &wide);
@@ -277,7 +277,7 @@ static int64_t worst_rows(const projection *projection, const inputs *in, const 
 int64_t projection_worst(const projection *projection, const inputs *in, const run_batch *batch, int64_t most,
                          int64_t *positions) {
   widened widened;
-  if (!projection->of || !widened_create(&widened, in, true)) return 0;
+  if (!projection->of || !widened_create(&widened, &in->problem, &in->tensors, true)) return 0;
   inputs wide = *in;
   wide.tensors = widened.tensors;
   const int64_t count = worst_rows(projection, &wide, batch, most, positions);

@@ -80,7 +80,8 @@ static bool find_effects(properties *all) {
   widened widened;
   all->effects = calloc((size_t)all->row_count * Dv + 1, sizeof *all->effects);
   double *state = malloc((D * Dv + D + 1) * sizeof *state);
-  const bool good = all->effects && state && widened_create(&widened, &second->inputs, false);
+  const bool good = all->effects && state &&
+                    widened_create(&widened, &second->inputs.problem, &second->inputs.tensors, false);
   for (int64_t r = 0; good && r < all->row_count; r++) {
     const row_place at = row_place_of(p, all->rows[r]);
     errors_of(all->handed, p, at.b, at.h / (p->query_heads / p->kv_heads), state, state + D * Dv);

@@ -157,7 +157,7 @@ static void solve_row(const inputs *in, const attn_tensors *wide, int64_t h, int
 static bool solve(inputs *in, fault fault) {
   const attn_problem *p = &in->problem;
   widened wide;
-  bool had_memory = widened_create(&wide, in, false);
+  bool had_memory = widened_create(&wide, &in->problem, &in->tensors, false);
   if (!had_memory) return false;
 #pragma omp parallel reduction(&& : had_memory)
   {

@@ -264,7 +264,7 @@ static double check_case(const golden_case *given) {
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   double worst = 0;
   widened widened;
-  assert_true(widened_create(&widened, &given->inputs, false));
+  assert_true(widened_create(&widened, &given->inputs.problem, &given->inputs.tensors, false));
   for (int64_t r = 0; r < rows; r++) {
     const int64_t head = r / p->query_length;
     reference_solve(p, &widened.tensors, head / p->query_heads, head % p->query_heads, r % p->query_length,

@@ -280,7 +280,7 @@ static void weigh(const char *line, int64_t rows, int64_t columns, show_cells *c
   char why[512];
   assert_true(workload_parse_sound(line, &w, why, sizeof why));
   assert_true(inputs_create(&inputs, &w, true, why, sizeof why));
-  assert_true(widened_create(&widened, &inputs, false));
+  assert_true(widened_create(&widened, &inputs.problem, &inputs.tensors, false));
   show_tiles tiles = {.height = 64, .width = 64};
   *cells = (show_cells){.rows = rows, .columns = columns};
   const show_head head = {&inputs, 0, 0};
