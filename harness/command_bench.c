@@ -182,19 +182,14 @@ static int measure_shard(sweep *sweep, const options *options, const char *isa) 
 
 /* Of what the command line asks for, what a bench of a team does not give. */
 static bool check_team(const options *options, char *why, size_t why_size) {
-  const char *refused = options->raw ? "--raw" : NULL;
-  if (refused) {
+  if (options->raw) {
     snprintf(why, why_size,
-             "%s: a bench of a team has its runs in the JSON report; give --out or --benchmark_out", refused);
+             "--raw: a bench of a team has its runs in the JSON report; give --out or --benchmark_out");
     return false;
   }
-  if (options->out_file && strcmp(options->out_format, "json") != 0 &&
-      strcmp(options->out_format, "csv") != 0) {
-    snprintf(why, why_size,
-             "--benchmark_out_format: a bench of a team is written as json or csv, and not as '%s'",
-             options->out_format);
+  if (options->out_file &&
+      !team_report_check_format("--benchmark_out_format", options->out_format, why, why_size))
     return false;
-  }
   return (!options->out || folder_make(options->out, why, why_size)) &&
          command_check_file("--benchmark_out", options->out_file, why, why_size) &&
          check_context(options, why, why_size);

@@ -1,12 +1,9 @@
 /* See team_report.h. */
 #include "team_report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/replace.h"
 #include "json.h"
@@ -81,36 +78,26 @@ void team_report_csv(const team_report *team, FILE *out) {
   }
 }
 
-static bool write_to(const report *run, const team_report *team, const char *format, FILE *file) {
-  errno = 0;
-  bool good = true;
-  if (strcmp(format, "json") == 0)
-    good = team_report_json(run, team, file);
-  else
-    team_report_csv(team, file);
-  good = good && fflush(file) == 0 && !ferror(file);
-  if (!good && !errno) errno = ENOMEM;
-  return good;
+typedef struct written_team {
+  const report *run;
+  const team_report *team;
+  const char *format;
+} written_team;
+
+static bool write_team(const void *what, FILE *file) {
+  const written_team *of = what;
+  if (strcmp(of->format, "json") == 0) return team_report_json(of->run, of->team, file);
+  team_report_csv(of->team, file);
+  return true;
+}
+
+bool team_report_check_format(const char *option, const char *format, char *why, size_t why_size) {
+  if (strcmp(format, "json") == 0 || strcmp(format, "csv") == 0) return true;
+  snprintf(why, why_size, "%s: a bench of a team is written as json or csv, and not as '%s'", option, format);
+  return false;
 }
 
 bool team_report_write(const report *run, const team_report *team, const char *format, const char *path,
                        char *why, size_t why_size) {
-  char beside[4096];
-  if (strcmp(format, "json") != 0 && strcmp(format, "csv") != 0) {
-    snprintf(why, why_size, "a bench of a team is written as json or csv, and not as '%s'", format);
-    return false;
-  }
-  char *target = replace_target(path);
-  const int length = target ? snprintf(beside, sizeof beside, "%s.new", target) : -1;
-  FILE *file = length > 0 && length < (int)sizeof beside ? fopen(beside, "w") : NULL;
-  bool good = file && write_to(run, team, format, file);
-  int error = errno;
-  if (file && fclose(file) != 0 && good) good = false, error = errno;
-  if (good && replace_rename(beside, path) != 0) good = false, error = errno;
-  if (!good) {
-    if (file) unlink(beside);
-    snprintf(why, why_size, "cannot write '%s': %s", path, strerror(error));
-  }
-  free(target);
-  return good;
+  return replace_write(path, write_team, &(written_team){run, team, format}, why, why_size);
 }

@@ -10,7 +10,10 @@
 bool team_report_json(const report *run, const team_report *team, FILE *out);
 void team_report_csv(const team_report *team, FILE *out);
 
-/* "json" or "csv" into a file, of which a reader finds the old one or the new one. False, with the reason in words. */
+/* False for other formats than "json" and "csv", with the reason in words. */
+bool team_report_check_format(const char *option, const char *format, char *why, size_t why_size);
+
+/* In one of these into a file, as replace_write does it. */
 bool team_report_write(const report *run, const team_report *team, const char *format, const char *path,
                        char *why, size_t why_size);
 

@@ -225,30 +225,39 @@ double gradient_bound(const gradient_row *row, int64_t d, uint32_t traits) {
   return row->of.probabilistic[d] + more_of(row, d, traits);
 }
 
+/* A number against both bounds of its element. */
+typedef struct held_number {
+  double truth, bounds[2], shares[2]; /* worst-case, probabilistic */
+} held_number;
+
+static held_number hold_number(const gradient_row *row, int64_t d, double number, uint32_t traits) {
+  held_number of = {.truth = row->of.values[d],
+                    .bounds = {row->of.worst[d] + more_of(row, d, traits), gradient_bound(row, d, traits)}};
+  for (int n = 0; n < 2; n++) of.shares[n] = reference_error_share(number, of.truth, of.bounds[n]);
+  return of;
+}
+
 /* Returns whether the row is right; the first wrong element of all goes into the verdict. */
 static bool hold_row(const gradients *all, const gradient_row *row, uint32_t traits, verdict *result) {
   const number_row computed = row_at(all->inputs, row->tensor, row->at);
   bool is_right = true;
   for (int64_t d = 0; d < row->width; d++) {
-    const double number = row_number(computed, d), truth = row->of.values[d];
-    const double more = more_of(row, d, traits);
-    const double worst = reference_error_share(number, truth, row->of.worst[d] + more);
-    const double probable = reference_error_share(number, truth, row->of.probabilistic[d] + more);
-    result->bound_share = fmax(result->bound_share, worst);
-    result->probabilistic_share = fmax(result->probabilistic_share, probable);
-    if (worst <= 1 && probable <= 1) continue;
+    const double number = row_number(computed, d);
+    const held_number held = hold_number(row, d, number, traits);
+    result->bound_share = fmax(result->bound_share, held.shares[0]);
+    result->probabilistic_share = fmax(result->probabilistic_share, held.shares[1]);
+    if (held.shares[0] <= 1 && held.shares[1] <= 1) continue;
     is_right = false;
     if (!result->passed) continue;
     result->passed = false;
-    const bool beyond_worst = !(worst <= 1);
+    const int beyond = held.shares[0] <= 1; /* which of the two */
     snprintf(result->problem, sizeof result->problem,
              "%s[b %lld, h %lld, %c %lld, d %lld] is %.9g, the reference is %.9g within %.3g: %.3g times the "
              "%s bound",
              tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
              tensor_axes(&all->inputs->problem, row->tensor)[2] == 'k' ? 'j' : 'i', (long long)row->at.i,
-             (long long)d, number, truth,
-             beyond_worst ? row->of.worst[d] + more : row->of.probabilistic[d] + more,
-             beyond_worst ? worst : probable, beyond_worst ? "worst-case" : "probabilistic");
+             (long long)d, number, held.truth, held.bounds[beyond], held.shares[beyond],
+             beyond == 0 ? "worst-case" : "probabilistic");
   }
   return is_right;
 }
@@ -260,18 +269,16 @@ gradient_error gradients_worst(const gradients *all, uint32_t traits) {
     const number_row computed = row_at(all->inputs, row->tensor, row->at);
     int64_t wrong = 0;
     for (int64_t d = 0; d < row->width; d++) {
-      const double number = row_number(computed, d), truth = row->of.values[d];
-      const double more = more_of(row, d, traits);
-      const double worst = reference_error_share(number, truth, row->of.worst[d] + more);
-      const double probable = reference_error_share(number, truth, row->of.probabilistic[d] + more);
-      const double share = fmax(worst, probable);
+      const double number = row_number(computed, d);
+      const held_number held = hold_number(row, d, number, traits);
+      const double share = fmax(held.shares[0], held.shares[1]);
       wrong += !(share <= 1);
       if (!(share > found.share)) continue;
       found.row = row;
       found.element = d;
       found.computed = number;
-      found.expected = truth;
-      found.bound = (worst >= probable ? row->of.worst[d] : row->of.probabilistic[d]) + more;
+      found.expected = held.truth;
+      found.bound = held.bounds[held.shares[0] < held.shares[1]];
       found.share = share;
     }
     found.wrong_elements += wrong;

@@ -135,25 +135,35 @@ static workload random_small(uint64_t seed, int64_t n, double most_work) {
   return w;
 }
 
-/* Each line meets each type. */
+static workload of_type(workload w, int64_t turn) {
+  const attn_type *types = narrow_types[turn % COUNT(narrow_types)];
+  w.type = types[0];
+  w.output_type = types[1];
+  return w;
+}
+
+/* Each line meets each type; then they are drawn at random. */
 static workload narrow_problem(uint64_t seed, int64_t n) {
-  const int64_t lines = COUNT(chosen_narrow), later = COUNT(chosen_narrow_later), types = COUNT(narrow_types);
-  const int64_t beyond = n - lines * types; /* of the second list, from 0 */
-  const bool is_later = beyond >= 0 && beyond < later * types;
-  const int64_t turn = is_later ? beyond % later + beyond / later : n % lines + n / lines;
-  workload w = beyond < 0 ? parsed(chosen_narrow[n % lines], seed)
-               : is_later ? parsed(chosen_narrow_later[beyond % later], seed)
-                          : random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
-  if (w.function == ATTN_SOFTMAX_BACKWARD && !is_later) w.function = ATTN_SOFTMAX;
-  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR; /* which is of float32 */
+  static const struct {
+    const char *const *lines;
+    int64_t count;
+  } lists[] = {{chosen_narrow, COUNT(chosen_narrow)}, {chosen_narrow_later, COUNT(chosen_narrow_later)}};
+  int64_t left = n;
+  for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+    const int64_t count = lists[l].count;
+    if (left < count * COUNT(narrow_types))
+      return of_type(parsed(lists[l].lines[left % count], seed), left % count + left / count);
+    left -= count * COUNT(narrow_types);
+  }
+  workload w = random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
+  if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* of which lines are above */
+  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;   /* which is of float32 */
   if (w.function == ATTN_LAYER) {
     w.function = ATTN_SOFTMAX;
     w.model_dim = 0;
     w.memory = w.biases = false;
   }
-  w.type = narrow_types[turn % types][0];
-  w.output_type = narrow_types[turn % types][1];
-  return w;
+  return of_type(w, n % COUNT(chosen_narrow) + n / COUNT(chosen_narrow));
 }
 
 workload properties_problem(uint64_t seed, int64_t n) {

@@ -14,10 +14,9 @@ typedef struct verdict {
   double output_share, lse_share, exact_share;
   double mean_square_share; /* see mean_square.h */
   int64_t rows_checked, rows_total;
-  bool sampled; /* only a seeded sample of rows was checked */
-  int64_t
-      wrong_row; /* (b * H + h) * Tq + i of the first row that is wrong by itself; -1: the complaint is of none */
-  int rank;      /* in a team: whose complaint it is */
+  bool sampled;      /* only a seeded sample of rows was checked */
+  int64_t wrong_row; /* of the first that is wrong by itself, (b * H + h) * Tq + i; -1: there is none */
+  int rank;          /* in a team: whose complaint it is */
 } verdict;
 
 /* Says what is wrong, as printf does, unless something was said before: the first complaint is the clearest. */

@@ -98,8 +98,7 @@ static int run_program(const char *before, const char *arguments, char **said) {
 static void finds(const char *variant, const char *words, const char *smallest) {
   char arguments[512], *said, *again;
   static const char reproduce[] = "\nreproduce: attnbench ";
-  snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed 5 --own=false " PLANTED " --variant %s",
-           variant);
+  snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed 5 " PLANTED " --variant %s", variant);
   const int status = run_program("", arguments, &said);
   char *command = strstr(said, reproduce);
   if (status != 1 || !command || !strstr(said, words)) {
@@ -130,8 +129,7 @@ static void a_crash_is_found_shrunk_and_reproduced(void **state) {
 /* The line that names the problem which failed first. */
 static void first_failure(int seed, char *line, size_t size) {
   char arguments[256], *said;
-  snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed %d --own=false " PLANTED " --variant edge",
-           seed);
+  snprintf(arguments, sizeof arguments, "fuzz --seconds 60 --seed %d " PLANTED " --variant edge", seed);
   assert_int_equal(run_program("", arguments, &said), 1);
   const char *found = strstr(said, "FAILED: ");
   if (found)
@@ -173,7 +171,7 @@ static void an_interruption_ends_it_with_the_summary(void **state) {
 }
 
 /* Right on each, and together of ten seconds and more. */
-#define SOME " --problem full/H:4/D:64/T:700 --problem full/H:4/D:64/T:701 --problem full/H:4/D:64/T:702"
+#define SOME " --problem full/H:8/D:64/T:1000 --problem full/H:8/D:64/T:1001 --problem full/H:8/D:64/T:1002"
 #define MANY SOME SOME SOME SOME
 
 static void an_interrupted_verification_shows_what_it_found(void **state) {

@@ -125,19 +125,17 @@ OP void load_two_bfloat16(const uint16_t *from, vec x[2]) {
   x[0] = _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16));
   x[1] = _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000u)));
 }
+/* Of 32 floats those with these numbers, and with these plus `more`. */
+OP void take(vec x[2], __m512i first, int more) {
+  const vec taken = _mm512_permutex2var_ps(x[0], first, x[1]);
+  x[1] = _mm512_permutex2var_ps(x[0], _mm512_add_epi32(first, _mm512_set1_epi32(more)), x[1]);
+  x[0] = taken;
+}
 OP void even_and_odd(vec x[2]) {
-  const __m512i even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-  const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-  const vec first = _mm512_permutex2var_ps(x[0], even, x[1]);
-  x[1] = _mm512_permutex2var_ps(x[0], odd, x[1]);
-  x[0] = first;
+  take(x, _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0), 1);
 }
 OP void in_turn(vec x[2]) {
-  const __m512i first = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-  const __m512i second = _mm512_add_epi32(first, _mm512_set1_epi32(8));
-  const vec low = _mm512_permutex2var_ps(x[0], first, x[1]);
-  x[1] = _mm512_permutex2var_ps(x[0], second, x[1]);
-  x[0] = low;
+  take(x, _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), 8);
 }
 OP void store_bfloat16(uint16_t *x, vec a) {
   const __m512i bits = _mm512_castps_si512(a),

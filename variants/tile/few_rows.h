@@ -34,7 +34,7 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   const bool two = rows < 4 || OWN_ORDER; /* of four rows the registers are better kept for their sums */
   int64_t at[LANES];
   const element *from[LANES], *next[LANES];
-  vec sum[LANES], q[TILE_FEW_ROWS], q_two[TILE_FEW_ROWS][2], k_two[2];
+  vec sum[LANES], q[TILE_FEW_ROWS][2], k[2];
   for (int g = 0; g < group; g++) {
     at[g] = first + g < keys ? first + g : keys - 1;
     if (places > 1) at[g] = g % places * (keys / places) + (first + g) / places;
@@ -45,28 +45,30 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   int64_t d = 0;
   for (; two && d + 2 * LANES <= whole; d += 2 * LANES) {
     for (int r = 0; r < rows; r++)
-      for (int n = 0; n < 2; n++) q_two[r][n] = load(query.x + r * query.stride + d + n * LANES);
+      for (int n = 0; n < 2; n++) q[r][n] = load(query.x + r * query.stride + d + n * LANES);
     for (int g = 0; g < group; g++) {
-      LOAD_TWO(from[g] + d, k_two);
+      LOAD_TWO(from[g] + d, k);
       for (int n = 0; n < 2 * LANES; n += LINE) __builtin_prefetch(next[g] + d + n, 0, 2);
       for (int r = 0; r < rows; r++)
         for (int n = 0; n < 2; n++)
-          sum[r * group + g] = fused_multiply_add(q_two[r][n], k_two[n], sum[r * group + g]);
+          sum[r * group + g] = fused_multiply_add(q[r][n], k[n], sum[r * group + g]);
     }
   }
   for (; d < whole; d += LANES) {
-    for (int r = 0; r < rows; r++) q[r] = load(query.x + r * query.stride + d);
+    for (int r = 0; r < rows; r++) q[r][0] = load(query.x + r * query.stride + d);
     for (int g = 0; g < group; g++) {
-      vec k = LOAD(from[g] + d);
+      k[0] = LOAD(from[g] + d);
       __builtin_prefetch(next[g] + d, 0, 2);
-      for (int r = 0; r < rows; r++) sum[r * group + g] = fused_multiply_add(q[r], k, sum[r * group + g]);
+      for (int r = 0; r < rows; r++)
+        sum[r * group + g] = fused_multiply_add(q[r][0], k[0], sum[r * group + g]);
     }
   }
   if (whole < depth) {
-    for (int r = 0; r < rows; r++) q[r] = load(query.x + r * query.stride + whole);
+    for (int r = 0; r < rows; r++) q[r][0] = load(query.x + r * query.stride + whole);
     for (int g = 0; g < group; g++) {
-      vec k = LOAD_PART(from[g] + whole, (int)(depth - whole));
-      for (int r = 0; r < rows; r++) sum[r * group + g] = fused_multiply_add(q[r], k, sum[r * group + g]);
+      k[0] = LOAD_PART(from[g] + whole, (int)(depth - whole));
+      for (int r = 0; r < rows; r++)
+        sum[r * group + g] = fused_multiply_add(q[r][0], k[0], sum[r * group + g]);
     }
   }
   float all[LANES];
