@@ -35,7 +35,8 @@ done
 build=$(cd "$root" && realpath -m "$build")
 program=$build/attnbench
 plugins=$build/tests/adversary
-work=$build/adversary
+# The quick part is a test, which may run beside the whole.
+work=$build/adversary${quick:+_quick}
 rm -rf "$work"
 mkdir -p "$work" || exit 2
 # One kernel on each processor: threads that wait must not spin.

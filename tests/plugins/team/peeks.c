@@ -48,9 +48,9 @@ static int find_whole(const char *slice, size_t slice_bytes, size_t before, char
   int found = 0;
   FILE *maps = fopen("/proc/self/maps", "r");
   while (maps && !found && fgets(line, sizeof line, maps)) {
-    unsigned long first, end;
-    char mode[8];
-    if (sscanf(line, "%lx-%lx %7s", &first, &end, mode) != 3 || mode[0] != 'r' || mode[1] != 'w') continue;
+    char *at = line;
+    const unsigned long first = strtoul(at, &at, 16), end = *at == '-' ? strtoul(at + 1, &at, 16) : 0;
+    if (strncmp(at, " rw", 3) != 0) continue;
     if (end - first > 64ul << 20 || strstr(line, "/dev/")) continue;
     found = find_in((const char *)first, (const char *)end, slice, slice_bytes, before, whole, whole_bytes);
   }
