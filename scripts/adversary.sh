@@ -216,10 +216,15 @@ part_of() { # log, name
     mine || index($0, "\"" name "/") == 1 || index($0, "'\''" name "'\''") || index($0, "FAILED: " name " ")' "$1"
 }
 
-# Each kernel has a row that says passed, and no other words.
-judge_verified() { # log, started, names
-  local log=$1 started=$2 name cases
-  shift 2
+# Each kernel has a row that says passed, and no other words. A verify that ends before its table leaves none: why it ended
+# stands in its log alone.
+judge_verified() { # log, status, started, names
+  local log=$1 status=$2 started=$3 name cases
+  shift 3
+  if [ "$status" -gt 1 ] || ! grep -q ' cases, [0-9]* failed' "$log"; then
+    complain "verify of the right kernels ended with status $status; its last words:"
+    tail -n 20 "$log" | cut -c 1-300 >&2
+  fi
   for name; do
     part_of "$log" "$name" >"$work/$name.log"
     cases=$(sed -n "s/^$name  *passed  *\([0-9]*\).*/\1/p" "$work/$name.log")
@@ -273,7 +278,7 @@ try_right() { # names
   [ -n "$full" ] || arguments=(--count 10 --every 10)
   [ -z "$quick" ] || mapfile -t arguments < <(named --problem $quick_problems)
   run "$work/verify.log" 600 verify $right_plugins --variant "$(joined "$@")" "${arguments[@]}"
-  judge_verified "$work/verify.log" "$started" "$@"
+  judge_verified "$work/verify.log" $? "$started" "$@"
   [ -z "$quick" ] || return 0
   seeds=$(date +%s)
   if [ -n "$full" ]; then seeds="1 2 3 4" seconds=60; fi
