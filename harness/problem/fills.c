@@ -287,21 +287,25 @@ static void put(const drawn *to, int64_t place, float number) {
 static void fill_features(const drawn *to, int tensor) {
   const tensor_shape s = to->shape;
   const int64_t rows = rows_of(to);
+  /* What is the same for all elements. */
+  const element of_all = {.w = to->w,
+                          .type = element_type_of(to->layout.type),
+                          .stream = to->stream,
+                          .heads = s.heads,
+                          .length = s.length,
+                          .width = s.width,
+                          .score_unit = score_unit(to->problem),
+                          .scores_round = scores_round(to->problem),
+                          .largest_weight =
+                              reference_function_of(to->w->function)->largest_weight(to->problem)};
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
-    element e = {.w = to->w,
-                 .type = element_type_of(to->layout.type),
-                 .stream = to->stream,
-                 .b = row / s.length / s.heads,
-                 .h = row / s.length % s.heads,
-                 .x = row % s.length,
-                 .heads = s.heads,
-                 .length = s.length,
-                 .width = s.width,
-                 .score_unit = score_unit(to->problem),
-                 .scores_round = scores_round(to->problem),
-                 .largest_weight = reference_function_of(to->w->function)->largest_weight(to->problem)};
-    for (e.d = 0; e.d < s.width; e.d++) put(to, place_of_row(to, row) + e.d, element_of(&e, tensor));
+    element e = of_all;
+    e.b = row / s.length / s.heads;
+    e.h = row / s.length % s.heads;
+    e.x = row % s.length;
+    const int64_t first = place_of_row(to, row);
+    for (e.d = 0; e.d < s.width; e.d++) put(to, first + e.d, element_of(&e, tensor));
   }
 }
 
