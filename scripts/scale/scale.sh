@@ -3,7 +3,7 @@
 # runs. Their own sources run among up to 1024 simulated ranks (SimGrid's SMPI), with messages of their real sizes; the work on a
 # block takes as long as this machine's rates say, which are measured first. Then the model is held to what it can be: real
 # runs of OpenMPI with 2 and 4 ranks on this machine beside their simulation. Into FOLDER: points.txt, validation.txt, and what draw.sh
-# makes of them.
+# makes of them. Status 1: these runs were disturbed (check.sh), and the results are kept.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$(realpath "$1") folder=$2
@@ -135,3 +135,4 @@ if ! grep -qv INFO "$log"; then rm -f "$log"; fi
 "$root/scripts/scale/draw.sh" "$folder" || exit 2
 sed -n '/^Faster:/,$p' "$folder/summary.txt"
 echo "Pictures and tables are in $folder"
+"$root/scripts/scale/check.sh" "$folder"
