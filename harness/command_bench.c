@@ -155,8 +155,11 @@ static int measure_shard(sweep *sweep, const options *options, const char *isa) 
   shard shard = {1, 1};
   sweep_plan plan = {0};
   const bench_options how = bench_options_from(options, isa);
-  if ((options->shard && !shard_parse(options->shard, &shard, why, sizeof why)) ||
-      !shard_take(sweep, shard, &how, &plan, why, sizeof why)) {
+  if (options->shard && !shard_parse(options->shard, &shard, why, sizeof why)) {
+    /* Wrong for all ranks alike, or for one that is none. */
+    return shard_is_first() || strcmp(options->shard, "auto") == 0 ? command_complain(why) : STATUS_UNUSABLE;
+  }
+  if (!shard_take(sweep, shard, &how, &plan, why, sizeof why)) {
     sweep_plan_destroy(&plan);
     return command_complain(why);
   }

@@ -88,10 +88,10 @@ static void run_float32(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  return attn_widened_workspace(call, float32_workspace);
+  return attn_widened_workspace(call, 0, float32_workspace);
 }
 
-static void run(const attn_call *call) { attn_widened_run(call, run_float32); }
+static void run(const attn_call *call) { attn_widened_run(call, 0, run_float32); }
 
 const attn_variant attn_blas = {
     .name = "blas",

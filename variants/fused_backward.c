@@ -11,7 +11,8 @@
  * of entries, heads and queries, in a strip as wide as the tile.
  *
  * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
- * and turns their gradients back behind (widen.c); and so on elements of 16 bits that were converted before, and rounds gradients behind. */
+ * and turns their gradients back behind (widen.c); and so on elements of 16 bits that were converted before, and rounds gradients behind. A
+ * bias and its gradient, of which there is one for each pair, are converted a row of a tile at a time. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static const float log2e = 1.44269504f;
 typedef struct backward {
   const attn_problem *problem;
   const attn_tensors *tensors;
-  const tile_kernels *kernels;
+  const tile_kernels *kernels, *biases, *bias_grads; /* the last two for elements of their types */
   int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
   bool adds_bias_grads;     /* over axes that the bias lacks */
   int64_t entries, heads;   /* key/value heads; of a task: 1, or all where the bias lacks the axis */
@@ -118,6 +119,8 @@ static backward plan(const attn_call *call) {
   return (backward){.problem = problem,
                     .tensors = &call->tensors,
                     .kernels = kernels,
+                    .biases = bias->type ? tile_select_floats(call->isa, bias->type) : NULL,
+                    .bias_grads = bias->type ? tile_select_floats(call->isa, problem->bias_grad.type) : NULL,
                     .parts = larger(1, pieces(tiles, tiles_of_part)),
                     .part_keys = tiles_of_part * kernels->max_rows,
                     .adds_bias_grads =
@@ -139,6 +142,17 @@ static float *query_grad_of(const backward *of, int64_t b, int64_t h, int64_t i)
   return (float *)of->problem->query_grad_data + at(&of->problem->query_grad, b, h, i);
 }
 
+/* From key j on. */
+static void *bias_grad_of(const backward *of, int64_t b, int64_t h, int64_t i, int64_t j) {
+  return (char *)of->problem->bias_grad_data +
+         (at(&of->problem->bias_grad, b, h, i) + j) * of->bias_grads->element_bytes;
+}
+
+static void write_bias_grad(const backward *of, int64_t count, const float *grads, void *row) {
+  const float one = 1;
+  of->bias_grads->scale_rows(1, count, (tile_matrix){grads, count}, &one, &row);
+}
+
 /* A row that sees nothing has no weight to make, and a log-sum-exp of -inf. */
 static void prepare_row(const backward *of, int64_t n) {
   const attn_problem *p = of->problem;
@@ -152,7 +166,7 @@ static void prepare_row(const backward *of, int64_t n) {
   of->shift[n] = lse == -INFINITY ? 0 : lse * log2e;
   of->delta[n] = sum;
   if (p->bias.type && !of->adds_bias_grads)
-    memset((float *)p->bias_grad_data + at(&p->bias_grad, b, h, i), 0, (size_t)p->key_length * sizeof(float));
+    memset(bias_grad_of(of, b, h, i, 0), 0, (size_t)(p->key_length * of->bias_grads->element_bytes));
 }
 
 static void solve_sink(const backward *of, int64_t h) {
@@ -201,9 +215,9 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
   for (int64_t n = 0; n < tile->count; n++) {
     float *restrict score = mine->weights + n * rows;
     if (p->bias.type) {
-      const float *bias =
-          (const float *)of->tensors->bias + at(&p->bias, tile->b, tile->h, tile->i0 + n) + tile->j0;
-      for (int64_t r = 0; r < tile->keys; r++) score[r] += bias[r];
+      const int64_t first = at(&p->bias, tile->b, tile->h, tile->i0 + n) + tile->j0;
+      of->biases->read(tile->keys, tile_element(of->biases, of->tensors->bias, first), added);
+      for (int64_t r = 0; r < tile->keys; r++) score[r] += added[r];
     }
     if (attn_has_position_bias(p)) {
       attn_position_biases(p, tile->h, attn_distance(p, tile->b, tile->i0 + n, tile->j0), rows, added);
@@ -261,8 +275,8 @@ static void weigh(const backward *of, const pair_tile *tile, const scratch *mine
     add_bias_grads(of, tile, mine);
   else if (p->bias.type)
     for (int64_t n = 0; n < tile->count; n++)
-      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, tile->h, tile->i0 + n) + tile->j0,
-             mine->grads + n * rows, (size_t)tile->keys * sizeof(float));
+      write_bias_grad(of, tile->keys, mine->grads + n * rows,
+                      bias_grad_of(of, tile->b, tile->h, tile->i0 + n, tile->j0));
   if (p->softcap > 0)
     for (int64_t n = 0; n < tile->count * rows; n++) mine->grads[n] *= mine->slopes[n];
 }
@@ -351,8 +365,7 @@ static void write_bias_grads(const backward *of, const pair_tile *tile, const sc
   const int64_t first = tile->kv_head * (p->query_heads / p->kv_heads);
   for (int64_t h = first; h < first + strip_heads(of); h++)
     for (int64_t i = 0; i < strip_queries(of); i++)
-      memcpy((float *)p->bias_grad_data + at(&p->bias_grad, tile->b, h, i) + tile->j0,
-             strip_row(of, mine, h, i), (size_t)tile->keys * sizeof(float));
+      write_bias_grad(of, tile->keys, strip_row(of, mine, h, i), bias_grad_of(of, tile->b, h, i, tile->j0));
 }
 
 /* The keys of a part, of a head or of all those that share a row of a bias. */
@@ -424,10 +437,10 @@ static size_t rotated_workspace(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  return attn_widened_workspace(call, rotated_workspace);
+  return attn_widened_workspace(call, ATTN_BIAS, rotated_workspace);
 }
 
-static void run(const attn_call *call) { attn_widened_run(call, run_rotated); }
+static void run(const attn_call *call) { attn_widened_run(call, ATTN_BIAS, run_rotated); }
 
 static const char *unsupported(const attn_call *call) { return tile_refusal(call->isa, ATTN_FLOAT32); }
 

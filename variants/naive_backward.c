@@ -149,10 +149,10 @@ static size_t rotated_workspace(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  return attn_widened_workspace(call, rotated_workspace);
+  return attn_widened_workspace(call, 0, rotated_workspace);
 }
 
-static void run(const attn_call *call) { attn_widened_run(call, run_rotated); }
+static void run(const attn_call *call) { attn_widened_run(call, 0, run_rotated); }
 
 const attn_variant attn_naive_backward = {
     .name = "naive_backward",

@@ -62,13 +62,15 @@ static bool is_narrow(const attn_layout *layout) {
   return layout->type == ATTN_BFLOAT16 || layout->type == ATTN_FLOAT16;
 }
 
-/* Whether any tensor has elements of 16 bits, or is rotated. */
-static bool is_converted(const attn_problem *problem) {
+static bool is_kept(uint64_t kept, int n) { return (kept & ATTN_BIAS) && (n == BIAS || n == BIAS_GRAD); }
+
+/* Whether any tensor has elements of 16 bits that are to be converted, or is rotated. */
+static bool is_converted(const attn_problem *problem, uint64_t kept) {
   attn_problem copy = *problem;
   attn_layout *layouts[NARROW];
   layouts_of(&copy, layouts);
   for (int n = 0; n < NARROW; n++)
-    if (is_narrow(layouts[n])) return true;
+    if (is_narrow(layouts[n]) && !is_kept(kept, n)) return true;
   return attn_uses(problem, ATTN_ROPE);
 }
 
@@ -85,7 +87,7 @@ static size_t floats_of(const narrow_tensor *t) {
   return (floats + LINE - 1) / LINE * LINE;
 }
 
-static void widen(widened *wide, const attn_call *call) {
+static void widen(widened *wide, const attn_call *call, uint64_t kept) {
   const attn_problem *p = call->problem;
   wide->problem = *p;
   wide->call = *call;
@@ -97,7 +99,7 @@ static void widen(widened *wide, const attn_call *call) {
     const bool of_keys = n == KEY || n == VALUE || n == KEY_GRAD || n == VALUE_GRAD;
     const bool of_pairs = n == BIAS || n == WEIGHTS || n == BIAS_GRAD;
     const bool of_values = n == VALUE || n == OUTPUT || n == OUTPUT_GRAD || n == VALUE_GRAD;
-    wide->converted[n] = is_turned(p, n) || is_narrow(layouts[n]);
+    wide->converted[n] = is_turned(p, n) || (is_narrow(layouts[n]) && !is_kept(kept, n));
     if (!wide->converted[n]) continue;
     wide->tensors[n] = describe(p, *layouts[n], of_keys ? p->kv_heads : p->query_heads,
                                 of_keys ? p->key_length : p->query_length,
@@ -157,23 +159,24 @@ const char *attn_portable_unsupported(const attn_call *call) {
   return call->isa ? "is the same code under every instruction set" : NULL;
 }
 
-size_t attn_widened_workspace(const attn_call *call, size_t (*workspace_size)(const attn_call *)) {
-  if (!is_converted(call->problem)) return workspace_size(call);
+size_t attn_widened_workspace(const attn_call *call, uint64_t kept,
+                              size_t (*workspace_size)(const attn_call *)) {
+  if (!is_converted(call->problem, kept)) return workspace_size(call);
   widened wide;
-  widen(&wide, call);
+  widen(&wide, call, kept);
   size_t floats = 0;
   for (int n = 0; n < NARROW; n++)
     if (wide.converted[n]) floats += floats_of(&wide.tensors[n]);
   return floats * sizeof(float) + workspace_size(&wide.call);
 }
 
-void attn_widened_run(const attn_call *call, void (*run)(const attn_call *)) {
-  if (!is_converted(call->problem)) {
+void attn_widened_run(const attn_call *call, uint64_t kept, void (*run)(const attn_call *)) {
+  if (!is_converted(call->problem, kept)) {
     run(call);
     return;
   }
   widened wide;
-  widen(&wide, call);
+  widen(&wide, call, kept);
   const attn_problem *p = call->problem;
   attn_problem *to = &wide.problem;
   attn_tensors *tensors = &wide.call.tensors;

@@ -30,11 +30,21 @@ static const struct launcher {
                  /* A batch script has the first two as well, and is one process whatever they say. */
                  {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"}};
 
+static bool is_by(const struct launcher *by) {
+  return getenv(by->rank) && getenv(by->size) && (!by->only_with || getenv(by->only_with));
+}
+
+bool shard_is_first(void) {
+  for (size_t n = 0; n < sizeof launchers / sizeof *launchers; n++)
+    if (is_by(&launchers[n])) return strcmp(getenv(launchers[n].rank), "0") == 0;
+  return true;
+}
+
 static bool find_rank(shard *shard, char *why, size_t why_size) {
   for (size_t n = 0; n < sizeof launchers / sizeof *launchers; n++) {
     const struct launcher *by = &launchers[n];
+    if (!is_by(by)) continue;
     const char *rank = getenv(by->rank), *size = getenv(by->size);
-    if (!rank || !size || (by->only_with && !getenv(by->only_with))) continue;
     int index = 0, count = 0;
     if (!parse_count(size, 1, SHARDS_MOST, &count) || !parse_count(rank, 0, count - 1, &index)) {
       snprintf(why, why_size, "--shard auto: %s=%s and %s=%s are no rank and size; give --shard K/N",

@@ -17,6 +17,9 @@ typedef struct shard {
 /* "K/N", or "auto": the rank of this process among those that mpirun or srun started. False, with the reason in words. */
 bool shard_parse(const char *text, shard *shard, char *why, size_t why_size);
 
+/* Whether this process is the first of those that mpirun or srun started, or the only one. */
+bool shard_is_first(void);
+
 /* How many of these processes measure on this host at the same time, as mpirun and srun say; 1 where they do not. */
 int shard_neighbours(void);
 

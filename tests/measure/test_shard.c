@@ -188,6 +188,22 @@ static void auto_takes_the_rank_that_the_launcher_gave(void **state) {
   clear_launcher();
 }
 
+static void the_first_of_those_that_were_started_speaks_for_all(void **state) {
+  (void)state;
+  static const launched cases[] = {{{"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "4"}, "first"},
+                                   {{"OMPI_COMM_WORLD_RANK", "3", "OMPI_COMM_WORLD_SIZE", "4"}, "other"},
+                                   {{"PMI_RANK", "2", "PMI_SIZE", "3"}, "other"},
+                                   {{"SLURM_PROCID", "1", "SLURM_NTASKS", "2"}, "first"}, /* a batch script */
+                                   {{NULL}, "first"}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    clear_launcher();
+    for (size_t v = 0; v < 8 && cases[n].variables[v]; v += 2)
+      setenv(cases[n].variables[v], cases[n].variables[v + 1], 1);
+    assert_string_equal(shard_is_first() ? "first" : "other", cases[n].shard);
+  }
+  clear_launcher();
+}
+
 static void files_are_named_by_shard(void **state) {
   (void)state;
   static const char *const names[][2] = {{"results.json", "results.3-of-8.json"},
@@ -216,6 +232,7 @@ int main(void) {
       cmocka_unit_test(a_shard_without_points_is_an_empty_report),
       cmocka_unit_test(a_shard_that_cannot_be_is_refused),
       cmocka_unit_test(auto_takes_the_rank_that_the_launcher_gave),
+      cmocka_unit_test(the_first_of_those_that_were_started_speaks_for_all),
       cmocka_unit_test(files_are_named_by_shard),
   };
   return cmocka_run_group_tests_name("shard", tests, NULL, NULL);
