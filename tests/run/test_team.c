@@ -104,6 +104,22 @@ static void what_other_ranks_have_is_not_to_be_found_in_a_process(void **state) 
   shell_expect(RANKS("2") PEEKS "--problem full/H:1/D:16/T:24 --isa ranks2", 1, "judged by rank 0 of 2");
 }
 
+#define UNCOUNTED "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/uncounted.so "
+#define ONE_KEY "--problem full/H:1/D:2/Dv:1/Tq:5/Tk:1 "
+
+static void what_nobody_counts_may_not_be_called(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("2") UNCOUNTED "--variant broadcasts " ONE_KEY, 1,
+               "on rank 0 of 2 calls MPI_Bcast, whose bytes nobody counts");
+}
+
+static void messages_that_end_one_by_one_are_there_then(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("3") UNCOUNTED "--variant exchanges " ONE_KEY, 0, "3 cases, 0 failed");
+}
+
 static void ranks_that_do_not_do_the_same_are_one_sentence(void **state) {
   (void)state;
   need_mpi();
@@ -207,6 +223,8 @@ int main(void) {
       cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),
       cmocka_unit_test(a_rank_judges_its_own_rows_and_is_named),
       cmocka_unit_test(what_other_ranks_have_is_not_to_be_found_in_a_process),
+      cmocka_unit_test(what_nobody_counts_may_not_be_called),
+      cmocka_unit_test(messages_that_end_one_by_one_are_there_then),
       cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
       cmocka_unit_test(a_bench_of_a_team_is_written_as_json_and_csv),
       cmocka_unit_test(what_a_bench_of_a_team_cannot_write_is_one_sentence),

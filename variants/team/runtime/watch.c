@@ -104,12 +104,11 @@ static void finish(MPI_Request request) {
   flight_may_end();
 }
 
-int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
-              MPI_Request *request) {
+static int send_later(const char *name, bool waits, const void *buffer, int count, MPI_Datatype type, int to,
+                      int tag, MPI_Comm communicator, MPI_Request *request) {
   const size_t bytes = bytes_of(count, type);
-  const double entered = enter("MPI_Isend");
-  const int status =
-      (watch.strict ? PMPI_Issend : PMPI_Isend)(buffer, count, type, to, tag, communicator, request);
+  const double entered = enter(name);
+  const int status = (waits ? PMPI_Issend : PMPI_Isend)(buffer, count, type, to, tag, communicator, request);
   count_sent(communicator, to, bytes);
   flight_begins();
   if (watch.on)
@@ -119,6 +118,16 @@ int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag,
                    .checksum = watch.strict ? checksum_of(buffer, bytes) : 0});
   leave(entered);
   return status;
+}
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
+              MPI_Request *request) {
+  return send_later("MPI_Isend", watch.strict, buffer, count, type, to, tag, communicator, request);
+}
+
+int MPI_Issend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator,
+               MPI_Request *request) {
+  return send_later("MPI_Issend", true, buffer, count, type, to, tag, communicator, request);
 }
 
 int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm communicator,
@@ -138,10 +147,16 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI
   return status;
 }
 
+/* What MPI overwrites as requests end. */
+static MPI_Request *copy_of(int count, const MPI_Request *requests) {
+  MPI_Request *copy = count > 0 ? malloc((size_t)count * sizeof *copy) : NULL;
+  if (copy) memcpy(copy, requests, (size_t)count * sizeof *copy);
+  return copy;
+}
+
 int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   const double entered = enter("MPI_Waitall");
-  MPI_Request *before = count > 0 ? malloc((size_t)count * sizeof *before) : NULL;
-  if (before) memcpy(before, requests, (size_t)count * sizeof *before);
+  MPI_Request *before = copy_of(count, requests);
   const int status = PMPI_Waitall(count, requests, statuses);
   for (int n = 0; before && n < count; n++) finish(before[n]);
   free(before);
@@ -169,8 +184,7 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
 
 int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
   const double entered = enter("MPI_Testall");
-  MPI_Request *before = count > 0 ? malloc((size_t)count * sizeof *before) : NULL;
-  if (before) memcpy(before, requests, (size_t)count * sizeof *before);
+  MPI_Request *before = copy_of(count, requests);
   const int result = PMPI_Testall(count, requests, flag, statuses);
   for (int n = 0; before && *flag && n < count; n++) finish(before[n]);
   free(before);
@@ -178,16 +192,66 @@ int MPI_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuse
   return result;
 }
 
+static void finish_some(int count, const int *indices, MPI_Request *before) {
+  for (int n = 0; before && n < count; n++) finish(before[indices[n]]);
+  free(before);
+}
+
+int MPI_Waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+  const double entered = enter("MPI_Waitany");
+  MPI_Request *before = copy_of(count, requests);
+  const int result = PMPI_Waitany(count, requests, index, status);
+  finish_some(*index != MPI_UNDEFINED, index, before);
+  leave(entered);
+  return result;
+}
+
+int MPI_Testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  const double entered = enter("MPI_Testany");
+  MPI_Request *before = copy_of(count, requests);
+  const int result = PMPI_Testany(count, requests, index, flag, status);
+  finish_some(*flag && *index != MPI_UNDEFINED, index, before);
+  leave(entered);
+  return result;
+}
+
+int MPI_Waitsome(int count, MPI_Request *requests, int *ended, int *indices, MPI_Status *statuses) {
+  const double entered = enter("MPI_Waitsome");
+  MPI_Request *before = copy_of(count, requests);
+  const int result = PMPI_Waitsome(count, requests, ended, indices, statuses);
+  finish_some(*ended == MPI_UNDEFINED ? 0 : *ended, indices, before);
+  leave(entered);
+  return result;
+}
+
+int MPI_Testsome(int count, MPI_Request *requests, int *ended, int *indices, MPI_Status *statuses) {
+  const double entered = enter("MPI_Testsome");
+  MPI_Request *before = copy_of(count, requests);
+  const int result = PMPI_Testsome(count, requests, ended, indices, statuses);
+  finish_some(*ended == MPI_UNDEFINED ? 0 : *ended, indices, before);
+  leave(entered);
+  return result;
+}
+
 /* ---- what waits itself ---- */
 
-int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator) {
-  const double entered = enter("MPI_Send");
+static int send_now(const char *name, bool waits, const void *buffer, int count, MPI_Datatype type, int to,
+                    int tag, MPI_Comm communicator) {
+  const double entered = enter(name);
   count_sent(communicator, to, bytes_of(count, type));
   flight_begins();
-  const int status = (watch.strict ? PMPI_Ssend : PMPI_Send)(buffer, count, type, to, tag, communicator);
+  const int status = (waits ? PMPI_Ssend : PMPI_Send)(buffer, count, type, to, tag, communicator);
   flight_may_end();
   leave(entered);
   return status;
+}
+
+int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator) {
+  return send_now("MPI_Send", watch.strict, buffer, count, type, to, tag, communicator);
+}
+
+int MPI_Ssend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm communicator) {
+  return send_now("MPI_Ssend", true, buffer, count, type, to, tag, communicator);
 }
 
 int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm communicator,
@@ -234,6 +298,12 @@ int MPI_Barrier(MPI_Comm communicator) {
   const int status = PMPI_Barrier(communicator);
   leave(entered);
   return status;
+}
+
+void watch_refuse(const char *function) {
+  char words[sizeof watch.account.violation];
+  snprintf(words, sizeof words, "calls %s, whose bytes nobody counts", function);
+  violate(words);
 }
 
 /* ---- around a run ---- */
