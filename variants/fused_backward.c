@@ -106,6 +106,11 @@ static int64_t partial_floats(const backward *of) {
   return whole_lines(of->parts * query_rows(of->problem) * depth_of(of->problem, of->kernels));
 }
 
+/* For elements of a tensor; for those of none any. */
+static const tile_kernels *kernels_of(const attn_call *call, const attn_layout *layout) {
+  return tile_select_floats(call->isa, layout->type ? layout->type : ATTN_FLOAT32);
+}
+
 static backward plan(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
@@ -119,8 +124,8 @@ static backward plan(const attn_call *call) {
   return (backward){.problem = problem,
                     .tensors = &call->tensors,
                     .kernels = kernels,
-                    .biases = bias->type ? tile_select_floats(call->isa, bias->type) : NULL,
-                    .bias_grads = bias->type ? tile_select_floats(call->isa, problem->bias_grad.type) : NULL,
+                    .biases = kernels_of(call, bias),
+                    .bias_grads = kernels_of(call, &problem->bias_grad),
                     .parts = larger(1, pieces(tiles, tiles_of_part)),
                     .part_keys = tiles_of_part * kernels->max_rows,
                     .adds_bias_grads =

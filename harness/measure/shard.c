@@ -36,7 +36,10 @@ static bool is_by(const struct launcher *by) {
 
 bool shard_is_first(void) {
   for (size_t n = 0; n < sizeof launchers / sizeof *launchers; n++)
-    if (is_by(&launchers[n])) return strcmp(getenv(launchers[n].rank), "0") == 0;
+    if (is_by(&launchers[n])) {
+      const char *rank = getenv(launchers[n].rank);
+      return rank && strcmp(rank, "0") == 0;
+    }
   return true;
 }
 
