@@ -46,9 +46,9 @@ static void exchange(const attn_call *call) {
   const MPI_Comm team = *(const MPI_Comm *)call->communicator;
   const float value = *(const float *)call->tensors.value;
   float received = value;
-  MPI_Request requests[2];
-  int index, ended, indices[2];
   if (call->ranks > 1) {
+    MPI_Request requests[2];
+    int index, ended, indices[2];
     MPI_Irecv(&received, 1, MPI_FLOAT, (call->rank + call->ranks - 1) % call->ranks, 0, team, &requests[0]);
     MPI_Isend(&value, 1, MPI_FLOAT, (call->rank + 1) % call->ranks, 0, team, &requests[1]);
     MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
