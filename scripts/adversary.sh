@@ -35,8 +35,8 @@ done
 build=$(cd "$root" && realpath -m "$build")
 program=$build/attnbench
 plugins=$build/tests/adversary
-# The quick part is a test, which may run beside the whole.
-work=$build/adversary${quick:+_quick}
+# A test of this script, which runs beside it in CI, has a folder of its own: each begins by removing what is there.
+work=${ATTN_ADVERSARY_FOLDER:-$build/adversary}
 rm -rf "$work"
 mkdir -p "$work" || exit 2
 # One kernel on each processor: threads that wait must not spin.

@@ -14,8 +14,8 @@
 /* The status of the script with these arguments; what it says is in shell_output. */
 static int run(const char *arguments) {
   char command[4096];
-  snprintf(command, sizeof command, "%s/scripts/adversary.sh %s %s", ATTN_SOURCE_DIR, ATTN_BUILD_DIR,
-           arguments);
+  snprintf(command, sizeof command, "ATTN_ADVERSARY_FOLDER=%s/test_adversary %s/scripts/adversary.sh %s %s",
+           ATTN_BUILD_DIR, ATTN_SOURCE_DIR, ATTN_BUILD_DIR, arguments);
   return shell(command);
 }
 
