@@ -10,7 +10,6 @@
     return PMPI_##name arguments;                                                                            \
   }
 
-/* clang-format off: a row for each */
 #define TO_ALL_IN                                                                                            \
   const void *in, int in_count, MPI_Datatype in_type, void *out, int out_count, MPI_Datatype out_type
 #define TO_ALL in, in_count, in_type, out, out_count, out_type
@@ -43,6 +42,26 @@ REFUSED(Scatter, (TO_ALL_IN, int root, MPI_Comm all), (TO_ALL, root, all))
 REFUSED(Scatterv, (IN_PLACES_IN, int root, MPI_Comm all), (IN_PLACES, root, all))
 REFUSED(Alltoall, (TO_ALL_IN, MPI_Comm all), (TO_ALL, all))
 
+REFUSED(Alltoallw,
+        (const void *in, const int in_counts[], const int in_places[], const MPI_Datatype in_types[],
+         void *out, const int out_counts[], const int out_places[], const MPI_Datatype out_types[],
+         MPI_Comm all),
+        (in, in_counts, in_places, in_types, out, out_counts, out_places, out_types, all))
+REFUSED(Neighbor_allgather, (TO_ALL_IN, MPI_Comm all), (TO_ALL, all))
+REFUSED(Neighbor_allgatherv, (OUT_PLACES_IN, MPI_Comm all), (OUT_PLACES, all))
+REFUSED(Neighbor_alltoall, (TO_ALL_IN, MPI_Comm all), (TO_ALL, all))
+REFUSED(Neighbor_alltoallv,
+        (const void *in, const int in_counts[], const int in_places[], MPI_Datatype in_type, void *out,
+         const int out_counts[], const int out_places[], MPI_Datatype out_type, MPI_Comm all),
+        (in, in_counts, in_places, in_type, out, out_counts, out_places, out_type, all))
+
+REFUSED(Iscan, (REDUCED_IN, MPI_Comm all, MPI_Request *request), (REDUCED, all, request))
+REFUSED(Iexscan, (REDUCED_IN, MPI_Comm all, MPI_Request *request), (REDUCED, all, request))
+REFUSED(Ireduce_scatter_block, (REDUCED_IN, MPI_Comm all, MPI_Request *request), (REDUCED, all, request))
+REFUSED(Ireduce_scatter,
+        (const void *in, void *out, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm all,
+         MPI_Request *request),
+        (in, out, counts, type, op, all, request))
 REFUSED(Ibcast, (void *data, int count, MPI_Datatype type, int root, MPI_Comm all, MPI_Request *request),
         (data, count, type, root, all, request))
 REFUSED(Ireduce, (REDUCED_IN, int root, MPI_Comm all, MPI_Request *request), (REDUCED, root, all, request))
@@ -85,4 +104,3 @@ REFUSED(Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm all, vo
 REFUSED(Win_allocate_shared,
         (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm all, void *data, MPI_Win *window),
         (bytes, unit, info, all, data, window))
-/* clang-format on */
