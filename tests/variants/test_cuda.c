@@ -1,6 +1,6 @@
 /* The kernels for GPUs on the emulated device: chosen problems that the edges of tiles, of bands and of groups
  * lie in, each held to the reference under two schedules, and some to the properties under one after the other
- * (`make test-full`: all, under every schedule). */
+ * (`make test-full`: more, under every schedule). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,9 +101,9 @@ static void every_variant_is_right_under_every_schedule(void **state) {
     if (solved[v] < 2) fail_msg("%s solves %d of the problems", list.variants[v]->name, (int)solved[v]);
 }
 
-/* Each variant on one in sixteen of the problems that it takes, from the second on (`make test-full`: on all). */
+/* Each variant on one in sixteen of the problems that it takes, from the second on (`make test-full`: in four). */
 static void every_variant_keeps_to_the_properties(void **state) {
-  const size_t step = getenv("ATTN_TEST_FULL") ? 1 : 16;
+  const size_t step = getenv("ATTN_TEST_FULL") ? 4 : 16;
   size_t turn = 0, taken[64] = {0};
   (void)state;
   for (size_t n = 0; n < problem_count; n++) {
@@ -114,7 +114,7 @@ static void every_variant_keeps_to_the_properties(void **state) {
     if (!prepared) fail_msg("%s: %s", problems[n], why);
     for (size_t v = 0; v < list.count; v++) {
       if (runner_refusal(list.variants[v], &posed.inputs.problem)) continue;
-      if (taken[v]++ % step != (step > 1)) continue;
+      if (taken[v]++ % step != 1) continue;
       const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
       const run_setup setup = {.variant = list.variants[v], .isa = schedules[turn++ % 4], .threads = 1};
       property_verdict verdict;
