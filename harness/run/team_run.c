@@ -231,7 +231,7 @@ static uint64_t digest_of(const rank_run *of, const run_watch *watch) {
 
 /* False without memory. Of what every rank writes, each has all. */
 static bool note_owned(const rank_run *of, inputs *in) {
-  const attn_slice slice = team_slice(of->whole, TENSOR_OUTPUT, &of->deal, of->rank);
+  const attn_slice slice = attn_slice_of(of->deal.queries, of->whole->query_length, of->rank, of->ranks);
   free(in->owned);
   in->owned = NULL;
   if (of->rank < of->ranks && of->deal.queries == ATTN_WHOLE) return true;

@@ -73,6 +73,13 @@ static void odd_and_many_ranks_are_right_too(void **state) {
                0, "2 cases, 0 failed");
 }
 
+/* Of outputs of no width no row has a place, and yet each has one owner. */
+static void log_sum_exps_have_owners_where_outputs_have_no_columns(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("2") "--variant ring --problem causal/B:1/H:2/D:4/Dv:0/T:9/lse", 0, "2 cases, 0 failed");
+}
+
 static void random_problems_are_posed_to_teams(void **state) {
   (void)state;
   need_mpi();
@@ -219,6 +226,7 @@ int main(void) {
       cmocka_unit_test(zigzag_slices_have_the_same_work_below_the_diagonal),
       cmocka_unit_test(each_variant_is_right_with_one_to_four_ranks),
       cmocka_unit_test(odd_and_many_ranks_are_right_too),
+      cmocka_unit_test(log_sum_exps_have_owners_where_outputs_have_no_columns),
       cmocka_unit_test(random_problems_are_posed_to_teams),
       cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),
       cmocka_unit_test(a_rank_judges_its_own_rows_and_is_named),
