@@ -16,18 +16,19 @@ extern "C" {
 #endif
 
 /* How positions are dealt to ranks. Causal rows cost as much as they lie far behind: of halves that lie opposite each
- * other (Brandon et al. 2023, "Striped attention", calls the trouble; this answer is zigzag) each rank has the same. */
+ * other (zigzag) each rank has the same, of stripes (Brandon et al. 2023, "Striped attention", which calls the trouble) nearly. */
 typedef enum attn_slicing {
   ATTN_WHOLE,      /* all of them to each rank */
   ATTN_CONTIGUOUS, /* rank r of P has positions [n r / P, n (r + 1) / P) of n, rounded down */
-  ATTN_ZIGZAG      /* of 2 P such pieces, number r and number 2 P - 1 - r */
+  ATTN_ZIGZAG,     /* of 2 P such pieces, number r and number 2 P - 1 - r */
+  ATTN_STRIPED     /* r, r + P, r + 2 P and so on */
 } attn_slicing;
 
-/* Positions of a rank, in their order: runs one behind the other. */
+/* Positions of a rank, in their order: runs one behind the other, position n of one at first + n step. */
 enum { ATTN_SLICE_RUNS = 2 };
 typedef struct attn_slice {
   int runs;
-  int64_t first[ATTN_SLICE_RUNS], length[ATTN_SLICE_RUNS];
+  int64_t first[ATTN_SLICE_RUNS], length[ATTN_SLICE_RUNS], step;
 } attn_slice;
 
 ATTN_INLINE int64_t attn_piece_first(int64_t length, int64_t piece, int64_t pieces) {
@@ -41,13 +42,23 @@ ATTN_INLINE void attn_slice_add(attn_slice *slice, int64_t length, int64_t piece
 }
 
 ATTN_INLINE attn_slice attn_slice_of(attn_slicing slicing, int64_t length, int rank, int ranks) {
-  attn_slice slice = {0, {0, 0}, {0, 0}};
+  attn_slice slice = {0, {0, 0}, {0, 0}, 1};
+  if (slicing == ATTN_STRIPED) {
+    slice.runs = 1;
+    slice.first[0] = rank;
+    slice.length[0] = length / ranks + (rank < length % ranks);
+    slice.step = ranks;
+  }
   if (slicing == ATTN_WHOLE) attn_slice_add(&slice, length, 0, 1);
   if (slicing == ATTN_CONTIGUOUS) attn_slice_add(&slice, length, rank, ranks);
   if (slicing != ATTN_ZIGZAG) return slice;
   attn_slice_add(&slice, length, rank, 2 * (int64_t)ranks);
   attn_slice_add(&slice, length, 2 * (int64_t)ranks - 1 - rank, 2 * (int64_t)ranks);
   return slice;
+}
+
+ATTN_INLINE int64_t attn_slice_position(const attn_slice *slice, int run, int64_t n) {
+  return slice->first[run] + n * slice->step;
 }
 
 ATTN_INLINE int64_t attn_slice_length(const attn_slice *slice) {

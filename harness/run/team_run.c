@@ -238,7 +238,7 @@ static bool note_owned(const rank_run *of, inputs *in) {
   in->owned = calloc((size_t)of->whole->query_length + 1, sizeof *in->owned);
   if (!in->owned) return false;
   for (int run = 0; of->rank < of->ranks && run < slice.runs; run++)
-    for (int64_t n = 0; n < slice.length[run]; n++) in->owned[slice.first[run] + n] = true;
+    for (int64_t n = 0; n < slice.length[run]; n++) in->owned[attn_slice_position(&slice, run, n)] = true;
   return true;
 }
 

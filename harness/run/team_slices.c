@@ -90,7 +90,8 @@ static void copy_head(const team_rows *whole, const team_rows *own, tensor_id id
   int64_t at = 0;
   for (int run = 0; run < slice->runs; run++)
     for (int64_t n = 0; n < slice->length[run]; n++, at++) {
-      unsigned char *there = row_at(whole->problem, whole->tensors, id, b, h, slice->first[run] + n),
+      unsigned char *there =
+                        row_at(whole->problem, whole->tensors, id, b, h, attn_slice_position(slice, run, n)),
                     *here = row_at(own->problem, own->tensors, id, b, h, at);
       memcpy(written ? there : here, written ? here : there, bytes);
     }

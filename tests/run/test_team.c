@@ -32,12 +32,12 @@ static void every_position_has_one_owner_whatever_the_slices(void **state) {
   (void)state;
   for (int ranks = 1; ranks <= 9; ranks++)
     for (int64_t length = 0; length <= 40; length++)
-      for (int slicing = ATTN_CONTIGUOUS; slicing <= ATTN_ZIGZAG; slicing++) {
+      for (int slicing = ATTN_CONTIGUOUS; slicing <= ATTN_STRIPED; slicing++) {
         int owners[40] = {0};
         for (int rank = 0; rank < ranks; rank++) {
           const attn_slice slice = attn_slice_of((attn_slicing)slicing, length, rank, ranks);
           for (int run = 0; run < slice.runs; run++)
-            for (int64_t n = 0; n < slice.length[run]; n++) owners[slice.first[run] + n]++;
+            for (int64_t n = 0; n < slice.length[run]; n++) owners[attn_slice_position(&slice, run, n)]++;
         }
         for (int64_t i = 0; i < length; i++) assert_int_equal(owners[i], 1);
       }
@@ -53,6 +53,19 @@ static void zigzag_slices_have_the_same_work_below_the_diagonal(void **state) {
     for (int run = 0; run < slice.runs; run++)
       for (int64_t n = 0; n < slice.length[run]; n++) pairs[rank] += slice.first[run] + n + 1;
     assert_int_equal(pairs[rank], pairs[0]);
+  }
+}
+
+/* Its rows lie one position behind those of the rank before. */
+static void a_stripe_has_a_key_more_below_the_diagonal_in_each_row_than_the_one_before(void **state) {
+  (void)state;
+  enum { RANKS_HERE = 7, ROWS = 10 };
+  int64_t pairs[RANKS_HERE] = {0};
+  for (int rank = 0; rank < RANKS_HERE; rank++) {
+    const attn_slice slice = attn_slice_of(ATTN_STRIPED, INT64_C(1) * ROWS * RANKS_HERE, rank, RANKS_HERE);
+    for (int64_t n = 0; n < slice.length[0]; n++) pairs[rank] += attn_slice_position(&slice, 0, n) + 1;
+    assert_int_equal(slice.runs, 1);
+    assert_int_equal(pairs[rank], pairs[0] + INT64_C(1) * rank * ROWS);
   }
 }
 
@@ -224,6 +237,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_position_has_one_owner_whatever_the_slices),
       cmocka_unit_test(zigzag_slices_have_the_same_work_below_the_diagonal),
+      cmocka_unit_test(a_stripe_has_a_key_more_below_the_diagonal_in_each_row_than_the_one_before),
       cmocka_unit_test(each_variant_is_right_with_one_to_four_ranks),
       cmocka_unit_test(odd_and_many_ranks_are_right_too),
       cmocka_unit_test(log_sum_exps_have_owners_where_outputs_have_no_columns),
