@@ -170,10 +170,9 @@ void __wrap_block_attend(const attn_call *call, const attn_slice *queries, const
   (void)scratch, (void)rows;
   for (int q = 0; q < queries->runs; q++)
     for (int k = 0; k < keys->slice.runs; k++) {
-      const int64_t i0 = queries->first[q], n = queries->length[q], j0 = keys->slice.first[k],
-                    m = keys->slice.length[k];
-      if (block_is_seen(p, i0, n, j0, m))
-        seconds += part_seconds(p, p->query_heads, n, m, p->offset + i0 - j0);
+      const block_part part = block_part_of(queries, q, &keys->slice, k);
+      const int64_t offset = block_band_of(p, p->offset, &part).offset;
+      if (block_is_seen(p, &part)) seconds += part_seconds(p, p->query_heads, part.n, part.m, offset);
     }
   spend(seconds);
 }

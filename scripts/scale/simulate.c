@@ -14,9 +14,10 @@
 
 #include "model.h"
 
-extern const attn_team_member attn_ring_member, attn_ulysses_member, attn_tree_decode_member;
-static const attn_team_member *const members[] = {&attn_ring_member, &attn_ulysses_member,
-                                                  &attn_tree_decode_member};
+extern const attn_team_member attn_ring_member, attn_ring_striped_member, attn_ulysses_member,
+    attn_tree_decode_member;
+static const attn_team_member *const members[] = {&attn_ring_member, &attn_ring_striped_member,
+                                                  &attn_ulysses_member, &attn_tree_decode_member};
 
 enum { MOST_RANKS = 4096 };
 
@@ -99,7 +100,8 @@ static bool read_point(const char *words, point *to) {
                             .left = ATTN_UNLIMITED,
                             .right = causal ? 0 : ATTN_UNLIMITED}};
   for (size_t n = 0; n < sizeof members / sizeof *members; n++)
-    if (strncmp(members[n]->variant->name, words, length) == 0) to->member = members[n];
+    if (strlen(members[n]->variant->name) == length && strncmp(members[n]->variant->name, words, length) == 0)
+      to->member = members[n];
   return to->member && (causal || strcmp(at + 1, "full") == 0);
 }
 

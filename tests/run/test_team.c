@@ -75,7 +75,7 @@ static void each_variant_is_right_with_one_to_four_ranks(void **state) {
   shell_expect(
       RANKS("4") "--problem causal/B:2/H:4/Hkv:2/D:8/T:37/lse --problem full/B:1/H:4/D:8/Dv:5/T:30/sink"
                  " --problem window:5/B:1/H:4/D:8/T:41/bf16",
-      0, "3 variants, 36 cases, 0 failed");
+      0, "4 variants, 48 cases, 0 failed");
 }
 
 static void odd_and_many_ranks_are_right_too(void **state) {
@@ -84,6 +84,28 @@ static void odd_and_many_ranks_are_right_too(void **state) {
   shell_expect(RANKS("8") "--variant ring --variant tree_decode --problem causal/B:1/H:2/D:4/T:19/lengths:11 "
                           "--isa ranks7",
                0, "2 cases, 0 failed");
+}
+
+/* Fewer queries than ranks, and windows between whose keys of a rank there is room for none. */
+static void stripes_take_every_band_in_steps(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("8") "--variant ring_striped --problem band:3,1,-2/H:2/D:4/Tq:5/Tk:23/lengths:22/lse"
+                          " --problem band:inf,3,1/H:4/Hkv:2/D:4/T:19/qlengths:17"
+                          " --problem window:5/B:2/H:2/D:4/T:20/offsets:3,-4 --isa ranks7",
+               0, "3 cases, 0 failed");
+}
+
+static void what_is_no_band_in_steps_is_refused(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(
+      RANKS("3") "--variant ring_striped --problem window:5/B:2/H:2/D:4/T:20/offsets:3,5 --isa ranks3", 2,
+      "takes a limit on the left only with offsets that differ by multiples of the ranks");
+  shell_expect(RANKS("2") "--variant ring_striped --problem causal/H:2/D:4/T:9/mask:bq", 2,
+               "it takes no mask");
+  shell_expect(RANKS("2") "--variant ring_striped --problem full/H:2/D:4/T:9/alibi", 2,
+               "it takes no ALiBi slopes");
 }
 
 /* Of outputs of no width no row has a place, and yet each has one owner. */
@@ -240,6 +262,8 @@ int main(void) {
       cmocka_unit_test(a_stripe_has_a_key_more_below_the_diagonal_in_each_row_than_the_one_before),
       cmocka_unit_test(each_variant_is_right_with_one_to_four_ranks),
       cmocka_unit_test(odd_and_many_ranks_are_right_too),
+      cmocka_unit_test(stripes_take_every_band_in_steps),
+      cmocka_unit_test(what_is_no_band_in_steps_is_refused),
       cmocka_unit_test(log_sum_exps_have_owners_where_outputs_have_no_columns),
       cmocka_unit_test(random_problems_are_posed_to_teams),
       cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),

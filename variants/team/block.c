@@ -12,28 +12,57 @@ size_t block_element_bytes(attn_type type) { return type == ATTN_FLOAT32 ? 4 : 2
 
 /* ---- who sees whom ---- */
 
-static bool entry_is_seen(const attn_problem *p, int64_t b, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
-  i1 = attn_smaller(i1, attn_query_count(p, b));
-  j1 = attn_smaller(j1, attn_key_count(p, b));
-  if (i0 >= i1 || j0 >= j1) return false;
+block_part block_part_of(const attn_slice *queries, int q, const attn_slice *keys, int k) {
+  return (block_part){queries->first[q], queries->length[q], keys->first[k], keys->length[k], keys->step};
+}
+
+/* Query i0 + i step sees key j0 + j step where i step + ahead - left <= j step <= i step + ahead + right: limits of j are
+ * these divided by the step and rounded towards each other. Of stripes the one on the right, if there is one, is the diagonal. */
+block_band block_band_of(const attn_problem *p, int64_t offset, const block_part *part) {
+  const int64_t ahead = offset + part->i0 - part->j0, step = part->step;
+  if (step == 1) return (block_band){ahead, p->left, p->right}; /* by distances, which biases ask for */
+  const bool begins = p->left != ATTN_UNLIMITED, ends = p->right != ATTN_UNLIMITED;
+  const int64_t first = begins ? -attn_quotient(p->left - ahead, step) : 0;
+  const int64_t last = ends ? attn_quotient(ahead + p->right, step) : first;
+  return (block_band){last, begins ? last - first : p->left, ends ? 0 : p->right};
+}
+
+/* Among steps a window has a key more here than there, by where it begins. */
+const char *block_steps_unsupported(const attn_problem *p, int64_t step) {
+  for (int64_t b = 1; b < p->batch && p->left != ATTN_UNLIMITED; b++)
+    if ((attn_offset_of(p, b) - attn_offset_of(p, 0)) % step != 0)
+      return "takes a limit on the left only with offsets that differ by multiples of the ranks";
+  return NULL;
+}
+
+/* How many of `length` positions, from `first` on in steps, there are below `count`. */
+static int64_t within(int64_t count, int64_t first, int64_t step, int64_t length) {
+  return attn_smaller(attn_larger(-attn_quotient(first - count, step), 0), length);
+}
+
+static bool entry_is_seen(const attn_problem *p, int64_t b, const block_part *part) {
+  const int64_t n = within(attn_query_count(p, b), part->i0, part->step, part->n),
+                m = within(attn_key_count(p, b), part->j0, part->step, part->m);
+  const block_band band = block_band_of(p, attn_offset_of(p, b), part);
+  if (n == 0 || m == 0 || band.left < 0) return false;
   /* Bands of neighbours overlap, or touch: together they are one run of keys. */
-  const int64_t offset = attn_offset_of(p, b);
-  const bool ends_before = p->left != ATTN_UNLIMITED && i0 + offset - p->left >= j1;
-  const bool begins_behind = p->right != ATTN_UNLIMITED && i1 - 1 + offset + p->right < j0;
+  const bool ends_before = band.left != ATTN_UNLIMITED && band.offset - band.left >= m;
+  const bool begins_behind = band.right != ATTN_UNLIMITED && n - 1 + band.offset + band.right < 0;
   return !ends_before && !begins_behind;
 }
 
-bool block_is_seen(const attn_problem *p, int64_t i0, int64_t n, int64_t j0, int64_t m) {
+bool block_is_seen(const attn_problem *p, const block_part *part) {
   for (int64_t b = 0; b < p->batch; b++)
-    if (entry_is_seen(p, b, i0, i0 + n, j0, j0 + m)) return true;
+    if (entry_is_seen(p, b, part)) return true;
   return false;
 }
 
 bool block_slices_meet(const attn_problem *p, const attn_slice *queries, const attn_slice *keys) {
   for (int q = 0; q < queries->runs; q++)
-    for (int k = 0; k < keys->runs; k++)
-      if (block_is_seen(p, queries->first[q], queries->length[q], keys->first[k], keys->length[k]))
-        return true;
+    for (int k = 0; k < keys->runs; k++) {
+      const block_part part = block_part_of(queries, q, keys, k);
+      if (block_is_seen(p, &part)) return true;
+    }
   return false;
 }
 
@@ -66,26 +95,24 @@ static schedule_shape choose(const attn_problem *problem, const tile_kernels *ke
   return (schedule_shape){.heads = 1, .rows = kernels->max_rows};
 }
 
-static int64_t within(int64_t count, int64_t first, int64_t length) {
-  return attn_smaller(attn_larger(count - first, 0), length);
-}
-
-/* Queries [i0, i0 + n) and keys [j0, j0 + m). lists: NULL where only sizes are asked for. */
-static attn_problem part_of(const attn_problem *whole, int64_t i0, int64_t n, int64_t j0, int64_t m,
-                            int64_t *lists) {
+/* lists: NULL where only sizes are asked for. */
+static attn_problem problem_of(const attn_problem *whole, const block_part *of, int64_t *lists) {
   attn_problem part = *whole;
-  const int64_t heads = whole->query_heads, batch = whole->batch;
+  const int64_t heads = whole->query_heads, batch = whole->batch, n = of->n;
+  const block_band band = block_band_of(whole, lists && batch ? attn_offset_of(whole, 0) : 0, of);
   part.query_length = n;
-  part.key_length = m;
-  part.offset = whole->offset + i0 - j0;
+  part.key_length = of->m;
+  part.offset = band.offset;
+  part.left = band.left;
+  part.right = band.right;
   part.features = (whole->features & ~(uint64_t)ATTN_SINK) | ATTN_LSE | ATTN_OFFSET;
   part.sink.type = ATTN_ABSENT;
   part.output = attn_packed(ATTN_FLOAT32, heads, n, whole->value_dim);
   part.lse = attn_packed(ATTN_FLOAT32, heads, n, 1);
   for (int64_t b = 0; lists && b < batch; b++) {
-    lists[b] = attn_offset_of(whole, b) + i0 - j0;
-    lists[batch + b] = within(attn_key_count(whole, b), j0, m);
-    lists[2 * batch + b] = within(attn_query_count(whole, b), i0, n);
+    lists[b] = block_band_of(whole, attn_offset_of(whole, b), of).offset;
+    lists[batch + b] = within(attn_key_count(whole, b), of->j0, of->step, of->m);
+    lists[2 * batch + b] = within(attn_query_count(whole, b), of->i0, of->step, n);
   }
   if (lists && whole->offsets) part.offsets = lists;
   if (lists && whole->key_lengths) part.key_lengths = lists + batch;
@@ -111,8 +138,9 @@ block_scratch block_scratch_take(block_memory *memory, const attn_call *call, co
     const attn_slice keys = attn_slice_of(slicing, p->key_length, rank, call->ranks);
     for (int q = 0; q < queries->runs; q++)
       for (int k = 0; k < keys.runs; k++) {
-        const attn_problem part = part_of(p, queries->first[q], queries->length[q], 0, keys.length[k], NULL);
-        const attn_call inner = call_of(call, &part);
+        const block_part part = block_part_of(queries, q, &keys, k);
+        const attn_problem problem = problem_of(p, &part, NULL);
+        const attn_call inner = call_of(call, &problem);
         const size_t bytes = schedule_workspace_size(&inner, choose);
         if (bytes > workspace) workspace = bytes;
       }
@@ -173,25 +201,24 @@ void block_attend(const attn_call *call, const attn_slice *queries, const block_
   for (int q = 0; q < queries->runs; row += queries->length[q++]) {
     int64_t key = 0;
     for (int k = 0; k < keys->slice.runs; key += keys->slice.length[k++]) {
-      const int64_t i0 = queries->first[q], n = queries->length[q], j0 = keys->slice.first[k],
-                    m = keys->slice.length[k];
-      if (!block_is_seen(p, i0, n, j0, m)) continue;
-      attn_problem part = part_of(p, i0, n, j0, m, scratch->lists);
-      part.key = keys->key_layout;
-      part.value = keys->value_layout;
+      const block_part part = block_part_of(queries, q, &keys->slice, k);
+      if (!block_is_seen(p, &part)) continue;
+      attn_problem problem = problem_of(p, &part, scratch->lists);
+      problem.key = keys->key_layout;
+      problem.value = keys->value_layout;
       const size_t bytes = block_element_bytes(p->key.type);
-      attn_call inner = call_of(call, &part);
+      attn_call inner = call_of(call, &problem);
       inner.workspace = scratch->workspace;
       inner.tensors = call->tensors;
       inner.tensors.query = element_at(call->tensors.query, &p->query, bytes, row, 0);
-      inner.tensors.key = element_at(keys->key, &part.key, bytes, key, 0);
-      inner.tensors.value = element_at(keys->value, &part.value, bytes, key, 0);
-      inner.tensors.mask = element_at(call->tensors.mask, &p->mask, 1, row, j0);
-      inner.tensors.bias = element_at(call->tensors.bias, &p->bias, bytes, row, j0);
+      inner.tensors.key = element_at(keys->key, &problem.key, bytes, key, 0);
+      inner.tensors.value = element_at(keys->value, &problem.value, bytes, key, 0);
+      inner.tensors.mask = element_at(call->tensors.mask, &p->mask, 1, row, part.j0);
+      inner.tensors.bias = element_at(call->tensors.bias, &p->bias, bytes, row, part.j0);
       inner.tensors.output = scratch->output;
       inner.tensors.lse = scratch->max;
       schedule_run_part(&inner, choose, scratch->sum);
-      join_part(call, scratch, row, n, all, rows);
+      join_part(call, scratch, row, part.n, all, rows);
     }
   }
 }
@@ -232,6 +259,6 @@ void block_finish(const attn_call *call, const attn_slice *queries, block_rows *
       int64_t own = 0;
       for (int run = 0; run < queries->runs; run++)
         for (int64_t n = 0; n < queries->length[run]; n++, own++, r++)
-          finish_row(call, rows, r, b, h, own, queries->first[run] + n);
+          finish_row(call, rows, r, b, h, own, attn_slice_position(queries, run, n));
     }
 }

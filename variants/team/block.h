@@ -1,22 +1,39 @@
-/* A rank's work on keys of another: fused's own, on the part of the problem where queries [i0, i0 + n) meet keys
- * [j0, j0 + m), as a problem of its own whose offset is moved; and the join of such parts (Dao et al. 2023,
- * "Flash-Decoding"; Liu et al. 2023, "Ring Attention with Blockwise Transformers"). */
+/* A rank's work on keys of another: fused's own, on the part of the problem where some queries meet some keys, as a
+ * problem of its own whose offset is moved; and the join of such parts (Dao et al. 2023, "Flash-Decoding"; Liu et al.
+ * 2023, "Ring Attention with Blockwise Transformers"). */
 #ifndef ATTN_TEAM_BLOCK_H
 #define ATTN_TEAM_BLOCK_H
 
 #include "../team.h"
 #include "../tile/schedule.h"
 
-/* Of what fused takes, that which does not ask where a key stands but how far it is from the query. By name: what fused learns
- * is not taken unseen. */
+/* Of what fused takes, that which does not ask where a key stands but how far it is from the query; and of that, what can be said of
+ * stripes too: their distances are in steps, and in a row of a mask or a bias their columns are not one behind the other. By
+ * name: what fused learns is not taken unseen. */
 enum {
-  BLOCK_FEATURES = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_MASK | ATTN_BIAS | ATTN_SOFTCAP |
-                   ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5
+  BLOCK_STRIPED_FEATURES =
+      ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_SOFTCAP | ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS,
+  BLOCK_FEATURES = BLOCK_STRIPED_FEATURES | ATTN_MASK | ATTN_BIAS | ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5
 };
 
-/* Whether a query of [i0, i0 + n) sees a key of [j0, j0 + m) in any entry, by band and lengths: who asks with what another
- * rank owns gets the answer that it has. */
-bool block_is_seen(const attn_problem *problem, int64_t i0, int64_t n, int64_t j0, int64_t m);
+/* n queries from i0 on and m keys from j0 on, all in the same steps: a run of queries and one of keys. */
+typedef struct block_part {
+  int64_t i0, n, j0, m, step;
+} block_part;
+block_part block_part_of(const attn_slice *queries, int query_run, const attn_slice *keys, int key_run);
+
+/* The band between the queries and the keys of a part, both counted from 0. left is -1 where it shows none. */
+typedef struct block_band {
+  int64_t offset, left, right;
+} block_band;
+block_band block_band_of(const attn_problem *problem, int64_t offset, const block_part *part);
+
+/* NULL, or why bands in steps cannot be those of one problem. */
+const char *block_steps_unsupported(const attn_problem *problem, int64_t step);
+
+/* Whether a query of it sees a key of it in any entry, by band and lengths: who asks with what another rank owns gets the answer
+ * that it has. */
+bool block_is_seen(const attn_problem *problem, const block_part *part);
 bool block_slices_meet(const attn_problem *problem, const attn_slice *queries, const attn_slice *keys);
 
 /* Part of a workspace, laid out one behind the other: measured with base NULL. */

@@ -5,7 +5,10 @@
  *
  * Causal rows at the end see many keys and those at the start few: positions are dealt zigzag, so that all ranks have as
  * much to do (Brandon et al. 2023, "Striped attention", found the imbalance). In a window neighbours matter, and slices are
- * contiguous: a block then goes no farther than to the last rank that sees any of it. */
+ * contiguous: a block then goes no farther than to the last rank that sees any of it.
+ *
+ * ring_striped deals positions as that paper does, always: a rank's rows lie all over the sequence and see as many keys as those of
+ * any other, in a window too and whatever the offset, but for fewer than P in each row. For that blocks go all the way round. */
 #include <limits.h>
 #include <mpi.h>
 #include <string.h>
@@ -20,7 +23,10 @@ static bool is_window(const attn_problem *p) {
   return false;
 }
 
+extern const attn_variant attn_ring_striped;
+
 static attn_slicing slicing(const attn_call *call) {
+  if (call->variant == &attn_ring_striped) return ATTN_STRIPED;
   return is_window(call->problem) ? ATTN_CONTIGUOUS : ATTN_ZIGZAG;
 }
 
@@ -171,7 +177,9 @@ static const char *unsupported(const attn_call *call) {
   const attn_problem *p = call->problem;
   const int64_t width = attn_larger(p->head_dim, p->value_dim);
   if (packed_bytes(call, 0, width) > INT_MAX / 2) return "sends a message of more than 1 GiB";
-  return schedule_unsupported(call);
+  const attn_slice own = keys_of(call, 0);
+  const char *refusal = block_steps_unsupported(p, own.step);
+  return refusal ? refusal : schedule_unsupported(call);
 }
 
 const attn_variant attn_ring = {
@@ -190,3 +198,21 @@ const attn_variant attn_ring = {
 
 const attn_team_member attn_ring_member = {
     .variant = &attn_ring, .queries = slicing, .keys = slicing, .sent_bytes = sent_bytes};
+
+const attn_variant attn_ring_striped = {
+    .name = "ring_striped",
+    .summary =
+        "ring, each rank with every P-th position: all have as many keys to see, but for fewer than P a row",
+    .function = ATTN_SOFTMAX,
+    .features = BLOCK_STRIPED_FEATURES,
+    .types = SCHEDULE_TYPES,
+    .place = ATTN_TEAM,
+    .time_exponent = 2,
+    .workspace_exponent = 1,
+    .unsupported = unsupported,
+    .workspace_size = workspace_size,
+    .run = run,
+};
+
+const attn_team_member attn_ring_striped_member = {
+    .variant = &attn_ring_striped, .queries = slicing, .keys = slicing, .sent_bytes = sent_bytes};
