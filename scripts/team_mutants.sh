@@ -33,7 +33,7 @@ problems=(causal/B:2/H:4/Hkv:2/D:8/T:37/lse full/B:1/H:4/Hkv:4/D:8/T:30/sink win
 verify() { # folder, variant, options...
   local folder=$1 variant=$2
   shift 2
-  timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 "$folder/attnbench" verify \
+  OMPI_MCA_pml=ob1 timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 "$folder/attnbench" verify \
     --variant "$variant" --threads 1 --run-limit 3 --fail-fast "$@" >"$folder/log" 2>&1
 }
 problems_of() { # variant, which takes them

@@ -14,7 +14,8 @@
 
 #define PROGRAM ATTN_BUILD_DIR "/attnbench "
 #define MPIRUN(n)                                                                                            \
-  "OMP_NUM_THREADS=1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n " n " " PROGRAM
+  "OMP_NUM_THREADS=1 OMPI_MCA_pml=ob1 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle " \
+  "1 -n " n " " PROGRAM
 #define RANKS(n) MPIRUN(n) "verify --threads 1 "
 /* Wrong on rank 2, from six keys on (tests/plugins/team). */
 #define FORGETS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/forgets.so "
