@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/shell.h"
+
 #define PROGRAM ATTN_BUILD_DIR "/attnbench"
 #define PLUGINS ATTN_BUILD_DIR "/tests/plugins/"
 
@@ -203,6 +205,20 @@ static void a_device_is_told_with_its_variants(void **state) {
   if (access(ATTN_BUILD_DIR "/attnbench_emu.so", R_OK) != 0) skip();
   expect("list --device emu", 0, "device emu: an emulated device", NULL);
   expect("list --device emu", 0, "cuda_fused", NULL);
+}
+
+/* The last process of the pipe has gone before anything is said; a status of 128 and SIGPIPE, as ls has it. */
+static void who_reads_no_further_ends_a_command_without_a_word(void **state) {
+  (void)state;
+  static const char *const commands[] = {"list", "verify --variant naive --problem full/T:8", "--help"};
+  for (size_t n = 0; n < sizeof commands / sizeof *commands; n++) {
+    char command[512];
+    snprintf(command, sizeof command,
+             "{ { sleep 0.2; '" ATTN_BUILD_DIR "/attnbench' %s; echo \"status $?\" >&2; } | true; } 2>&1",
+             commands[n]);
+    shell_expect(command, 0, "status 141\n");
+    assert_null(strstr(shell_output, "attnbench: "));
+  }
 }
 
 static void points_are_named_without_being_measured(void **state) {
@@ -399,6 +415,7 @@ int main(void) {
       cmocka_unit_test(the_help_of_one_command_is_its_own),
       cmocka_unit_test(list_names_every_variant_and_those_of_a_plugin),
       cmocka_unit_test(a_device_is_told_with_its_variants),
+      cmocka_unit_test(who_reads_no_further_ends_a_command_without_a_word),
       cmocka_unit_test(points_are_named_without_being_measured),
       cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),

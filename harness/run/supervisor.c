@@ -332,6 +332,9 @@ int supervise(int (*command)(void *), void *context) {
     if (shared->finished && !shared->renews && !WIFSIGNALED(status)) return status_after(status);
     if (shared->finished && shared->renews) continue;
     if (stopped_by && WIFSIGNALED(status) && WTERMSIG(status) == stopped_by) die_of(stopped_by);
+    /* Who read its words has gone, as head does; what happens within a run is the kernel's. */
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE && !shared->running && !shared->loading[0])
+      die_of(SIGPIPE);
     if (!note_end(status, hangs)) return STATUS_UNUSABLE;
     if (team_rank >= 0) return STATUS_WRONG;
   }
