@@ -54,6 +54,12 @@ void reference_bias_gradient(const attn_problem *problem, const attn_tensors *te
 void reference_sink_gradient(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_given *given, int64_t h, reference_gradient *to);
 
+/* [1]: of the decay of key t (linear_decay.c). room: so many numbers to work in. */
+size_t reference_decay_room(const attn_problem *problem);
+void reference_linear_decay_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                     const reference_given *given, int64_t b, int64_t kv_head, int64_t t,
+                                     double *room, reference_gradient *to);
+
 /* How far the score of a pair may be off (bound.c); infinite where it may overflow. form: of roundings.h. */
 double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_pair *pair, double score, int form);

@@ -1,104 +1,83 @@
 /* The gradients of linear attention (gradient.h), pair by pair, never by the states that variants keep and that this must check.
  * Their bounds: README.md, "The backward pass of linear attention". */
+#include "linear_gradient.h"
+
 #include <math.h>
 
-#include "gradient.h"
-#include "roundings.h"
 #include "rows.h"
 
-enum { BOUNDS = PROBABLE + 1 };
-
-/* What is made of an element of a query or a key, how far a right kernel may be off, and the derivative. */
-typedef struct feature {
-  double value, error, slope, slope_error;
-} feature;
-
-/* elu(x) + 1 is its own derivative where it is not a line; the other maps do not round. */
-static feature feature_of(const attn_problem *problem, double x) {
-  if (problem->feature_map == ATTN_RELU) return (feature){.value = x > 0 ? x : 0, .slope = x > 0};
-  if (problem->feature_map == ATTN_IDENTITY) return (feature){.value = x, .slope = 1};
-  if (x > 0) return (feature){x + 1, UNIT * (x + 1), 1, 0};
-  const double value = exp(x), error = (EXPONENTIAL + 2 * UNIT * fmin(-x, 88)) * value + FLUSHED;
-  return (feature){value, error, value, error};
-}
-
-static double size_of(feature of) { return fabs(of.value) + of.error; }
-
-static int64_t row_number(const attn_problem *problem, int64_t b, int64_t h, int64_t i) {
-  return (b * problem->query_heads + h) * problem->query_length + i;
-}
-
-/* Of an element that is, but for roundings, the one before it: what it is added to rounds as it did then. */
-static bool repeats(double x, double previous, double terms) {
-  return fabs(x - previous) <= terms * UNIT * fabs(x);
-}
+enum { BOUNDS = LINEAR_BOUNDS };
 
 /* ---- the normalisers ---- */
 
-/* Where the keys begin and end that a query sees. */
-typedef struct keys_seen {
-  int64_t first, end;
-} keys_seen;
-
-static keys_seen keys_of(const attn_problem *problem, int64_t b, int64_t i) {
-  const int64_t position = i + (problem->offsets ? problem->offsets[b] : problem->offset);
-  const int64_t keys = problem->key_lengths ? problem->key_lengths[b] : problem->key_length;
-  keys_seen seen = {0, keys};
-  if (problem->left != ATTN_UNLIMITED && position - problem->left > 0) seen.first = position - problem->left;
-  if (problem->right != ATTN_UNLIMITED && position + problem->right < keys - 1)
-    seen.end = position + problem->right + 1;
-  if (seen.end < seen.first) seen.end = seen.first;
-  return seen;
-}
-
 /* One feature of keys, added up. */
 typedef struct feature_sum {
-  double value, size, error, repeated;
+  double value, size, repeated, error[BOUNDS];
 } feature_sum;
 
+/* By the gate of a key, those before it. Each is off by as much as a decay by it, whose logarithm is part of a sum of so many. */
+static void fade_features(double log, double gates, feature_sum *sum) {
+  const double gate = exp(log);
+  for (int form = WORST; form < BOUNDS && log > -INFINITY; form++) {
+    const double off = EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log;
+    const double more = (gate > 0 ? gate * expm1(off) : 0) + FLUSHED;
+    sum->error[form] = gate * sum->error[form] + more * (sum->size + sum->error[form]);
+  }
+  for (int form = WORST; form < BOUNDS && log == -INFINITY; form++) sum->error[form] = 0;
+  sum->value *= gate;
+  sum->size *= gate;
+  sum->repeated *= gate;
+}
+
 static void add_feature(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
-                        int64_t j, int64_t d, feature_sum *sum) {
+                        int64_t j, int64_t d, bool decays, feature_sum *sum) {
+  if (decays) fade_features(reference_decay(problem, b, kv_head, j), (double)problem->key_length, sum);
   const double x = reference_vector(tensors->key, problem->key, b, kv_head, j)[d];
   const double before = j > 0 ? reference_vector(tensors->key, problem->key, b, kv_head, j - 1)[d] : NAN;
-  const feature key = feature_of(problem, x);
+  const linear_feature key = linear_feature_of(problem, x);
   sum->value += key.value;
-  sum->size += size_of(key);
-  sum->error += key.error;
-  if (repeats(x, before, (double)problem->key_length)) sum->repeated += sum->size;
+  sum->size += linear_size_of(key);
+  for (int form = WORST; form < BOUNDS; form++) sum->error[form] += key.error;
+  if (linear_repeats(x, before, (double)problem->key_length)) sum->repeated += sum->size;
 }
 
 /* Adds feature d of a query, times the same of all its keys, to a row's normaliser. */
-static void add_to_normaliser(const attn_problem *problem, reference_given *given, int64_t n, feature query,
-                              const feature_sum *keys, double seen, bool repeated) {
-  const double size = size_of(query) * keys->size;
+static void add_to_normaliser(const attn_problem *problem, reference_given *given, int64_t n,
+                              linear_feature query, const feature_sum *keys, double seen, bool repeated) {
+  const double size = linear_size_of(query) * keys->size;
+  const double gates = problem->decay.type ? seen : 0; /* by which products round as well */
   given->normaliser[n] += query.value * keys->value;
   given->normaliser_size[n] += size;
   for (int form = WORST; form < BOUNDS; form++)
     given->normaliser_error[form][n] +=
-        size_of(query) * keys->error + query.error * keys->size +
-        reference_chain_error(form, seen + (double)problem->head_dim + 8) * size +
-        (seen + 1) * (1 + size_of(query)) * SUBNORMAL;
-  given->normaliser_error[PROBABLE][n] += UNIT * size_of(query) * keys->repeated;
+        linear_size_of(query) * keys->error[form] + query.error * keys->size +
+        reference_chain_error(form, seen + gates + (double)problem->head_dim + 8) *
+            (size + linear_size_of(query) * keys->error[form]) +
+        (seen + gates + 1) * (1 + linear_size_of(query)) * SUBNORMAL;
+  given->normaliser_error[PROBABLE][n] += UNIT * linear_size_of(query) * keys->repeated;
   if (repeated) given->normaliser_error[PROBABLE][n] += UNIT * given->normaliser_size[n];
 }
 
-/* A sum of keys that begins at the first goes on from row to row. */
+/* A sum of keys that begins at the first goes on from row to row; but of keys that decay, only where none is ahead of its query. */
 static void add_feature_of_head(const attn_problem *problem, const attn_tensors *tensors,
                                 reference_given *given, int64_t b, int64_t h, int64_t d) {
   const int64_t kv_head = reference_kv_head(problem, h);
+  const bool decays = problem->decay.type, goes_on = !decays || problem->right == 0;
   feature_sum from_first = {0};
   int64_t reached = 0;
   for (int64_t i = 0; i < problem->query_length; i++) {
     const float *query = reference_vector(tensors->query, problem->query, b, h, i);
-    const keys_seen seen = keys_of(problem, b, i);
+    const linear_keys_seen seen = linear_keys_of(problem, b, i);
+    const int64_t decay_end = decays ? reference_decay_end(problem, b, i) : 0;
+    const bool is_own = seen.first > 0 || !goes_on;
     feature_sum own = {0};
-    for (; seen.first == 0 && reached < seen.end; reached++)
-      add_feature(problem, tensors, b, kv_head, reached, d, &from_first);
-    for (int64_t j = seen.first; seen.first > 0 && j < seen.end; j++)
-      add_feature(problem, tensors, b, kv_head, j, d, &own);
-    add_to_normaliser(problem, given, row_number(problem, b, h, i), feature_of(problem, query[d]),
-                      seen.first > 0 ? &own : &from_first, (double)(seen.end - seen.first),
-                      d > 0 && query[d] == query[d - 1]);
+    for (; !is_own && reached < seen.end; reached++)
+      add_feature(problem, tensors, b, kv_head, reached, d, decays, &from_first);
+    for (int64_t j = seen.first; is_own && j < seen.end; j++)
+      add_feature(problem, tensors, b, kv_head, j, d, j < decay_end, &own);
+    add_to_normaliser(problem, given, linear_row_number(problem, b, h, i),
+                      linear_feature_of(problem, query[d]), is_own ? &own : &from_first,
+                      (double)(seen.end - seen.first), d > 0 && query[d] == query[d - 1]);
   }
 }
 
@@ -123,7 +102,7 @@ static void finish_normaliser(const attn_problem *problem, reference_given *give
 void reference_linear_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given) {
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++) {
-      const int64_t first = row_number(problem, b, h, 0);
+      const int64_t first = linear_row_number(problem, b, h, 0);
       for (int64_t n = first; n < first + problem->query_length; n++)
         given->normaliser[n] = given->normaliser_size[n] = given->normaliser_error[WORST][n] =
             given->normaliser_error[PROBABLE][n] = 0;
@@ -134,12 +113,14 @@ void reference_linear_give(const attn_problem *problem, const attn_tensors *tens
 
 /* ---- pairs ---- */
 
-/* A query, a key that it sees, and the value. */
+/* A query, a key that it sees, and the value. log: of what it fades by. */
 typedef struct pair {
   const float *query, *key, *value, *output_grad;
   double normaliser, normaliser_error[BOUNDS]; /* the errors are relative */
   double gap, gap_size; /* output_grad . (value - output), and the sum of the sizes of the products */
   double underflow;     /* what products that vanish may come to, of any of the sums */
+  double gates;         /* by which it fades */
+  linear_fade fade;
 } pair;
 
 static double sum_of_sizes(const float *x, int64_t count) {
@@ -149,8 +130,8 @@ static double sum_of_sizes(const float *x, int64_t count) {
 }
 
 static pair pair_of(const attn_problem *problem, const attn_tensors *tensors, const reference_given *given,
-                    reference_pair at) {
-  const int64_t kv_head = reference_kv_head(problem, at.h), n = row_number(problem, at.b, at.h, at.i);
+                    reference_pair at, double log) {
+  const int64_t kv_head = reference_kv_head(problem, at.h), n = linear_row_number(problem, at.b, at.h, at.i);
   pair found = {.query = reference_vector(tensors->query, problem->query, at.b, at.h, at.i),
                 .key = reference_vector(tensors->key, problem->key, at.b, kv_head, at.j),
                 .value = reference_vector(tensors->value, problem->value, at.b, kv_head, at.j),
@@ -166,7 +147,10 @@ static pair pair_of(const attn_problem *problem, const attn_tensors *tensors, co
     found.gap += product;
     found.gap_size += fabs(product);
   }
-  found.underflow = 8 * SUBNORMAL * (double)(problem->value_dim + problem->head_dim) *
+  const int64_t behind = problem->decay.type ? reference_decay_end(problem, at.b, at.i) - 1 - at.j : 0;
+  found.gates = behind > 0 ? (double)behind : 0;
+  found.fade = linear_fade_of(found.gates, log);
+  found.underflow = 8 * SUBNORMAL * (double)(problem->value_dim + problem->head_dim) * (1 + found.gates) *
                     (1 + sum_of_sizes(found.value, problem->value_dim)) *
                     (1 + sum_of_sizes(found.output_grad, problem->value_dim)) *
                     (1 + 1 / fabs(found.normaliser));
@@ -189,24 +173,27 @@ typedef struct term {
   bool repeated; /* the term before was the same */
 } term;
 
+/* Of a pair that fades, what products with gates round is counted with the sums. */
 static void add_term(reference_gradient *to, int64_t d, term term, const pair *of, double terms) {
-  const double normaliser = fabs(of->normaliser);
-  to->values[d] += term.value / of->normaliser;
-  to->sizes[d] += term.size / normaliser;
+  const double normaliser = fabs(of->normaliser), fade = of->fade.value;
+  to->values[d] += fade * term.value / of->normaliser;
+  to->sizes[d] += fade * term.size / normaliser;
   for (int form = WORST; form < BOUNDS; form++) {
-    const double off = of->normaliser_error[form];
+    const double off = of->normaliser_error[form], fade_error = of->fade.error[form];
     double *bound = bound_of(to, form);
-    *(bound + d) += (term.error * (1 + off) + fabs(term.value) * off +
-                     reference_chain_error(form, terms) * term.size * (1 + off)) /
-                        normaliser +
-                    of->underflow;
+    *(bound + d) +=
+        ((term.error * (fade + fade_error) + fabs(term.value) * fade_error) * (1 + off) +
+         fade * fabs(term.value) * off +
+         reference_chain_error(form, terms + of->gates) * term.size * (fade + fade_error) * (1 + off)) /
+            normaliser +
+        of->underflow;
     if (!(fmax(term.size, 1) * fmax(1, 1 / normaliser) * terms <= LARGEST)) bound[d] = INFINITY;
   }
   if (term.repeated) to->probabilistic[d] += UNIT * to->sizes[d];
 }
 
-/* Sums whose truth is no number, or whose normaliser may be none, have no bound. */
-static void finish(reference_gradient *to, int64_t d, feature of) {
+/* Sums whose truth is no number, or whose normaliser may be none, have no bound, nor have those of gates above 1. */
+static void finish(reference_gradient *to, int64_t d, linear_feature of, bool rises) {
   const double value = to->values[d];
   to->values[d] = of.slope * value;
   to->probabilistic[d] = fmin(to->worst[d], to->probabilistic[d]);
@@ -215,12 +202,12 @@ static void finish(reference_gradient *to, int64_t d, feature of) {
     *bound =
         *bound * (fabs(of.slope) + of.slope_error) + fabs(value) * (of.slope_error + UNIT * fabs(of.slope));
     if (value != 0) *bound += SUBNORMAL;
-    if (isnan(*bound) || !(fabs(value) <= LARGEST)) *bound = INFINITY;
+    if (isnan(*bound) || rises || !(fabs(value) <= LARGEST)) *bound = INFINITY;
   }
   if (!isfinite(to->values[d])) to->values[d] = 0;
 }
 
-static const feature itself = {.slope = 1};
+static const linear_feature itself = {.slope = 1};
 
 /* ---- the gradients ---- */
 
@@ -228,62 +215,61 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
                                      const reference_given *given, int64_t b, int64_t h, int64_t i,
                                      reference_gradient *to) {
   const float *query = reference_vector(tensors->query, problem->query, b, h, i), *before = NULL;
-  double seen = 0;
+  const int64_t kv_head = reference_kv_head(problem, h);
+  const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
+  const bool rises = linear_rises(problem, b, kv_head);
+  double seen = 0, log = 0; /* of the decays behind the key */
   clear(to, problem->head_dim);
   for (int64_t j = 0; j < problem->key_length; j++) seen += reference_sees(problem, tensors, b, h, i, j);
-  for (int64_t j = 0; j < problem->key_length; j++) {
+  for (int64_t j = problem->key_length - 1; j >= 0; j--) {
+    const double behind = log;
+    if (j < decay_end) log += reference_decay(problem, b, kv_head, j);
     if (!reference_sees(problem, tensors, b, h, i, j)) continue;
-    const pair of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j});
+    const pair of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j}, behind);
     for (int64_t d = 0; d < problem->head_dim; d++) {
-      const feature key = feature_of(problem, of.key[d]);
+      const linear_feature key = linear_feature_of(problem, of.key[d]);
       const term term = {.value = of.gap * key.value,
-                         .size = of.gap_size * size_of(key),
+                         .size = of.gap_size * linear_size_of(key),
                          .error = fabs(of.gap) * key.error,
-                         .repeated = before && repeats(of.key[d], before[d], seen)};
+                         .repeated = before && linear_repeats(of.key[d], before[d], seen)};
       add_term(to, d, term, &of, seen + (double)problem->value_dim + 8);
     }
     before = of.key;
   }
-  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, feature_of(problem, query[d]));
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, linear_feature_of(problem, query[d]), rises);
 }
 
 /* The weight of a key, by its features' products. */
 static term weight_of(const attn_problem *problem, const pair *of) {
   term weight = {0};
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const feature query = feature_of(problem, of->query[d]), key = feature_of(problem, of->key[d]);
+    const linear_feature query = linear_feature_of(problem, of->query[d]),
+                         key = linear_feature_of(problem, of->key[d]);
     weight.value += query.value * key.value;
-    weight.size += size_of(query) * size_of(key);
-    weight.error += size_of(query) * key.error + query.error * size_of(key);
+    weight.size += linear_size_of(query) * linear_size_of(key);
+    weight.error += linear_size_of(query) * key.error + query.error * linear_size_of(key);
   }
   return weight;
-}
-
-/* Features of a key that are the one before: where those of the queries are, too, their products round alike. */
-static double repeated_features(const float *key, int64_t head_dim) {
-  double repeated = 0;
-  for (int64_t d = 1; d < head_dim; d++) repeated += key[d] == key[d - 1];
-  return repeated;
 }
 
 static void add_pair(const attn_problem *problem, const pair *of, const pair *before, double seen,
                      reference_gradient *key, reference_gradient *value) {
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const feature query = feature_of(problem, of->query[d]);
+    const linear_feature query = linear_feature_of(problem, of->query[d]);
     const term term = {.value = of->gap * query.value,
-                       .size = of->gap_size * size_of(query),
+                       .size = of->gap_size * linear_size_of(query),
                        .error = fabs(of->gap) * query.error,
-                       .repeated = before && repeats(of->query[d], before->query[d], seen)};
+                       .repeated = before && linear_repeats(of->query[d], before->query[d], seen)};
     add_term(key, d, term, of, seen + (double)problem->value_dim + 8);
   }
   const term weight = weight_of(problem, of);
-  const double alike = UNIT * repeated_features(of->key, problem->head_dim);
+  const double alike = UNIT * linear_repeated_features(of->key, problem->head_dim);
   for (int64_t e = 0; e < problem->value_dim; e++) {
     const double grad = of->output_grad[e];
     const term term = {.value = weight.value * grad,
                        .size = weight.size * fabs(grad),
                        .error = (weight.error + alike * weight.size) * fabs(grad),
-                       .repeated = before && repeats(grad, before->output_grad[e], seen)};
+                       .repeated = before && linear_repeats(grad, before->output_grad[e], seen)};
     add_term(value, e, term, of, seen + (double)problem->head_dim + 8);
   }
 }
@@ -293,6 +279,7 @@ void reference_linear_key_gradients(const attn_problem *problem, const attn_tens
                                     reference_gradient *key, reference_gradient *value) {
   const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
   const float *features = reference_vector(tensors->key, problem->key, b, kv_head, j);
+  const bool rises = linear_rises(problem, b, kv_head);
   double seen = 0;
   pair of, before;
   bool has_before = false;
@@ -300,16 +287,22 @@ void reference_linear_key_gradients(const attn_problem *problem, const attn_tens
   clear(value, problem->value_dim);
   for (int64_t h = first; h < first + group; h++)
     for (int64_t i = 0; i < problem->query_length; i++) seen += reference_sees(problem, tensors, b, h, i, j);
-  for (int64_t h = first; h < first + group; h++)
+  for (int64_t h = first; h < first + group; h++) {
+    double log = 0; /* of the decays from behind the key to the query's own */
+    int64_t reached = j + 1;
     for (int64_t i = 0; i < problem->query_length; i++) {
+      const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
+      for (; reached < decay_end; reached++) log += reference_decay(problem, b, kv_head, reached);
       if (!reference_sees(problem, tensors, b, h, i, j)) continue;
-      of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j});
+      of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j}, log);
       add_pair(problem, &of, has_before ? &before : NULL, seen, key, value);
       before = of;
       has_before = true;
     }
-  for (int64_t d = 0; d < problem->head_dim; d++) finish(key, d, feature_of(problem, features[d]));
-  for (int64_t e = 0; e < problem->value_dim; e++) finish(value, e, itself);
+  }
+  for (int64_t d = 0; d < problem->head_dim; d++)
+    finish(key, d, linear_feature_of(problem, features[d]), rises);
+  for (int64_t e = 0; e < problem->value_dim; e++) finish(value, e, itself, rises);
 }
 
 /* Each key joins a state of D x Dv and each query another; queries are multiplied with the one, keys and values with the other. */

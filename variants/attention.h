@@ -143,8 +143,8 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
-   * output alone). What goes out is written whole, whatever it held. */
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; decay_grad is below), and reads output and lse (of
+   * linear attention output alone). What goes out is written whole, whatever it held. */
   attn_layout output_grad, query_grad, key_grad, value_grad;
   attn_layout bias_grad; /* stride 0 where the bias has it */
   attn_layout sink_grad;
@@ -180,6 +180,8 @@ typedef struct attn_problem {
   attn_layout additive;       /* float32: what additive scores weigh features by; not beside general */
   const float *additive_data; /* [H, D] */
   attn_linear_states states;  /* of linear attention */
+  attn_layout decay_grad;     /* float32, of the backward pass where there is a decay */
+  float *decay_grad_data;     /* [B, Hkv, Tk], whose position is that of a key */
 } attn_problem;
 
 /* ---- a call ---- */

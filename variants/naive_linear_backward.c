@@ -1,5 +1,7 @@
 /* The backward pass of linear attention as its formula is written: all T x T weights of a head and their gradients are kept, each
- * divided by its row's normaliser, and what is asked for are sums over their rows and columns. */
+ * divided by its row's normaliser, and what is asked for are sums over their rows and columns. Where keys decay both fade, and what each
+ * weight takes its gradient for, g w, counts for all decays from behind its key to its query: so it is kept as sums over the keys
+ * before each. */
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +38,8 @@ typedef struct head {
   const attn_problem *problem;
   const attn_tensors *tensors;
   int64_t b, h, kv_head;
-  float *weights, *grads; /* [Tq, Tk]: phi(q).phi(k) and its gradient, over the normaliser */
+  float *weights, *grads; /* [Tq, Tk]: phi(q).phi(k) and its gradient, over the normaliser, both faded */
+  float *before;          /* [Tq, Tk], where keys decay: the sum of g w over the keys before */
 } head;
 
 static const float *query_of(const head *of, int64_t i) {
@@ -55,6 +58,24 @@ static const float *output_grad_of(const head *of, int64_t i) {
   return (const float *)of->problem->output_grad_data + at(&of->problem->output_grad, of->b, of->h, i);
 }
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Keys from here on have no decay that the query stands behind. */
+static int64_t decay_end(const head *of, int64_t i) {
+  return smaller(i + attn_offset_of(of->problem, of->b) + 1, attn_key_count(of->problem, of->b));
+}
+
+/* By what the weights of row i fade: the gates from behind each key to the query's own. */
+static void set_fades(const head *of, int64_t i, float *fades) {
+  const attn_layout *decay = &of->problem->decay;
+  float fade = 1;
+  for (int64_t j = of->problem->key_length - 1; j >= 0; j--) {
+    fades[j] = fade;
+    if (decay->type && j < decay_end(of, i))
+      fade *= expf(of->problem->decay_data[of->b * decay->batch + of->kv_head * decay->head + j]);
+  }
+}
+
 /* Fills row i of the weights and their gradients, and the gradient of the query. A key that is not seen is not read. */
 static void solve_query(const head *of, int64_t i) {
   const attn_problem *problem = of->problem;
@@ -64,17 +85,23 @@ static void solve_query(const head *of, int64_t i) {
   float *weights = of->weights + i * Tk, *grads = of->grads + i * Tk;
   float *query_grad = (float *)problem->query_grad_data + at(&problem->query_grad, of->b, of->h, i);
   float normaliser = (float)problem->epsilon;
+  set_fades(of, i, grads);
   for (int64_t j = 0; j < Tk; j++) {
     const bool is_seen = attn_sees(problem, of->tensors, of->b, of->h, i, j);
-    weights[j] = is_seen ? weight_of(problem, query, key_of(of, j)) : 0;
+    weights[j] = is_seen ? grads[j] * weight_of(problem, query, key_of(of, j)) : 0;
     normaliser += weights[j];
   }
   if (problem->unnormalised) normaliser = 1;
   memset(query_grad, 0, (size_t)D * sizeof *query_grad);
+  float before = 0;
   for (int64_t j = 0; j < Tk; j++) {
+    const float fade = grads[j];
     grads[j] = 0;
+    if (of->before) of->before[i * Tk + j] = before;
     if (!attn_sees(problem, of->tensors, of->b, of->h, i, j)) continue;
     grads[j] = (dot(output_grad, value_of(of, j), Dv) - delta) / normaliser;
+    before += grads[j] * weights[j];
+    grads[j] *= fade;
     weights[j] /= normaliser;
     for (int64_t d = 0; d < D; d++) query_grad[d] += grads[j] * phi(problem, key_of(of, j)[d]);
   }
@@ -96,7 +123,20 @@ static void solve_key(const head *of, int64_t j) {
   }
 }
 
+static float *decay_grad_of(const attn_problem *p, int64_t b, int64_t kv_head, int64_t j) {
+  return p->decay_grad_data + at(&p->decay_grad, b, kv_head, j);
+}
+
+/* The queries from the key's own on have let fade what lies before it. */
+static void solve_decay(const head *of, int64_t j) {
+  const attn_problem *problem = of->problem;
+  float *decay_grad = decay_grad_of(problem, of->b, of->kv_head, j);
+  for (int64_t i = 0; i < problem->query_length; i++)
+    if (j < decay_end(of, i)) *decay_grad += of->before[i * problem->key_length + j];
+}
+
 static void clear_key(const attn_problem *p, int64_t b, int64_t kv_head, int64_t j) {
+  if (p->decay.type) *decay_grad_of(p, b, kv_head, j) = 0;
   memset((float *)p->key_grad_data + at(&p->key_grad, b, kv_head, j), 0, (size_t)p->head_dim * sizeof(float));
   memset((float *)p->value_grad_data + at(&p->value_grad, b, kv_head, j), 0,
          (size_t)p->value_dim * sizeof(float));
@@ -116,12 +156,22 @@ static void solve_head(const attn_call *call, int64_t b, int64_t kv_head) {
   float *workspace = call->workspace;
   for (int64_t j = 0; j < p->key_length; j++) clear_key(p, b, kv_head, j);
   for (int64_t h = kv_head * group; h < (kv_head + 1) * group; h++) {
-    const head of = {
-        p, &call->tensors, b, h, kv_head, workspace, workspace + p->query_length * p->key_length};
+    const int64_t pairs = p->query_length * p->key_length;
+    const head of = {p,
+                     &call->tensors,
+                     b,
+                     h,
+                     kv_head,
+                     workspace,
+                     workspace + pairs,
+                     p->decay.type ? workspace + 2 * pairs : NULL};
 #pragma omp parallel for num_threads(call->threads)
     for (int64_t i = 0; i < p->query_length; i++) solve_query(&of, i);
 #pragma omp parallel for num_threads(call->threads)
-    for (int64_t j = 0; j < p->key_length; j++) solve_key(&of, j);
+    for (int64_t j = 0; j < p->key_length; j++) {
+      solve_key(&of, j);
+      if (of.before) solve_decay(&of, j);
+    }
   }
   for (int64_t j = 0; j < p->key_length; j++) finish_key(p, &call->tensors, b, kv_head, j);
 }
@@ -133,7 +183,8 @@ static void run(const attn_call *call) {
 }
 
 static size_t workspace_size(const attn_call *call) {
-  return 2 * (size_t)(call->problem->query_length * call->problem->key_length) * sizeof(float);
+  const attn_problem *p = call->problem;
+  return (p->decay.type ? 3 : 2) * (size_t)(p->query_length * p->key_length) * sizeof(float);
 }
 
 const attn_variant attn_naive_linear_backward = {
@@ -141,7 +192,8 @@ const attn_variant attn_naive_linear_backward = {
     .summary =
         "the backward pass of linear attention as written: T x T weights and their gradients are stored",
     .function = ATTN_LINEAR_BACKWARD,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
+    .features =
+        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
     .types = 1u << ATTN_FLOAT32,
     .time_exponent = 2,
     .workspace_exponent = 2,

@@ -356,9 +356,10 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
                ? ATTN_FLOAT32
                : ATTN_ABSENT;
   if (tensor_is_gradient(id)) {
-    const bool has = id == TENSOR_BIAS_GRAD   ? words->has_bias
-                     : id == TENSOR_SINK_GRAD ? loaded->inputs.problem.sink.type != ATTN_ABSENT
-                                              : true;
+    const bool has = id == TENSOR_BIAS_GRAD    ? words->has_bias
+                     : id == TENSOR_SINK_GRAD  ? loaded->inputs.problem.sink.type != ATTN_ABSENT
+                     : id == TENSOR_DECAY_GRAD ? loaded->inputs.problem.decay.type != ATTN_ABSENT
+                                               : true;
     return has && tensors_are_backward(&loaded->inputs.problem) ? type : ATTN_ABSENT;
   }
   if (tensor_is_final_state(id)) /* whose file is its answer */

@@ -239,7 +239,7 @@ const feature_row feature_table[FEATURES] = {
      .leave_out = leave_out_feature_map, .copy = copy_feature_map},
     {ATTN_UNNORMALISED, "sums without a normaliser", "divides by the sum of the weights", ALL_LINEAR,
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
-    {ATTN_DECAY, "a decay", "takes no decay", LINEAR, "decay", TENSOR_DECAY,
+    {ATTN_DECAY, "a decay", "takes no decay", ALL_LINEAR, "decay", TENSOR_DECAY,
      .flag = offsetof(workload, decay)},
     {ATTN_STATE, "an initial state", "takes no initial state", LINEAR, "state", TENSOR_STATE,
      .flag = offsetof(workload, state)},
@@ -323,6 +323,7 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   if (tensor == TENSOR_FINAL_STATE_SUM) return w->final_state && !w->unnormalised;
   if (tensor_is_gradient(tensor) && !function_is_backward(w->function)) return false;
   if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
+  if (tensor == TENSOR_DECAY_GRAD) return w->decay;
   if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */
     return features_have_tensor(w, tensor == TENSOR_BIAS_GRAD ? TENSOR_BIAS : TENSOR_SINK, axes);
   if (tensor_is_projection(tensor)) return tensor <= TENSOR_W_O ? w->function == ATTN_LAYER : w->biases;

@@ -24,11 +24,12 @@ static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t
   if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
 }
 
-/* ---- linear attention whose rows see all keys from the first on: one walk along them ---- */
+/* ---- linear attention whose rows see all keys from the first on, those that decay none ahead: one walk along them ---- */
 
-/* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k). */
-static void add_key(const attn_problem *p, const float *key, const float *value, double *sums) {
+/* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k), which have faded by its gate. */
+static void add_key(const attn_problem *p, const float *key, const float *value, double gate, double *sums) {
   const int64_t D = p->head_dim, Dv = p->value_dim;
+  for (int64_t n = 0; p->decay.type && n < D * (Dv + 1); n++) sums[n] *= gate;
   for (int64_t d = 0; d < D; d++) {
     const double feature = reference_phi(p, key[d]);
     for (int64_t e = 0; e < Dv; e++) sums[d * Dv + e] += feature * value[e];
@@ -64,7 +65,7 @@ static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_
                   joined * p->key.position,
               (const float *)tensors->value + b * p->value.batch + kv_head * p->value.head +
                   joined * p->value.position,
-              sums);
+              p->decay.type ? exp(reference_decay(p, b, kv_head, joined)) : 1, sums);
     for (int64_t e = 0; e < Dv; e++) output[e] = 0;
     if (seen.end > 0)
       fill_from_sums(
@@ -84,7 +85,7 @@ static void fill_linear(const attn_problem *p, const attn_tensors *tensors) {
 }
 
 void fill_forward(const attn_problem *p, const attn_tensors *tensors) {
-  if (p->function == ATTN_LINEAR_BACKWARD && p->left == ATTN_UNLIMITED) {
+  if (p->function == ATTN_LINEAR_BACKWARD && p->left == ATTN_UNLIMITED && (!p->decay.type || p->right == 0)) {
     fill_linear(p, tensors);
     return;
   }

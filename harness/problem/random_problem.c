@@ -207,7 +207,7 @@ static void draw_linear(draws *from, workload *w) {
   if (w->function != ATTN_LINEAR && w->function != ATTN_LINEAR_BACKWARD) return;
   if (draw_one_in(from, 2)) w->feature_map = draw_one_in(from, 2) ? ATTN_RELU : ATTN_IDENTITY;
   w->unnormalised = draw_one_in(from, 3);
-  w->decay = draw_one_in(from, 3) && w->right == 0 && w->function == ATTN_LINEAR;
+  w->decay = draw_one_in(from, 3) && w->right == 0;
 }
 
 /* One in eight is rotated, from another stream, and gradients too: where all positions are in the tables, and these not too long. */

@@ -58,6 +58,7 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_VALUE_GRAD] = GRADIENT(value_grad, "the gradient of the values", "BKkV", true, FLOATS),
     [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true, FLOATS),
     [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true, 1u << ATTN_FLOAT32),
+    [TENSOR_DECAY_GRAD] = GRADIENT(decay_grad, "the gradient of the decay", "BKk1", true, 1u << ATTN_FLOAT32),
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
     [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),
@@ -94,7 +95,9 @@ const char *tensor_axes(const attn_problem *problem, tensor_id id) {
   return tensor_table[id].axes;
 }
 
-bool tensor_is_gradient(tensor_id id) { return id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD; }
+bool tensor_is_gradient(tensor_id id) {
+  return (id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD) || id == TENSOR_DECAY_GRAD;
+}
 
 bool tensor_is_final_state(tensor_id id) { return id == TENSOR_FINAL_STATE || id == TENSOR_FINAL_STATE_SUM; }
 

@@ -46,6 +46,7 @@ typedef enum tensor_id {
   TENSOR_STATE_SUM,
   TENSOR_FINAL_STATE,
   TENSOR_FINAL_STATE_SUM,
+  TENSOR_DECAY_GRAD,
   TENSORS
 } tensor_id;
 

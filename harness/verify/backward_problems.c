@@ -151,6 +151,30 @@ static const char *const linear[] = {
     "full/B:2/H:4/Hkv:2/D:24/T:70/layout:padded",
     "causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
     "causal/B:2/H:3/D:20/T:60/layout:mixed",
+    /* decay: sizes around tiles, which begin where the offset says, keys before all queries and behind them, lengths that end within a
+     * tile, queries that stand behind all keys, and rows that see all, or none */
+    "causal/B:1/H:1/D:1/T:1/decay",
+    "causal/B:0/H:2/D:8/T:5/decay",
+    "causal/B:1/H:2/D:8/Tq:0/Tk:5/decay",
+    "causal/B:1/H:2/D:8/Tq:5/Tk:0/decay",
+    "causal/B:1/H:2/D:8/Dv:0/T:40/decay",
+    "causal/B:1/H:2/D:24/T:65/decay",
+    "causal/B:1/H:2/D:24/T:129/decay/unnormalised",
+    "causal/B:2/H:4/Hkv:2/D:24/Dv:40/T:300/decay/layout:bthd",
+    "causal/B:1/H:6/Hkv:2/D:17/Dv:33/T:150/decay/phi:identity/unnormalised",
+    "causal/B:1/H:2/D:24/T:90/decay/phi:relu/epsilon:1",
+    "causal_bottom_right/B:1/H:4/Hkv:2/D:32/Tq:40/Tk:150/decay",
+    "causal_bottom_right/B:1/H:2/D:32/Tq:150/Tk:40/decay/epsilon:0",
+    "causal_bottom_right/B:1/H:2/D:16/Tq:1/Tk:200/decay",
+    "causal/B:3/H:2/D:24/Tq:100/Tk:90/offsets:-20,3,40/decay/layout:padded",
+    "causal/B:4/H:4/Hkv:2/D:24/T:130/lengths:0,33,64,129/decay",
+    "band:inf,0,-30/B:1/H:2/D:24/T:100/decay",
+    "band:inf,0,100/B:1/H:2/D:24/T:100/decay",
+    "causal/B:1/H:2/D:16/Tq:40/Tk:150/decay",
+    "causal/B:1/H:1/D:16/T:900/decay/layout:mixed",
+    "window:20/B:1/H:2/D:16/T:90/decay",
+    "band:9,3,5/B:1/H:4/Hkv:2/D:16/Tq:70/Tk:90/decay/unnormalised",
+    "full/B:1/H:2/D:16/T:50/decay/phi:relu/epsilon:1",
 };
 
 /* Each with every fill. */
@@ -162,6 +186,7 @@ static const char *const with_fills[] = {
     "backward/full/B:1/H:2/D:32/Tq:40/Tk:90/f16/fill:",
     "linear_backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/fill:",
+    "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/decay/fill:",
 };
 static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",      "saturated",
                                     "rising", "falling", "cancellation", "around_one", "denormal",

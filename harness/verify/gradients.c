@@ -11,9 +11,9 @@
 #include "reference/linear_state.h"
 #include "written.h"
 
-static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD,  TENSOR_KEY_GRAD,       TENSOR_VALUE_GRAD,
-                                          TENSOR_BIAS_GRAD,   TENSOR_SINK_GRAD,      TENSOR_OUTPUT,
-                                          TENSOR_FINAL_STATE, TENSOR_FINAL_STATE_SUM};
+static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD,  TENSOR_KEY_GRAD,        TENSOR_VALUE_GRAD,
+                                          TENSOR_BIAS_GRAD,   TENSOR_SINK_GRAD,       TENSOR_OUTPUT,
+                                          TENSOR_FINAL_STATE, TENSOR_FINAL_STATE_SUM, TENSOR_DECAY_GRAD};
 enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
 
 static bool is_of_states(const attn_problem *p) { return p->function == ATTN_LINEAR; }
@@ -79,7 +79,7 @@ static bool place_rows(gradients *all, int64_t max_rows) {
 
 /* A key and its value are solved together: the values' rows come in the keys' order. Where one of both has no features it has no rows. */
 static bool solve_row(const gradients *all, const attn_problem *p, const attn_tensors *tensors,
-                      const reference_given *given, int64_t n) {
+                      const reference_given *given, int64_t n, double *room) {
   gradient_row *row = &all->rows[n];
   const row_place at = row->at;
   reference_gradient other;
@@ -91,6 +91,9 @@ static bool solve_row(const gradients *all, const attn_problem *p, const attn_te
       reference_bias_gradient(p, tensors, given, at.b, at.h, at.i, &row->of);
       return true;
     case TENSOR_SINK_GRAD: reference_sink_gradient(p, tensors, given, at.h, &row->of); return true;
+    case TENSOR_DECAY_GRAD:
+      if (room) reference_linear_decay_gradient(p, tensors, given, at.b, at.h, at.i, room, &row->of);
+      return room != NULL;
     case TENSOR_VALUE_GRAD: return true;
     default: break;
   }
@@ -121,9 +124,14 @@ static bool solve(const gradients *all) {
   const bool is_widened = widened_create(&widened, &in->problem, &in->tensors, false);
   bool sound = numbers != NULL && is_widened;
   if (sound) reference_give(&widened.problem, &widened.tensors, &given);
-#pragma omp parallel for schedule(dynamic, 1) reduction(&& : sound) if (all->count > 1)
-  for (int64_t n = 0; n < (numbers && is_widened ? all->count : 0); n++)
-    sound = solve_row(all, &widened.problem, &widened.tensors, &given, n) && sound;
+#pragma omp parallel reduction(&& : sound) if (all->count > 1)
+  {
+    double *room = p->decay.type ? malloc((reference_decay_room(p) + 1) * sizeof *room) : NULL;
+#pragma omp for schedule(dynamic, 1)
+    for (int64_t n = 0; n < (numbers && is_widened ? all->count : 0); n++)
+      sound = solve_row(all, &widened.problem, &widened.tensors, &given, n, room) && sound;
+    free(room);
+  }
   if (is_widened) widened_destroy(&widened);
   free(numbers);
   return sound;

@@ -239,7 +239,7 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/backward/T:10", "'backward': a problem is of one function"},
       {"linear_backward/bias:h/T:10", "the backward pass of linear attention has no use for a bias"},
-      {"linear_backward/decay/T:10", "the backward pass of linear attention has no use for a decay"},
+      {"backward/decay/T:10", "the backward pass has no use for a decay"},
       {"linear/state/T:10/window:3", "left is 3: a state holds all keys before"},
       {"linear/final_state/T:10/window:3", "left is 3: a state holds all keys before"},
       {"state/T:10", "softmax attention has no use for an initial state"},

@@ -93,7 +93,7 @@ static quad term(const attn_problem *p, const attn_tensors *x, int64_t b, int64_
   const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
   quad decayed = 0;
   for (int64_t t = j + 1; p->decay.type && t <= own && t < keys; t++)
-    decayed += at(p->decay_data, p->decay, b, kv_head, 0)[t];
+    decayed += number(at(p->decay_data, p->decay, b, kv_head, 0) + t);
   if (p->function == ATTN_LINEAR) return dot * expq(decayed);
   quad score = (quad)p->scale * dot;
   if (p->softcap > 0) score = p->softcap * tanhq(score / p->softcap);
@@ -117,7 +117,7 @@ static quad of_state(const attn_problem *p, const attn_tensors *x, int64_t b, in
   const int64_t keys = p->key_lengths ? p->key_lengths[b] : p->key_length;
   quad decayed = 0;
   for (int64_t t = 0; p->decay.type && t <= own && t < keys; t++)
-    decayed += at(p->decay_data, p->decay, b, kv_head, 0)[t];
+    decayed += number(at(p->decay_data, p->decay, b, kv_head, 0) + t);
   return phi(p, number(at(x->query, p->query, b, h, i) + d)) * expq(decayed);
 }
 

@@ -23,7 +23,7 @@ enum { MOST = 4096 };
 static double lse[MOST], delta[MOST], delta_size[MOST], normaliser[4][MOST];
 static reference_given given = {lse,           delta,         delta_size,
                                 normaliser[0], normaliser[1], {normaliser[2], normaliser[3]}};
-static double numbers[2][4][256];
+static double numbers[2][4][256], room[8 * MOST];
 
 static reference_gradient gradient(int n) {
   return (reference_gradient){numbers[n][0], numbers[n][1], numbers[n][2], numbers[n][3], NULL};
@@ -61,6 +61,9 @@ static reference_gradient solved(const inputs *in, tensor_id id, row_place at) {
       break;
     case TENSOR_BIAS_GRAD: reference_bias_gradient(p, &in->tensors, &given, at.b, at.h, at.i, &first); break;
     case TENSOR_SINK_GRAD: reference_sink_gradient(p, &in->tensors, &given, at.h, &first); break;
+    case TENSOR_DECAY_GRAD:
+      reference_linear_decay_gradient(p, &in->tensors, &given, at.b, at.h, at.i, room, &first);
+      break;
     default: reference_key_gradients(p, &in->tensors, &given, at.b, at.h, at.i, &first, &second);
   }
   return id == TENSOR_VALUE_GRAD ? second : first;
@@ -68,11 +71,16 @@ static reference_gradient solved(const inputs *in, tensor_id id, row_place at) {
 
 static const struct {
   tensor_id grad, of;
-} pairs[] = {{TENSOR_QUERY_GRAD, TENSOR_QUERY},
-             {TENSOR_KEY_GRAD, TENSOR_KEY},
-             {TENSOR_VALUE_GRAD, TENSOR_VALUE},
-             {TENSOR_BIAS_GRAD, TENSOR_BIAS},
-             {TENSOR_SINK_GRAD, TENSOR_SINK}};
+} pairs[] = {{TENSOR_QUERY_GRAD, TENSOR_QUERY}, {TENSOR_KEY_GRAD, TENSOR_KEY},
+             {TENSOR_VALUE_GRAD, TENSOR_VALUE}, {TENSOR_BIAS_GRAD, TENSOR_BIAS},
+             {TENSOR_SINK_GRAD, TENSOR_SINK},   {TENSOR_DECAY_GRAD, TENSOR_DECAY}};
+
+/* Where an element of a gradient's row lies in what it is of: decays lie along a row, and their gradients below each other. */
+static const float *element_of(const inputs *in, int pair, row_place at, int64_t d) {
+  const bool is_decay = pairs[pair].of == TENSOR_DECAY;
+  const number_row row = row_at(in, pairs[pair].of, is_decay ? (row_place){at.b, at.h, 0} : at);
+  return (const float *)(const void *)row_element(row, is_decay ? at.i : d);
+}
 
 /* The largest error of a gradient as a share of what its bound admits where double stands for float32. `truth` says what each
  * element is. */
@@ -95,10 +103,9 @@ static double worst_error(const inputs *in, double (*truth)(const inputs *, int 
 }
 
 static double by_differences(const inputs *in, int pair, row_place at, int64_t d) {
-  const number_row row = row_at(in, pairs[pair].of, at);
   attn_problem forward = in->problem;
   forward.function = in->problem.function == ATTN_LINEAR_BACKWARD ? ATTN_LINEAR : ATTN_SOFTMAX;
-  return oracle_gradient(&forward, &in->tensors, (const float *)(const void *)row_element(row, d));
+  return oracle_gradient(&forward, &in->tensors, element_of(in, pair, at, d));
 }
 
 static void gradients_are_central_differences_in_quadruple_precision(void **unused) {
@@ -126,6 +133,13 @@ static void gradients_are_central_differences_in_quadruple_precision(void **unus
       "linear_backward/full/B:1/H:2/D:3/T:6/phi:identity/epsilon:50",
       "linear_backward/causal/B:1/H:2/D:4/T:6/phi:identity/unnormalised",
       "linear_backward/full/B:1/H:2/D:3/T:6/unnormalised",
+      "linear_backward/causal/B:1/H:2/D:3/T:6/decay",
+      "linear_backward/causal/B:2/H:4/Hkv:2/D:3/Dv:5/T:7/decay/unnormalised/phi:identity",
+      "linear_backward/causal_bottom_right/B:1/H:4/Hkv:2/D:3/Tq:3/Tk:7/decay/epsilon:0.5",
+      "linear_backward/causal/B:3/H:2/D:3/Dv:2/Tq:7/Tk:5/offsets:-2,3,1/lengths:5,5,4/decay/fill:normal",
+      "linear_backward/window:2/B:1/H:2/Hkv:1/D:3/T:8/decay/epsilon:0.5",
+      "linear_backward/band:3,1,-1/B:1/H:2/D:3/Tq:7/Tk:6/decay",
+      "linear_backward/full/B:1/H:2/Hkv:1/D:3/Tq:5/Tk:6/decay/phi:relu/epsilon:1",
       "backward/causal/B:2/H:2/Hkv:1/D:5/T:6/rope:half/softcap:2",
       "backward/full/B:2/H:2/D:6/Dv:3/Tq:3/Tk:5/offsets:2,7/rope:interleaved,4/bias:h",
       "backward/full/B:2/H:4/Hkv:2/D:3/T:5/dropout:0.3/sink",
@@ -175,7 +189,7 @@ static void every_independent_case_is_met(void **unused) {
   }
   closedir(folder);
   print_message("%d cases, worst share of the bound at double precision: %.3g\n", cases, worst);
-  assert_int_equal(cases, 10);
+  assert_int_equal(cases, 12);
 }
 
 /* ---- what holds of all gradients ---- */

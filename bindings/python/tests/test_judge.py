@@ -251,15 +251,17 @@ def test_gradients_are_of_the_output_that_is_given():
     assert attnbench.judge(line, output=x.output, **gradients(x))
 
 
-def test_gradients_of_linear_attention_are_judged():
+@pytest.mark.parametrize("decay", ["", "/decay"])
+def test_gradients_of_linear_attention_are_judged(decay):
     def phi(t):
         return np.where(t > 0, t + 1, np.exp(np.minimum(t, 0)))
 
-    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5"
+    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5" + decay
     x = attnbench.inputs(line)
     assert list(x)[-2:] == ["output", "output_grad"]
     q, k, v, o, do = (np.asarray(t, np.float64) for t in (x.q, x.k, x.v, x.output, x.output_grad))
-    seen = np.tri(11)
+    sums = np.cumsum(np.asarray(x.decay, np.float64), -1) if decay else np.zeros((2, 3, 11))
+    seen = np.tri(11) * np.exp(np.minimum(sums[..., :, None] - sums[..., None, :], 0))
     weights = phi(q) @ np.swapaxes(phi(k), -1, -2) * seen
     normaliser = weights.sum(-1, keepdims=True) + 0.5
     grads = seen * (do @ np.swapaxes(v, -1, -2) - (do * o).sum(-1, keepdims=True)) / normaliser
@@ -268,6 +270,9 @@ def test_gradients_of_linear_attention_are_judged():
         "key_grad": np.swapaxes(grads, -1, -2) @ phi(q) * np.minimum(phi(k), 1),
         "value_grad": np.swapaxes(weights / normaliser, -1, -2) @ do,
     }
+    if decay:
+        pairs = grads / np.where(seen > 0, seen, 1) * weights
+        found["decay_grad"] = np.stack([pairs[..., t:, :t].sum((-2, -1)) for t in range(11)], -1)
     found = {name: gradient.astype(np.float32) for name, gradient in found.items()}
     assert attnbench.judge(line, **found)
     found["key_grad"] = np.swapaxes(grads, -1, -2) @ phi(q)
