@@ -8,13 +8,24 @@
  * Two walks along a head: one forward, with the keys that all queries of a tile see in S, which also leaves n and delta behind; one backward
  * over tiles of keys, with the queries that see all of them in R. The few pairs of which a tile sees some are met one by one. These
  * are five products with a state of D x Dv for each position, where linear has two. A head is one walk along its positions, so that
- * its bits follow from nothing else. */
+ * its bits follow from nothing else.
+ *
+ * Where keys decay, S stands where the last of its keys does and R behind the last key of a tile; both fade on their way, and keys, queries
+ * and pairs by the gates between. A decay's gradient is the sum of g w over all pairs that it lies between. Of tiles of keys that begin
+ * where a tile of queries finds S ready, these are
+ *
+ *     keys before the tile, queries behind it       <S, R> - z.r faded by the tile's gates: so S is kept where tiles begin
+ *     its keys before the decay, queries behind it  phi(k_j).(v_j R - r)
+ *     keys before the tile, its queries             phi(q_i).(do_i S - delta_i z) / n_i, which the walk forward leaves behind
+ *     its keys before the decay, its queries        pair by pair
+ *
+ * None is a difference of sums that have much in common, as the sums of q.dq - k.dk up to a position are. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "attention.h"
-#include "tile/tile.h"
+#include "tile/linear_gates.h"
 
 enum { LINE = 16 /* floats of a cache line */, ROWS = TILE_MAX_ROWS };
 static const float one = 1;
@@ -25,7 +36,8 @@ typedef struct backward {
   const tile_kernels *kernels;
   int64_t group, depth, width; /* query heads that share a key; D and Dv in whole vectors */
   float *inverse, *minus;      /* [B, H, Tq]: 1 / n, and delta / n */
-  float *scratch;              /* of each thread */
+  float *crossing; /* [B, H, Tq], where keys decay: what the keys before its tile are to a query */
+  float *scratch;  /* of each thread */
 } backward;
 
 /* What a thread works with. The state, [Dv, D], lies in strips of the features that a kernel takes, as linear's does. */
@@ -41,8 +53,12 @@ typedef struct scratch {
   float *output_grads;           /* [ROWS, width], each divided by its normaliser */
   float *weights, *weight_grads; /* [ROWS, ROWS] */
   float *prefix;          /* [ROWS, depth]: what z is for each row; of sums before a tile's queries join */
+  float *states;          /* where keys decay: z and S where tiles of keys begin */
   float *delta, *inverse; /* [ROWS] */
   float *ones;            /* [ROWS] */
+  linear_gates gates;     /* of the tile's keys, where they decay */
+  double decay_grads[ROWS];
+  float fades[ROWS]; /* of the tile's queries */
 } scratch;
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -52,7 +68,21 @@ static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
 }
 
+static int64_t keys_of(const attn_problem *p, int64_t b) {
+  return p->key_lengths ? p->key_lengths[b] : p->key_length;
+}
+
 /* ---- memory ---- */
+
+static int64_t decaying_rows(const backward *of) { return 2 * of->kernels->lanes; }
+
+/* Of z and S, and how many of them there are. */
+static int64_t state_floats(const backward *of) {
+  return round_up(of->depth * (of->problem->value_dim + 1), LINE);
+}
+static int64_t states_of(const backward *of) {
+  return of->problem->decay.type ? of->problem->key_length / decaying_rows(of) + 2 : 0;
+}
 
 /* Points into `memory`, or with NULL only counts; returns how many floats there are. */
 static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
@@ -72,6 +102,7 @@ static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
                 {&to->weights, (int64_t)ROWS * ROWS},
                 {&to->weight_grads, (int64_t)ROWS * ROWS},
                 {&to->prefix, ROWS * depth},
+                {&to->states, states_of(of) * state_floats(of)},
                 {&to->delta, ROWS},
                 {&to->inverse, ROWS},
                 {&to->ones, ROWS}};
@@ -88,6 +119,9 @@ static int64_t query_rows(const attn_problem *problem) {
   return round_up(problem->batch * problem->query_heads * problem->query_length, LINE);
 }
 
+/* Arrays of so many. */
+static int64_t kept_rows(const attn_problem *problem) { return problem->decay.type ? 3 : 2; }
+
 static backward plan(const attn_call *call, float *memory) {
   const attn_problem *p = call->problem;
   const tile_kernels *kernels = tile_select(call->isa, ATTN_FLOAT32);
@@ -100,7 +134,8 @@ static backward plan(const attn_call *call, float *memory) {
   if (!memory) return of;
   of.inverse = memory;
   of.minus = memory + query_rows(p);
-  of.scratch = memory + 2 * query_rows(p);
+  of.crossing = memory + 2 * query_rows(p); /* or the scratch, where there is none */
+  of.scratch = memory + kept_rows(p) * query_rows(p);
   return of;
 }
 
@@ -141,14 +176,11 @@ static int64_t end_of(const backward *of, place at_head, int64_t i) {
   return attn_visible_keys(of->problem, at_head.b, i).end;
 }
 
-static int64_t keys_of(const attn_problem *p, int64_t b) {
-  return p->key_lengths ? p->key_lengths[b] : p->key_length;
-}
-
 /* Rows of a tile: fewer where some pairs of it are met one by one, which cost their number. */
 static int64_t tile_of(const backward *of, place at_head) {
   const bool causal =
       of->problem->query_length > 0 && end_of(of, at_head, 0) < keys_of(of->problem, at_head.b);
+  if (of->problem->decay.type) return decaying_rows(of);
   return causal ? 2 * of->kernels->lanes : ROWS;
 }
 
@@ -228,6 +260,54 @@ static void pack(const backward *of, int64_t rows, int64_t count, int64_t width,
   of->kernels->pack(rows, count, width, row, 1, columns);
 }
 
+/* ---- decay ---- */
+
+/* Tiles of keys that decay begin where a tile of queries finds the state ready: at such a position, and 0. */
+static int64_t begin_of_tiles(const backward *of, place at_head, int64_t rows) {
+  return of->problem->decay.type ? attn_remainder(attn_offset_of(of->problem, at_head.b) + 1, rows) : 0;
+}
+
+/* z and S of the tile that begins at key `first`. */
+static float *state_at(const backward *of, const scratch *mine, place at_head, int64_t first) {
+  const int64_t rows = decaying_rows(of);
+  return mine->states + (first + rows - begin_of_tiles(of, at_head, rows)) / rows * state_floats(of);
+}
+
+static void keep_state(const backward *of, scratch *mine, place at_head, int64_t first) {
+  const int64_t depth = of->depth, rows = decaying_rows(of);
+  if (attn_remainder(first - begin_of_tiles(of, at_head, rows), rows) != 0) return;
+  float *kept = state_at(of, mine, at_head, first);
+  memcpy(kept, mine->sums, (size_t)depth * sizeof *kept);
+  memcpy(kept + depth, mine->state, (size_t)(depth * of->problem->value_dim) * sizeof *kept);
+}
+
+static void load_gates(const backward *of, scratch *mine, place at_head, int64_t first, int64_t end) {
+  linear_load_gates(of->kernels, of->problem, at_head.b, at_head.kv_head, first, end, &mine->gates);
+}
+
+/* The state fades by the loaded gates. */
+static void fade_state(const backward *of, scratch *mine) {
+  const int64_t depth = of->depth;
+  linear_fade_rows(1, depth, &mine->gates.all, mine->sums, depth);
+  linear_fade_rows(1, depth * of->problem->value_dim, &mine->gates.all, mine->state, 0);
+}
+
+/* And the loaded keys, to where the last one stands. */
+static void fade_keys(const backward *of, scratch *mine, int64_t count) {
+  linear_fade_rows(count, of->depth, mine->gates.behind, mine->keys, of->depth);
+  fade_state(of, mine);
+}
+
+/* rows[r] . (x[r] - minus[r] y) of vectors of features */
+static void multiply_rows(const backward *of, int64_t count, const float *rows, const float *x,
+                          const float *minus, const float *y, double *products) {
+  const int64_t depth = of->depth;
+  float with_x[ROWS], with_y[ROWS];
+  of->kernels->dot_pairs(count, depth, (tile_matrix){rows, depth}, (tile_matrix){x, depth}, with_x);
+  of->kernels->dot_pairs(count, depth, (tile_matrix){rows, depth}, (tile_matrix){y, 0}, with_y);
+  for (int64_t r = 0; r < count; r++) products[r] = with_x[r] - (double)minus[r] * with_y[r];
+}
+
 /* ---- forward: a tile of queries ---- */
 
 typedef struct queries {
@@ -259,12 +339,13 @@ static void meet_keys(const backward *of, scratch *mine, const queries *tile) {
     j = seen;
   }
   kernels->hide(rows, keys, from, to, 0, mine->weight_grads);
+  if (of->problem->decay.type) linear_fade_pairs(&mine->gates, keys, rows, to, mine->weight_grads);
   for (int64_t r = 0; r < tile->count; r += lanes)
     add_pairs(of, mine, r, smaller(lanes, tile->count - r), (int64_t)to[smaller(r + lanes, tile->count) - 1],
               (tile_rows){mine->weight_grads + r, rows}, mine->keys);
 }
 
-/* What z is for each row: with the keys that it sees beyond those in the state. */
+/* What z is for each row: with the keys that it sees beyond those in the state, which fades by their gates. */
 static void sum_prefixes(const backward *of, scratch *mine, const queries *tile) {
   const float *before = mine->sums;
   for (int64_t r = 0, j = tile->ready; r < tile->count; r++) {
@@ -272,7 +353,8 @@ static void sum_prefixes(const backward *of, scratch *mine, const queries *tile)
     memcpy(row, before, (size_t)of->depth * sizeof *row);
     for (const int64_t end = end_of(of, tile->at, tile->first + r); j < end; j++) {
       const float *restrict key = mine->keys + (j - tile->ready) * of->depth;
-      for (int64_t d = 0; d < of->depth; d++) row[d] += key[d];
+      const float gate = of->problem->decay.type ? mine->gates.gate[j - tile->ready] : 1;
+      for (int64_t d = 0; d < of->depth; d++) row[d] = row[d] * gate + key[d];
     }
     before = row;
   }
@@ -302,9 +384,25 @@ static void normalise(const backward *of, scratch *mine, const queries *tile) {
   }
 }
 
+/* The state fades by the gates of the keys that a row sees beyond those in it: so do the row's products with it, and the delta that
+ * meets z. Leaves behind what the keys in the state are to the row. */
+static void fade_queries(const backward *of, scratch *mine, const queries *tile, float *delta) {
+  const int64_t first = row_number(of, tile->at, tile->first);
+  double products[ROWS];
+  float fades[ROWS], fade = 1;
+  multiply_rows(of, tile->count, mine->queries, mine->grads, mine->delta, mine->sums, products);
+  for (int64_t r = 0, j = tile->ready; r < tile->count; r++) {
+    for (; j < end_of(of, tile->at, tile->first + r); j++) fade *= mine->gates.gate[j - tile->ready];
+    fades[r] = fade;
+    delta[r] = mine->delta[r] * fade;
+    of->crossing[first + r] = (float)(products[r] * mine->inverse[r] * fade);
+  }
+  linear_fade_rows(tile->count, of->depth, fades, mine->grads, of->depth);
+}
+
 static void solve_queries(const backward *of, scratch *mine, const queries *tile) {
   const attn_problem *p = of->problem;
-  float *row[ROWS];
+  float *row[ROWS], delta[ROWS];
   map_features(of, tile->count, query_of(of, tile->at, tile->first), mine->queries);
   const int64_t after = tile->first + tile->count;
   const tile_ahead next =
@@ -312,25 +410,37 @@ static void solve_queries(const backward *of, scratch *mine, const queries *tile
   apply_state(of, mine, tile->count, output_grad_of(of, tile->at, tile->first),
               after < p->query_length ? &next : NULL);
   normalise(of, mine, tile);
+  memcpy(delta, mine->delta, sizeof delta);
+  if (p->decay.type) fade_queries(of, mine, tile, delta);
   if (tile->ready < tile->end) meet_keys(of, mine, tile);
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = (float *)p->query_grad_data + at(&p->query_grad, tile->at.b, tile->at.h, tile->first + r);
   of->kernels->scale_slopes(tile->count, p->head_dim, p->feature_map, (tile_matrix){mine->grads, of->depth},
-                            mine->delta, mine->sums, mine->inverse, (tile_matrix){mine->queries, of->depth},
-                            row);
+                            delta, mine->sums, mine->inverse, (tile_matrix){mine->queries, of->depth}, row);
   /* Rows that see nothing come first. */
   for (int64_t r = 0; r < tile->count && end_of(of, tile->at, tile->first + r) == 0; r++)
     memset(row[r], 0, (size_t)p->head_dim * sizeof(float));
 }
 
+/* Keys that decay by no more than reach to where a tile of them begins. */
+static int64_t chunk_of(const backward *of, place at_head, int64_t first) {
+  const int64_t rows = decaying_rows(of);
+  if (!of->problem->decay.type) return ROWS;
+  return rows - attn_remainder(first - begin_of_tiles(of, at_head, rows), rows);
+}
+
 static void advance(const backward *of, scratch *mine, place at_head, int64_t first, int64_t end) {
+  const bool decays = of->problem->decay.type;
   for (int64_t next; first < end; first = next) {
-    next = smaller(end, first + ROWS);
+    next = smaller(end, first + chunk_of(of, at_head, first));
     map_features(of, next - first, key_of(of, at_head, first), mine->keys);
+    if (decays) load_gates(of, mine, at_head, first, next);
+    if (decays) fade_keys(of, mine, next - first);
     const tile_ahead later = soon(key_of(of, at_head, next), of->problem->head_dim,
                                   value_of(of, at_head, next), of->problem->value_dim);
     join_state(of, mine, next - first, mine->keys, value_of(of, at_head, first), (tile_rows){&one, 0},
                next < of->problem->key_length ? &later : NULL);
+    if (decays) keep_state(of, mine, at_head, next);
   }
 }
 
@@ -347,8 +457,10 @@ static void walk_forward(const backward *of, scratch *mine, place at_head) {
     tile.end = end_of(of, at_head, i + tile.count - 1);
     advance(of, mine, at_head, joined, tile.ready);
     map_features(of, tile.end - tile.ready, key_of(of, at_head, tile.ready), mine->keys);
+    if (p->decay.type) load_gates(of, mine, at_head, tile.ready, tile.end);
     for (tile.at.h = at_head.h; tile.at.h < at_head.h + of->group; tile.at.h++)
       solve_queries(of, mine, &tile);
+    if (p->decay.type) fade_keys(of, mine, tile.end - tile.ready);
     join_state(of, mine, tile.end - tile.ready, mine->keys, value_of(of, at_head, tile.ready),
                (tile_rows){&one, 0}, NULL);
     joined = tile.end;
@@ -388,6 +500,43 @@ static void join_queries(const backward *of, scratch *mine, place at_head, int64
   }
 }
 
+/* Where keys decay: the gradients of decays that queries behind the tile make, and keys before it or in it; what these are to the keys of
+ * the tile fades, and the state on its way to the first of them. */
+static void begin_decays(const backward *of, scratch *mine, const keys *tile) {
+  const int64_t depth = of->depth, Dv = of->problem->value_dim;
+  double products[ROWS], sum = 0;
+  load_gates(of, mine, tile->at, tile->first, tile->first + tile->count);
+  if (tile->first > 0 && tile->all < of->problem->query_length) {
+    const float *before = state_at(of, mine, tile->at, tile->first);
+    sum = mine->gates.all * (linear_product(depth * Dv, before + depth, mine->state) -
+                             linear_product(depth, before, mine->sums));
+  }
+  multiply_rows(of, tile->count, mine->keys, mine->grads, mine->ones, mine->sums, products);
+  for (int64_t r = 0; r < tile->count; r++) {
+    mine->decay_grads[r] = sum;
+    sum += mine->gates.behind[r] * products[r];
+  }
+  linear_fade_rows(tile->count, depth, mine->gates.behind, mine->grads, depth);
+  linear_fade_columns(Dv, tile->rows, mine->gates.behind, mine->value_grads);
+  fade_state(of, mine);
+}
+
+/* Those that queries of the tile make: its pairs fade, and `fades` is by what queries do to the first of its keys. */
+static void meet_decays(const backward *of, scratch *mine, const keys *tile) {
+  const float *crossing = of->crossing + row_number(of, tile->at, tile->some);
+  for (int64_t n = 0; n < tile->all - tile->some; n++)
+    mine->fades[n] = linear_meet_decays(&mine->gates, end_of(of, tile->at, tile->some + n) - tile->first,
+                                        crossing[n], mine->weights + n * tile->rows,
+                                        mine->weight_grads + n * tile->rows, mine->decay_grads);
+}
+
+/* Queries of the tile, and their deltas, stand where the state of queries goes on. */
+static void fade_queries_of_tile(const backward *of, scratch *mine, const keys *tile, float *minus) {
+  const int64_t count = tile->all - tile->some;
+  linear_fade_rows(count, of->width, mine->fades, mine->output_grads, of->width);
+  for (int64_t n = 0; n < count; n++) minus[n] *= mine->fades[n];
+}
+
 /* The pairs of the tile with the loaded queries, `some` to `all` of one head: a row for each. A vector of keys meets the queries from
  * the first on that sees one of it. */
 static void meet_queries(const backward *of, scratch *mine, const keys *tile) {
@@ -415,6 +564,7 @@ static void meet_queries(const backward *of, scratch *mine, const keys *tile) {
   }
   kernels->hide(rows, count, from, to, 0, mine->weights);
   kernels->hide(rows, count, from, to, 0, mine->weight_grads);
+  if (of->problem->decay.type) meet_decays(of, mine, tile);
   for (int64_t r = 0; r < rows; r += lanes) {
     const int64_t n = (int64_t)from[r];
     kernels->accumulate((tile_size){lanes, count - n, Dv}, (tile_matrix){mine->weights + n * rows + r, rows},
@@ -433,10 +583,13 @@ static void write_keys(const backward *of, scratch *mine, const keys *tile) {
     key_grad[r] = (float *)p->key_grad_data + at(&p->key_grad, tile->at.b, tile->at.kv_head, tile->first + r);
     value_grad[r] =
         (float *)p->value_grad_data + at(&p->value_grad, tile->at.b, tile->at.kv_head, tile->first + r);
+    if (p->decay.type)
+      p->decay_grad_data[at(&p->decay_grad, tile->at.b, tile->at.kv_head, tile->first + r)] =
+          (float)mine->decay_grads[r];
   }
+  const float *behind = p->decay.type ? mine->gates.behind : mine->ones;
   of->kernels->scale_slopes(tile->count, p->head_dim, p->feature_map, (tile_matrix){mine->grads, of->depth},
-                            mine->ones, mine->prefix, mine->ones, (tile_matrix){mine->keys, of->depth},
-                            key_grad);
+                            behind, mine->prefix, mine->ones, (tile_matrix){mine->keys, of->depth}, key_grad);
   of->kernels->unpack(tile->rows, tile->count, p->value_dim, mine->value_grads, mine->ones, value_grad);
 }
 
@@ -452,16 +605,19 @@ static void solve_keys(const backward *of, scratch *mine, keys tile) {
   apply_state(of, mine, tile.count, value, before >= 0 ? &next : NULL);
   apply_state_to_keys(of, mine, tile.rows);
   memcpy(mine->prefix, mine->sums, (size_t)of->depth * sizeof(float));
+  if (of->problem->decay.type) begin_decays(of, mine, &tile);
   if (count > 0) pack(of, tile.rows, tile.count, Dv, value, mine->columns);
   for (; count > 0 && tile.at.h < first_head + of->group; tile.at.h++) {
     const int64_t below = tile.some - ROWS > 0 ? tile.some - ROWS : 0;
     const tile_ahead queries_before =
         soon(query_of(of, tile.at, below), D, output_grad_of(of, tile.at, below), Dv);
     load_queries(of, mine, tile.at, tile.some, count);
+    float minus[ROWS];
+    memcpy(minus, of->minus + row_number(of, tile.at, tile.some), (size_t)count * sizeof *minus);
     meet_queries(of, mine, &tile);
+    if (of->problem->decay.type) fade_queries_of_tile(of, mine, &tile, minus);
     join_state(of, mine, count, mine->queries, (tile_rows){mine->output_grads, of->width},
-               (tile_rows){of->minus + row_number(of, tile.at, tile.some), 1},
-               tile.some >= ROWS ? &queries_before : NULL);
+               (tile_rows){minus, 1}, tile.some >= ROWS ? &queries_before : NULL);
   }
   write_keys(of, mine, &tile);
 }
@@ -472,6 +628,7 @@ static void clear_keys(const attn_problem *p, place at_head, int64_t first) {
            (size_t)p->head_dim * sizeof(float));
     memset((float *)p->value_grad_data + at(&p->value_grad, at_head.b, at_head.kv_head, j), 0,
            (size_t)p->value_dim * sizeof(float));
+    if (p->decay.type) p->decay_grad_data[at(&p->decay_grad, at_head.b, at_head.kv_head, j)] = 0;
   }
 }
 
@@ -482,8 +639,11 @@ static void walk_backward(const backward *of, scratch *mine, place at_head) {
   memset(mine->sums, 0, (size_t)of->depth * sizeof(float));
   memset(mine->state, 0, (size_t)(p->value_dim * of->depth) * sizeof(float));
   clear_keys(p, at_head, Tk);
-  for (int64_t j = (Tk - 1) / rows * rows; Tk > 0 && j >= 0; j -= rows) {
-    keys tile = {.at = at_head, .first = j, .count = smaller(rows, Tk - j), .all = joined};
+  const int64_t begin = begin_of_tiles(of, at_head, rows);
+  for (int64_t end = Tk, j; end > 0; end = j) {
+    j = end - 1 - attn_remainder(end - 1 - begin, rows);
+    if (j < 0) j = 0;
+    keys tile = {.at = at_head, .first = j, .count = end - j, .all = joined};
     tile.rows = round_up(tile.count, of->kernels->lanes);
     while (tile.all > 0 && end_of(of, at_head, tile.all - 1) >= j + tile.count) tile.all--;
     tile.some = tile.all;
@@ -515,13 +675,16 @@ static void run(const attn_call *call) {
 static size_t workspace_size(const attn_call *call) {
   const backward of = plan(call, NULL);
   scratch unused;
-  return (size_t)(2 * query_rows(of.problem) + call->threads * place_scratch(&of, NULL, &unused)) *
+  return (size_t)(kept_rows(of.problem) * query_rows(of.problem) +
+                  call->threads * place_scratch(&of, NULL, &unused)) *
          sizeof(float);
 }
 
 static const char *unsupported(const attn_call *call) {
   if (call->problem->left != ATTN_UNLIMITED)
     return "a running sum cannot forget keys: needs an unlimited left";
+  if (call->problem->decay.type && call->problem->right != 0)
+    return "keys that have decayed are not ahead of a query: needs a causal band";
   return tile_refusal(call->isa, ATTN_FLOAT32);
 }
 
@@ -529,7 +692,8 @@ const attn_variant attn_linear_backward = {
     .name = "linear_backward",
     .summary = "the backward pass of linear attention in O(T): a running state of keys, then one of queries",
     .function = ATTN_LINEAR_BACKWARD,
-    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED,
+    .features =
+        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_FINITE,
     .time_exponent = 1,
