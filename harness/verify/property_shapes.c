@@ -245,7 +245,8 @@ static bool make_reordered_gradients(properties *all, char *why, size_t why_size
   source from = property_whole;
   from.turns_queries = tensors_are_of_layer(p) && !p->key.type;
   if (p->left != ATTN_UNLIMITED || p->right != ATTN_UNLIMITED || p->key_lengths || attn_has_pattern(p) ||
-      attn_has_position_bias(p) || p->rope_cos.type || (from.turns_queries && p->query_lengths))
+      attn_has_position_bias(p) || p->rope_cos.type || p->decay.type ||
+      (from.turns_queries && p->query_lengths))
     return true;
   int64_t *order = malloc(((size_t)p->key_length + 1) * sizeof *order);
   for (int64_t j = 0; order && j < p->key_length; j++) order[j] = p->key_length - 1 - j;

@@ -306,6 +306,58 @@ static void one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients(voi
   inputs_destroy(&in);
 }
 
+/* Nothing lies before the first key, no query stands at those behind the last's own, two do not exist, and a gate of 0 hides what is before. */
+static void gradients_of_decays_that_no_pair_fades_by_are_exactly_zero(void **unused) {
+  (void)unused;
+  enum { HIDES = 3 };
+  inputs in = {0};
+  pose(&in, "linear_backward/causal/B:1/H:2/Hkv:1/D:3/Tq:6/Tk:9/lengths:7/decay");
+  ((float *)(uintptr_t)in.problem.decay_data)[HIDES] = -INFINITY;
+  give_exactly(&in);
+  for (int64_t t = 0; t < 9; t++) {
+    const reference_gradient of = solved(&in, TENSOR_DECAY_GRAD, (row_place){0, 0, t});
+    const bool is_zero = of.values[0] == 0 && of.worst[0] == 0 && of.probabilistic[0] == 0;
+    assert_true(is_zero == (t == 0 || t == HIDES || t >= 6));
+  }
+  inputs_destroy(&in);
+}
+
+/* g w of a pair, which is what a decay's gradient lacks that leaves it out. */
+static double of_pair(const inputs *in, int64_t h, int64_t i, int64_t j) {
+  const attn_problem *p = &in->problem;
+  const int64_t n = h * p->query_length + i, kv_head = h / (p->query_heads / p->kv_heads);
+  const number_row query = row_at(in, TENSOR_QUERY, (row_place){0, h, i}),
+                   key = row_at(in, TENSOR_KEY, (row_place){0, kv_head, j}),
+                   value = row_at(in, TENSOR_VALUE, (row_place){0, kv_head, j}),
+                   grad = row_at(in, TENSOR_OUTPUT_GRAD, (row_place){0, h, i});
+  double gap = -delta[n], weight = 0, log = 0;
+  for (int64_t e = 0; e < p->value_dim; e++) gap += row_number(grad, e) * row_number(value, e);
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    const double q = row_number(query, d), k = row_number(key, d);
+    weight += (q > 0 ? q + 1 : exp(q)) * (k > 0 ? k + 1 : exp(k));
+  }
+  for (int64_t t = j + 1; t <= i; t++) log += p->decay_data[kv_head * p->decay.head + t];
+  return gap * weight * exp(log) / normaliser[0][n];
+}
+
+/* Though they are as many as the square of the length, and their sum is hardly more than one of them. */
+static void one_pair_of_thousands_lies_above_the_bound_of_a_decays_gradient(void **unused) {
+  (void)unused;
+  enum { T = 256, APART = 15 };
+  inputs in = {0};
+  pose(&in, "linear_backward/causal/B:1/H:4/Hkv:4/D:16/T:256/decay");
+  int64_t seen = 0, pairs = 0;
+  for (int64_t h = 0; h < 4; h++)
+    for (int64_t t = APART; t < T; t += APART) {
+      const double bound = solved(&in, TENSOR_DECAY_GRAD, (row_place){0, h, t}).probabilistic[0];
+      for (int64_t i = t; i < T && i < t + APART; i++)
+        for (int64_t j = t - APART; j < t; j++, pairs++) seen += fabs(of_pair(&in, h, i, j)) > bound;
+    }
+  print_message("%.3f of the pairs around a decay show, of %d\n", (double)seen / (double)pairs, T * T / 4);
+  assert_true(seen > pairs * 8 / 10);
+  inputs_destroy(&in);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
@@ -314,6 +366,8 @@ int main(void) {
       cmocka_unit_test(constants_in_values_and_in_scores_have_their_gradients),
       cmocka_unit_test(one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients),
       cmocka_unit_test(linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_zero),
+      cmocka_unit_test(gradients_of_decays_that_no_pair_fades_by_are_exactly_zero),
+      cmocka_unit_test(one_pair_of_thousands_lies_above_the_bound_of_a_decays_gradient),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
