@@ -54,6 +54,14 @@ void reference_bias_gradient(const attn_problem *problem, const attn_tensors *te
 void reference_sink_gradient(const attn_problem *problem, const attn_tensors *tensors,
                              const reference_given *given, int64_t h, reference_gradient *to);
 
+/* [Dv]: of row d of the initial state of a head; [D]: of its sums of features. */
+void reference_linear_state_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                     const reference_given *given, int64_t b, int64_t kv_head, int64_t d,
+                                     reference_gradient *to);
+void reference_linear_state_sum_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                         const reference_given *given, int64_t b, int64_t kv_head,
+                                         reference_gradient *to);
+
 /* [1]: of the decay of key t (linear_decay.c). room: so many numbers to work in. */
 size_t reference_decay_room(const attn_problem *problem);
 void reference_linear_decay_gradient(const attn_problem *problem, const attn_tensors *tensors,

@@ -9,22 +9,23 @@
 
 enum { AT_ONCE = 128 };
 
-/* What all of the sum goes through, and room for numbers of each key and of each query of all heads that read them. */
+/* What all of the sum goes through, and room for numbers of each key and of each query of all heads that read them. An initial state is key -1,
+ * which has no features. */
 typedef struct crossing {
   const attn_problem *problem;
   const attn_tensors *tensors;
   const reference_given *given;
   int64_t b, kv_head, t, keys, group, first_query;
   double *fade,
-      *most_fade; /* [Tk]: by which keys fade to the decay's own and queries from it, and that at most */
+      *most_fade; /* [-1, Tk): by which keys fade to the decay's own and queries from it, and that at most */
   double *of_key,
-      *key_size; /* [Tk]: what a key is to all queries, and the sum of the sizes that it is the sum of */
+      *key_size; /* [-1, Tk): what a key is to all queries, and the sum of the sizes that it is the sum of */
   double *of_query, *query_size; /* [group, Tq]: what the keys are to a query */
 } crossing;
 
 size_t reference_decay_room(const attn_problem *problem) {
   const int64_t group = problem->kv_heads > 0 ? problem->query_heads / problem->kv_heads : 0;
-  return 4 * (size_t)problem->key_length + 2 * (size_t)(group * problem->query_length);
+  return 4 * (size_t)(problem->key_length + 1) + 2 * (size_t)(group * problem->query_length);
 }
 
 /* A key with its value, or a query with its output's gradient over the normaliser: features, times elements, of which there is one behind the
@@ -54,7 +55,16 @@ typedef struct total {
   double alike;
 } total;
 
-static item key_of(const crossing *of, int64_t j) {
+/* Of a state row d, for a key that has but one feature, 1, which is exact. */
+static item state_of(const crossing *of, int64_t d) {
+  const double sum = reference_state_sum(of->problem, of->b, of->kv_head, d);
+  return (item){NULL,         reference_state_row(of->problem, of->b, of->kv_head, d),
+                sum,          fabs(sum),
+                of->fade[-1], of->most_fade[-1]};
+}
+
+static item key_of(const crossing *of, int64_t j, int64_t d) {
+  if (j < 0) return state_of(of, d);
   return (item){reference_vector(of->tensors->key, of->problem->key, of->b, of->kv_head, j),
                 reference_vector(of->tensors->value, of->problem->value, of->b, of->kv_head, j),
                 1,
@@ -65,7 +75,7 @@ static item key_of(const crossing *of, int64_t j) {
 
 /* Where the keys begin that a query sees; and its own, or the last that exists. */
 static int64_t first_key(const crossing *of, int64_t i) {
-  return linear_keys_of(of->problem, of->b, i).first;
+  return of->problem->states.state.type ? -1 : linear_keys_of(of->problem, of->b, i).first;
 }
 static int64_t own_key(const crossing *of, int64_t i) {
   return reference_decay_end(of->problem, of->b, i) - 1;
@@ -101,7 +111,7 @@ static void set_fade(const crossing *of, int64_t at, double gates, double log) {
 
 static void set_fades(const crossing *of) {
   double log = 0;
-  for (int64_t j = of->t - 1; j >= 0; j--) {
+  for (int64_t j = of->t - 1; j >= -1; j--) {
     log += reference_decay(of->problem, of->b, of->kv_head, j + 1);
     set_fade(of, j, (double)(of->t - j), log);
   }
@@ -121,8 +131,12 @@ static void add_to_column(columns *to, int64_t e, double factor, double most, do
   to->largest[e] = fabs(to->value[e]) > to->largest[e] ? fabs(to->value[e]) : to->largest[e];
 }
 
+static linear_feature feature_of(const attn_problem *problem, const item *of, int64_t d) {
+  return of->features ? linear_feature_of(problem, of->features[d]) : (linear_feature){.value = 1};
+}
+
 static void add_item(const attn_problem *problem, const item *of, part at, columns *to) {
-  const linear_feature feature = linear_feature_of(problem, of->features[at.d]);
+  const linear_feature feature = feature_of(problem, of, at.d);
   const double factor = of->factor * feature.value, most = of->most * linear_size_of(feature);
   const float *elements = of->elements + at.first;
   for (int64_t e = 0; e < at.values; e++)
@@ -133,7 +147,7 @@ static void add_item(const attn_problem *problem, const item *of, part at, colum
 /* What columns of the others are to an item. */
 static void meet_item(const attn_problem *problem, const item *of, part at, const columns *from,
                       double *number, double *number_size, total *sum) {
-  const linear_feature feature = linear_feature_of(problem, of->features[at.d]);
+  const linear_feature feature = feature_of(problem, of, at.d);
   const float *elements = of->elements + at.first;
   double value = 0, size = 0, most = 0;
   for (int64_t e = 0; e < at.values; e++) {
@@ -154,7 +168,7 @@ static void meet_item(const attn_problem *problem, const item *of, part at, cons
 }
 
 static bool repeats(const item *one, const item *other, int64_t d, double terms) {
-  return linear_repeats(one->features[d], other->features[d], terms);
+  return one->features && linear_repeats(one->features[d], other->features[d], terms);
 }
 
 /* From the last query back: it begins to see keys no earlier than one before it does, so keys are added as they come into view. */
@@ -165,7 +179,8 @@ static void sum_queries(const crossing *of, part at, columns *keys, total *sum) 
   int64_t reached = of->t;
   for (int64_t i = p->query_length - 1; i >= of->first_query; i--) {
     for (; reached > first_key(of, i); reached--) {
-      const item key = key_of(of, reached - 1), before = reached < of->t ? key_of(of, reached) : key;
+      const item key = key_of(of, reached - 1, at.d),
+                 before = reached < of->t ? key_of(of, reached, at.d) : key;
       add_item(p, &key, at, keys);
       repeated += reached < of->t && repeats(&key, &before, at.d, terms);
     }
@@ -194,7 +209,7 @@ static void sum_keys(const crossing *of, part at, columns *queries, total *sum) 
         const item query = query_of(of, h, reached);
         add_item(p, &query, at, queries);
       }
-    const item key = key_of(of, j);
+    const item key = key_of(of, j, at.d);
     meet_item(p, &key, at, queries, &of->of_key[j], &of->key_size[j], &unused);
   }
   sum->features += unused.features;
@@ -240,8 +255,13 @@ static double size_of_item(const attn_problem *problem, const item *of) {
 
 static extent extent_of(const crossing *of) {
   extent found = {0};
-  for (int64_t j = first_key(of, of->first_query); j < of->t; j++) {
-    const item key = key_of(of, j);
+  for (int64_t d = 0; of->problem->states.state.type && d < of->problem->head_dim; d++) {
+    const item row = state_of(of, d);
+    found.keys += row.last_size + 1;
+    for (int64_t e = 0; e < of->problem->value_dim; e++) found.keys += fabs((double)row.elements[e]);
+  }
+  for (int64_t j = linear_keys_of(of->problem, of->b, of->first_query).first; j < of->t; j++) {
+    const item key = key_of(of, j, 0);
     found.keys += size_of_item(of->problem, &key);
     found.repeated_features =
         fmax(found.repeated_features, linear_repeated_features(key.features, of->problem->head_dim));
@@ -347,6 +367,7 @@ void reference_linear_decay_gradient(const attn_problem *problem, const attn_ten
   const int64_t Tk = problem->key_length, Dv = problem->value_dim,
                 own = t - (problem->offsets ? problem->offsets[b] : problem->offset);
   const int64_t group = problem->query_heads / problem->kv_heads, rows = group * problem->query_length;
+  const int64_t keys = Tk + 1; /* with the state */
   const crossing of = {problem,
                        tensors,
                        given,
@@ -356,12 +377,12 @@ void reference_linear_decay_gradient(const attn_problem *problem, const attn_ten
                        problem->key_lengths ? problem->key_lengths[b] : Tk,
                        group,
                        own > 0 ? own : 0,
-                       room,
-                       room + Tk,
-                       room + 2 * Tk,
-                       room + 3 * Tk,
-                       room + 4 * Tk,
-                       room + 4 * Tk + rows};
+                       room + 1,
+                       room + 1 + keys,
+                       room + 1 + 2 * keys,
+                       room + 1 + 3 * keys,
+                       room + 4 * keys,
+                       room + 4 * keys + rows};
   total sum = {0};
   to->values[0] = to->worst[0] = to->probabilistic[0] = to->sizes[0] = 0;
   /* A gate of 0 hides what lies before it, whatever it would be a little above. */

@@ -58,19 +58,20 @@ static void add_to_normaliser(const attn_problem *problem, reference_given *give
   if (repeated) given->normaliser_error[PROBABLE][n] += UNIT * given->normaliser_size[n];
 }
 
-/* A sum of keys that begins at the first goes on from row to row; but of keys that decay, only where none is ahead of its query. */
+/* A sum of keys that begins at the first, or the initial state, goes on from row to row; but of keys that decay, only where none is ahead of its query. */
 static void add_feature_of_head(const attn_problem *problem, const attn_tensors *tensors,
                                 reference_given *given, int64_t b, int64_t h, int64_t d) {
   const int64_t kv_head = reference_kv_head(problem, h);
   const bool decays = problem->decay.type, goes_on = !decays || problem->right == 0;
-  feature_sum from_first = {0};
+  const double state = reference_state_sum(problem, b, kv_head, d);
+  feature_sum from_first = {.value = state, .size = fabs(state)};
   int64_t reached = 0;
   for (int64_t i = 0; i < problem->query_length; i++) {
     const float *query = reference_vector(tensors->query, problem->query, b, h, i);
     const linear_keys_seen seen = linear_keys_of(problem, b, i);
     const int64_t decay_end = decays ? reference_decay_end(problem, b, i) : 0;
     const bool is_own = seen.first > 0 || !goes_on;
-    feature_sum own = {0};
+    feature_sum own = {.value = state, .size = fabs(state)};
     for (; !is_own && reached < seen.end; reached++)
       add_feature(problem, tensors, b, kv_head, reached, d, decays, &from_first);
     for (int64_t j = seen.first; is_own && j < seen.end; j++)
@@ -209,6 +210,50 @@ static void finish(reference_gradient *to, int64_t d, linear_feature of, bool ri
 
 static const linear_feature itself = {.slope = 1};
 
+/* Of the initial state of a head, all that products with it may come to. */
+static double size_of_state(const attn_problem *problem, int64_t b, int64_t kv_head) {
+  double size = 1;
+  for (int64_t d = 0; d < problem->head_dim; d++)
+    size += fabs(reference_state_sum(problem, b, kv_head, d)) +
+            sum_of_sizes(reference_state_row(problem, b, kv_head, d), problem->value_dim);
+  return size;
+}
+
+/* What a query sees of the initial state, as of a key: gates that all of it has faded by, whose logarithms sum to log; size: of what it meets
+ * there. */
+static pair state_of(const attn_problem *problem, const reference_given *given, int64_t b, int64_t h,
+                     int64_t i, double log, double size) {
+  const int64_t n = linear_row_number(problem, b, h, i);
+  const double gates = problem->decay.type ? (double)reference_decay_end(problem, b, i) : 0;
+  pair found = {.output_grad = reference_vector(problem->output_grad_data, problem->output_grad, b, h, i),
+                .normaliser = given->normaliser[n],
+                .gates = gates,
+                .fade = linear_fade_of(gates, log)};
+  for (int form = WORST; form < BOUNDS; form++)
+    found.normaliser_error[form] = given->normaliser_error[form][n];
+  found.underflow = 8 * SUBNORMAL * (double)(problem->value_dim + problem->head_dim) * (1 + gates) * size *
+                    (1 + sum_of_sizes(found.output_grad, problem->value_dim)) *
+                    (1 + 1 / fabs(found.normaliser));
+  return found;
+}
+
+/* The state is exact as given: its features are sums of which nothing is known but the number. */
+static void add_state(const attn_problem *problem, const reference_given *given, int64_t b, int64_t h,
+                      int64_t i, const pair *of, double terms, reference_gradient *to) {
+  const int64_t n = linear_row_number(problem, b, h, i), kv_head = reference_kv_head(problem, h);
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const float *row = reference_state_row(problem, b, kv_head, d);
+    const double sum = reference_state_sum(problem, b, kv_head, d);
+    term term = {.value = -given->delta[n] * sum, .size = given->delta_size[n] * fabs(sum)};
+    if (problem->unnormalised) term.value = term.size = 0;
+    for (int64_t e = 0; e < problem->value_dim; e++) {
+      term.value += (double)of->output_grad[e] * row[e];
+      term.size += fabs((double)of->output_grad[e] * row[e]);
+    }
+    add_term(to, d, term, of, terms);
+  }
+}
+
 /* ---- the gradients ---- */
 
 void reference_linear_query_gradient(const attn_problem *problem, const attn_tensors *tensors,
@@ -235,6 +280,10 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
       add_term(to, d, term, &of, seen + (double)problem->value_dim + 8);
     }
     before = of.key;
+  }
+  if (problem->states.state.type) {
+    const pair of = state_of(problem, given, b, h, i, log, size_of_state(problem, b, kv_head));
+    add_state(problem, given, b, h, i, &of, seen + (double)problem->value_dim + 9, to);
   }
   for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, linear_feature_of(problem, query[d]), rises);
 }
@@ -303,6 +352,60 @@ void reference_linear_key_gradients(const attn_problem *problem, const attn_tens
   for (int64_t d = 0; d < problem->head_dim; d++)
     finish(key, d, linear_feature_of(problem, features[d]), rises);
   for (int64_t e = 0; e < problem->value_dim; e++) finish(value, e, itself, rises);
+}
+
+/* ---- of an initial state ---- */
+
+/* Of all queries of the heads that share it, from the first on; what each has with feature d of its own goes to elements: those of the output's
+ * gradient, or the delta that the sum meets. */
+static void add_queries(const attn_problem *problem, const attn_tensors *tensors,
+                        const reference_given *given, int64_t b, int64_t kv_head, int64_t d, bool of_sum,
+                        reference_gradient *to) {
+  const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;
+  const int64_t width = of_sum ? 1 : problem->value_dim, to_first = of_sum ? d : 0;
+  const double terms = (double)(group * problem->query_length + problem->value_dim + 8);
+  const float *before = NULL;
+  for (int64_t h = first; h < first + group; h++) {
+    double log = 0;
+    int64_t reached = 0;
+    for (int64_t i = 0; i < problem->query_length; i++) {
+      const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
+      for (; reached < decay_end; reached++) log += reference_decay(problem, b, kv_head, reached);
+      const pair of = state_of(problem, given, b, h, i, log, 1);
+      const float *features = reference_vector(tensors->query, problem->query, b, h, i);
+      const linear_feature query = linear_feature_of(problem, features[d]);
+      const int64_t n = linear_row_number(problem, b, h, i);
+      for (int64_t e = 0; e < width; e++) {
+        const double x = of_sum ? -given->delta[n] : (double)of.output_grad[e];
+        const double size = of_sum ? given->delta_size[n] : fabs(x);
+        const term term = {.value = query.value * x,
+                           .size = linear_size_of(query) * size,
+                           .error = query.error * fabs(x),
+                           .repeated = before && linear_repeats(features[d], before[d], terms)};
+        add_term(to, to_first + e, term, &of, terms);
+      }
+      before = features;
+    }
+  }
+}
+
+void reference_linear_state_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                     const reference_given *given, int64_t b, int64_t kv_head, int64_t d,
+                                     reference_gradient *to) {
+  const bool rises = linear_rises(problem, b, kv_head);
+  clear(to, problem->value_dim);
+  add_queries(problem, tensors, given, b, kv_head, d, false, to);
+  for (int64_t e = 0; e < problem->value_dim; e++) finish(to, e, itself, rises);
+}
+
+void reference_linear_state_sum_gradient(const attn_problem *problem, const attn_tensors *tensors,
+                                         const reference_given *given, int64_t b, int64_t kv_head,
+                                         reference_gradient *to) {
+  const bool rises = linear_rises(problem, b, kv_head);
+  clear(to, problem->head_dim);
+  for (int64_t d = 0; d < problem->head_dim; d++)
+    add_queries(problem, tensors, given, b, kv_head, d, true, to);
+  for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, itself, rises);
 }
 
 /* Each key joins a state of D x Dv and each query another; queries are multiplied with the one, keys and values with the other. */

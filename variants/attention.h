@@ -143,7 +143,7 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; decay_grad is below), and reads output and lse (of
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; those of linear attention are below), and reads output and lse (of
    * linear attention output alone). What goes out is written whole, whatever it held. */
   attn_layout output_grad, query_grad, key_grad, value_grad;
   attn_layout bias_grad; /* stride 0 where the bias has it */
@@ -182,6 +182,10 @@ typedef struct attn_problem {
   attn_linear_states states;  /* of linear attention */
   attn_layout decay_grad;     /* float32, of the backward pass where there is a decay */
   float *decay_grad_data;     /* [B, Hkv, Tk], whose position is that of a key */
+  attn_layout state_grad,
+      state_sum_grad;         /* float32, where there are an initial state and its sums of features */
+  float *state_grad_data;     /* [B, Hkv, D, Dv] */
+  float *state_sum_grad_data; /* [B, Hkv, D] */
 } attn_problem;
 
 /* ---- a call ---- */

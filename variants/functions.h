@@ -64,6 +64,10 @@
  * Where there is a decay, w_ij fades as above, f_ij = exp(sum_t decay_t, j < t <= i + offset, t of the keys that exist):
  *     dq_i    = phi'(q_i) sum_j g_ij f_ij phi(k_j)       dk_j likewise
  *     ddecay_t = sum g_ij w_ij                           over all pairs that fade by it, of all query heads that read the keys
+ * Where there is a state S, z, what a row sees of it counts as its keys do, a_i as above:
+ *     n_i      = sum_j w_ij + a_i phi(q_i).z + epsilon   dq_i = phi'(q_i) (sum_j g_ij f_ij phi(k_j) + a_i (S do_i - delta_i z) / n_i)
+ *     dS       = sum_i a_i phi(q_i) do_i^T / n_i         dz = -sum_i a_i phi(q_i) delta_i / n_i
+ *     ddecay_t has a_i phi(q_i).(S do_i - delta_i z) / n_i as well, of the queries i + offset >= t
  * ATTN_LAYER (Vaswani et al. 2017, section 3.2.2), from x [B, Tq, M] and a memory m [B, Tk, M], which is x itself in self-attention:
  *     q_h = W_Q,h x + b_Q,h,  k_g = W_K,g m + b_K,g,  v_g = W_V,g m + b_V,g    head h of H, g of Hkv
  *     y   = W_O [o_1 ... o_H] + b_O    o_h as of ATTN_SOFTMAX from q_h, k_g and v_g, with all that adds to scores or hides keys

@@ -275,7 +275,7 @@ static float *state_at(const backward *of, const scratch *mine, place at_head, i
 
 static void keep_state(const backward *of, scratch *mine, place at_head, int64_t first) {
   const int64_t depth = of->depth, rows = decaying_rows(of);
-  if (attn_remainder(first - begin_of_tiles(of, at_head, rows), rows) != 0) return;
+  if (first > 0 && attn_remainder(first - begin_of_tiles(of, at_head, rows), rows) != 0) return;
   float *kept = state_at(of, mine, at_head, first);
   memcpy(kept, mine->sums, (size_t)depth * sizeof *kept);
   memcpy(kept + depth, mine->state, (size_t)(depth * of->problem->value_dim) * sizeof *kept);
@@ -306,6 +306,41 @@ static void multiply_rows(const backward *of, int64_t count, const float *rows, 
   of->kernels->dot_pairs(count, depth, (tile_matrix){rows, depth}, (tile_matrix){x, depth}, with_x);
   of->kernels->dot_pairs(count, depth, (tile_matrix){rows, depth}, (tile_matrix){y, 0}, with_y);
   for (int64_t r = 0; r < count; r++) products[r] = with_x[r] - (double)minus[r] * with_y[r];
+}
+
+/* ---- an initial state ---- */
+
+static int64_t state_row(const attn_layout *strides, place at_head, int64_t d) {
+  return at(strides, at_head.b, at_head.kv_head, d);
+}
+
+/* Zeros, or what keys before the first have left. */
+static void begin_state(const backward *of, scratch *mine, place at_head) {
+  const attn_problem *p = of->problem;
+  const attn_linear_states *given = &p->states;
+  const int64_t Dv = p->value_dim, most = of->kernels->max_rows;
+  memset(mine->sums, 0, (size_t)of->depth * sizeof(float));
+  memset(mine->state, 0, (size_t)(Dv * of->depth) * sizeof(float));
+  for (int64_t d = 0; given->state.type && d < p->head_dim; d++) {
+    const float *row = given->state_data + state_row(&given->state, at_head, d);
+    const int64_t first = d / most * most, wide = strip(of, first);
+    for (int64_t e = 0; e < Dv; e++) mine->state[Dv * first + e * wide + d - first] = row[e];
+    if (given->state_sum.type)
+      mine->sums[d] = given->state_sum_data[state_row(&given->state_sum, at_head, 0) + d];
+  }
+}
+
+/* The state of queries that all of them have joined is its gradient. */
+static void end_state(const backward *of, const scratch *mine, place at_head) {
+  const attn_problem *p = of->problem;
+  const int64_t Dv = p->value_dim, most = of->kernels->max_rows;
+  for (int64_t d = 0; d < p->head_dim; d++) {
+    float *row = p->state_grad_data + state_row(&p->state_grad, at_head, d);
+    const int64_t first = d / most * most, wide = strip(of, first);
+    for (int64_t e = 0; e < Dv; e++) row[e] = mine->state[Dv * first + e * wide + d - first];
+    if (p->state_sum_grad.type)
+      p->state_sum_grad_data[state_row(&p->state_sum_grad, at_head, 0) + d] = -mine->sums[d];
+  }
 }
 
 /* ---- forward: a tile of queries ---- */
@@ -418,7 +453,8 @@ static void solve_queries(const backward *of, scratch *mine, const queries *tile
   of->kernels->scale_slopes(tile->count, p->head_dim, p->feature_map, (tile_matrix){mine->grads, of->depth},
                             delta, mine->sums, mine->inverse, (tile_matrix){mine->queries, of->depth}, row);
   /* Rows that see nothing come first. */
-  for (int64_t r = 0; r < tile->count && end_of(of, tile->at, tile->first + r) == 0; r++)
+  for (int64_t r = 0; r < tile->count && !p->states.state.type && end_of(of, tile->at, tile->first + r) == 0;
+       r++)
     memset(row[r], 0, (size_t)p->head_dim * sizeof(float));
 }
 
@@ -448,8 +484,8 @@ static void walk_forward(const backward *of, scratch *mine, place at_head) {
   const attn_problem *p = of->problem;
   const int64_t rows = tile_of(of, at_head), Tq = p->query_length;
   int64_t joined = 0;
-  memset(mine->sums, 0, (size_t)of->depth * sizeof(float));
-  memset(mine->state, 0, (size_t)(p->value_dim * of->depth) * sizeof(float));
+  begin_state(of, mine, at_head);
+  if (p->decay.type) keep_state(of, mine, at_head, 0);
   for (int64_t i = 0; i < Tq; i += rows) {
     queries tile = {.at = at_head, .first = i, .count = smaller(rows, Tq - i)};
     tile.rows = round_up(tile.count, of->kernels->lanes);
@@ -506,7 +542,7 @@ static void begin_decays(const backward *of, scratch *mine, const keys *tile) {
   const int64_t depth = of->depth, Dv = of->problem->value_dim;
   double products[ROWS], sum = 0;
   load_gates(of, mine, tile->at, tile->first, tile->first + tile->count);
-  if (tile->first > 0 && tile->all < of->problem->query_length) {
+  if ((tile->first > 0 || of->problem->states.state.type) && tile->all < of->problem->query_length) {
     const float *before = state_at(of, mine, tile->at, tile->first);
     sum = mine->gates.all * (linear_product(depth * Dv, before + depth, mine->state) -
                              linear_product(depth, before, mine->sums));
@@ -652,6 +688,9 @@ static void walk_backward(const backward *of, scratch *mine, place at_head) {
     solve_keys(of, mine, tile);
     joined = tile.some;
   }
+  if (!p->states.state.type) return;
+  join_queries(of, mine, at_head, 0, joined);
+  end_state(of, mine, at_head);
 }
 
 static void run(const attn_call *call) {
@@ -692,8 +731,8 @@ const attn_variant attn_linear_backward = {
     .name = "linear_backward",
     .summary = "the backward pass of linear attention in O(T): a running state of keys, then one of queries",
     .function = ATTN_LINEAR_BACKWARD,
-    .features =
-        ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED | ATTN_DECAY,
+    .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED |
+                ATTN_DECAY | ATTN_STATE,
     .types = 1u << ATTN_FLOAT32,
     .traits = ATTN_FINITE,
     .time_exponent = 1,

@@ -356,10 +356,11 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
                ? ATTN_FLOAT32
                : ATTN_ABSENT;
   if (tensor_is_gradient(id)) {
-    const bool has = id == TENSOR_BIAS_GRAD    ? words->has_bias
-                     : id == TENSOR_SINK_GRAD  ? loaded->inputs.problem.sink.type != ATTN_ABSENT
-                     : id == TENSOR_DECAY_GRAD ? loaded->inputs.problem.decay.type != ATTN_ABSENT
-                                               : true;
+    const tensor_id input = tensor_of_gradient(id);
+    const bool has =
+        id == TENSOR_BIAS_GRAD
+            ? words->has_bias
+            : input == TENSORS || tensor_layout(&loaded->inputs.problem, input)->type != ATTN_ABSENT;
     return has && tensors_are_backward(&loaded->inputs.problem) ? type : ATTN_ABSENT;
   }
   if (tensor_is_final_state(id)) /* whose file is its answer */

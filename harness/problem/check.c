@@ -104,16 +104,13 @@ static bool check_pass(const attn_problem *p, complaint to) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     const attn_type type = tensor_layout(p, id)->type;
     const bool is_there = type != ATTN_ABSENT;
-    const bool wanted = backward && !(id == TENSOR_BIAS_GRAD && !p->bias.type) &&
-                        !(id == TENSOR_SINK_GRAD && !p->sink.type) &&
-                        !(id == TENSOR_DECAY_GRAD && !p->decay.type);
+    const tensor_id input = tensor_of_gradient(id);
+    const bool wanted = backward && (input == TENSORS || tensor_layout(p, input)->type);
     if (tensor_is_gradient(id) && is_there != wanted)
-      return wrong(to, "%s is %s: a problem of the backward pass has it%s, no other has",
+      return wrong(to, "%s is %s: a problem of the backward pass has it%s%s, no other has",
                    tensor_table[id].name, is_there ? "given" : "not given",
-                   id == TENSOR_BIAS_GRAD    ? " where there is a bias"
-                   : id == TENSOR_SINK_GRAD  ? " where there are sinks"
-                   : id == TENSOR_DECAY_GRAD ? " where there is a decay"
-                                             : "");
+                   input == TENSORS ? "" : " where it has ",
+                   input == TENSORS ? "" : tensor_table[input].words);
     if (p->function == ATTN_LINEAR_BACKWARD && is_there && (type == ATTN_BFLOAT16 || type == ATTN_FLOAT16))
       return wrong(to, "%s is of 16 bits: the backward pass of linear attention is defined for f32",
                    tensor_table[id].name);

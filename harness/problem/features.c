@@ -241,7 +241,7 @@ const feature_row feature_table[FEATURES] = {
      "unnormalised", NO_TENSOR, .flag = offsetof(workload, unnormalised), .is_used = uses_unnormalised},
     {ATTN_DECAY, "a decay", "takes no decay", ALL_LINEAR, "decay", TENSOR_DECAY,
      .flag = offsetof(workload, decay)},
-    {ATTN_STATE, "an initial state", "takes no initial state", LINEAR, "state", TENSOR_STATE,
+    {ATTN_STATE, "an initial state", "takes no initial state", ALL_LINEAR, "state", TENSOR_STATE,
      .flag = offsetof(workload, state)},
     {ATTN_FINAL_STATE, "a final state", "gives no final state", LINEAR, "final_state", TENSOR_FINAL_STATE,
      .flag = offsetof(workload, final_state)},
@@ -323,9 +323,12 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   if (tensor == TENSOR_FINAL_STATE_SUM) return w->final_state && !w->unnormalised;
   if (tensor_is_gradient(tensor) && !function_is_backward(w->function)) return false;
   if (tensor == TENSOR_LSE && w->function == ATTN_SOFTMAX_BACKWARD) return true;
-  if (tensor == TENSOR_DECAY_GRAD) return w->decay;
-  if (tensor == TENSOR_BIAS_GRAD || tensor == TENSOR_SINK_GRAD) /* as what they are of */
-    return features_have_tensor(w, tensor == TENSOR_BIAS_GRAD ? TENSOR_BIAS : TENSOR_SINK, axes);
+  if (tensor_of_gradient(tensor) != TENSORS) { /* as what it is of, and over the axes that a bias has */
+    workload_axes own;
+    const bool has = features_have_tensor(w, tensor_of_gradient(tensor), &own);
+    if (tensor == TENSOR_BIAS_GRAD) *axes = own;
+    return has;
+  }
   if (tensor_is_projection(tensor)) return tensor <= TENSOR_W_O ? w->function == ATTN_LAYER : w->biases;
   if (w->function == ATTN_LAYER && tensor == TENSOR_KEY) return w->memory || w->query_length != w->key_length;
   if (w->function == ATTN_LAYER && tensor == TENSOR_VALUE) return false;

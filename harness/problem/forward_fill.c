@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "reference/feature_map.h"
-#include "reference/reference.h"
+#include "reference/linear_state.h"
 #include "types.h"
 
 static void put(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h, int64_t i,
@@ -24,7 +24,7 @@ static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t
   if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
 }
 
-/* ---- linear attention whose rows see all keys from the first on, those that decay none ahead: one walk along them ---- */
+/* ---- linear attention whose rows see all keys from the first on, or a state, those that decay none ahead: one walk along them ---- */
 
 /* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k), which have faded by its gate. */
 static void add_key(const attn_problem *p, const float *key, const float *value, double gate, double *sums) {
@@ -54,7 +54,12 @@ static void fill_from_sums(const attn_problem *p, const float *query, const doub
 static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
                       double *sums) {
   const int64_t kv_head = h / (p->query_heads / p->kv_heads), D = p->head_dim, Dv = p->value_dim;
+  const bool has_state = p->states.state.type;
   int64_t joined = 0;
+  for (int64_t d = 0; has_state && d < D; d++) {
+    for (int64_t e = 0; e < Dv; e++) sums[d * Dv + e] = reference_state_row(p, b, kv_head, d)[e];
+    sums[D * Dv + d] = reference_state_sum(p, b, kv_head, d);
+  }
   for (int64_t i = 0; i < p->query_length; i++) {
     const attn_range seen = attn_visible_keys(p, b, i);
     float *output =
@@ -67,7 +72,7 @@ static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_
                   joined * p->value.position,
               p->decay.type ? exp(reference_decay(p, b, kv_head, joined)) : 1, sums);
     for (int64_t e = 0; e < Dv; e++) output[e] = 0;
-    if (seen.end > 0)
+    if (seen.end > 0 || has_state)
       fill_from_sums(
           p, (const float *)tensors->query + b * p->query.batch + h * p->query.head + i * p->query.position,
           sums, sums + D * (Dv + 1), output);

@@ -266,9 +266,12 @@ static void draw_additive(draws *from, workload *w) {
 
 /* Of linear attention that forgets nothing a third goes on from a state, or leaves one, or both, from a stream of its own. */
 static void draw_states(draws *from, workload *w) {
-  if (w->function != ATTN_LINEAR || w->left != ATTN_UNLIMITED || !draw_one_in(from, 3)) return;
+  const bool is_backward = w->function == ATTN_LINEAR_BACKWARD;
+  if ((w->function != ATTN_LINEAR && !is_backward) || w->left != ATTN_UNLIMITED || !draw_one_in(from, 3))
+    return;
   w->state = !draw_one_in(from, 3);
   w->final_state = !w->state || draw_one_in(from, 2);
+  if (is_backward) w->final_state = false; /* of which there are no gradients */
 }
 
 /* Of those of 16 bits that are left one in sixteen asks for gradients, from a stream of its own. */

@@ -59,6 +59,10 @@ const tensor_row tensor_table[TENSORS] = {
     [TENSOR_BIAS_GRAD] = GRADIENT(bias_grad, "the gradient of the bias", "BHqk", true, FLOATS),
     [TENSOR_SINK_GRAD] = GRADIENT(sink_grad, "the gradient of the sinks", "1H11", true, 1u << ATTN_FLOAT32),
     [TENSOR_DECAY_GRAD] = GRADIENT(decay_grad, "the gradient of the decay", "BKk1", true, 1u << ATTN_FLOAT32),
+    [TENSOR_STATE_GRAD] =
+        GRADIENT(state_grad, "the gradient of the initial state", "BKDV", true, 1u << ATTN_FLOAT32),
+    [TENSOR_STATE_SUM_GRAD] = GRADIENT(state_sum_grad, "the gradient of the initial sums of features", "BK1D",
+                                       true, 1u << ATTN_FLOAT32),
     [TENSOR_RELATIVE] = POSITION(relative, "the relative table", "rel", "1H1r"),
     [TENSOR_T5] = POSITION(t5, "the numbers of T5's buckets", "t5", "1H1s"),
     [TENSOR_DECAY] = POSITION(decay, "the decay", "decay", "BK1k"),
@@ -96,7 +100,18 @@ const char *tensor_axes(const attn_problem *problem, tensor_id id) {
 }
 
 bool tensor_is_gradient(tensor_id id) {
-  return (id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD) || id == TENSOR_DECAY_GRAD;
+  return (id >= TENSOR_OUTPUT_GRAD && id <= TENSOR_SINK_GRAD) || id >= TENSOR_DECAY_GRAD;
+}
+
+tensor_id tensor_of_gradient(tensor_id id) {
+  switch (id) {
+    case TENSOR_BIAS_GRAD: return TENSOR_BIAS;
+    case TENSOR_SINK_GRAD: return TENSOR_SINK;
+    case TENSOR_DECAY_GRAD: return TENSOR_DECAY;
+    case TENSOR_STATE_GRAD: return TENSOR_STATE;
+    case TENSOR_STATE_SUM_GRAD: return TENSOR_STATE_SUM;
+    default: return TENSORS;
+  }
 }
 
 bool tensor_is_final_state(tensor_id id) { return id == TENSOR_FINAL_STATE || id == TENSOR_FINAL_STATE_SUM; }

@@ -47,6 +47,8 @@ typedef enum tensor_id {
   TENSOR_FINAL_STATE,
   TENSOR_FINAL_STATE_SUM,
   TENSOR_DECAY_GRAD,
+  TENSOR_STATE_GRAD,
+  TENSOR_STATE_SUM_GRAD,
   TENSORS
 } tensor_id;
 
@@ -77,6 +79,9 @@ bool tensor_is_gradient(tensor_id id);
 
 /* The problem is of a layer: its queries are x, its keys a memory, and it has no values. */
 bool tensors_are_of_layer(const attn_problem *problem);
+
+/* The input that not every problem has, of which it is the gradient; TENSORS: of none. */
+tensor_id tensor_of_gradient(tensor_id id);
 
 /* It belongs to a layer alone: weights and biases of a projection. */
 bool tensor_is_projection(tensor_id id);

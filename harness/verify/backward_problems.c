@@ -175,6 +175,17 @@ static const char *const linear[] = {
     "window:20/B:1/H:2/D:16/T:90/decay",
     "band:9,3,5/B:1/H:4/Hkv:2/D:16/Tq:70/Tk:90/decay/unnormalised",
     "full/B:1/H:2/D:16/T:50/decay/phi:relu/epsilon:1",
+    /* an initial state: without keys and without queries, of rows that see nothing else, of heads that share one, fading and not */
+    "causal/B:1/H:2/D:8/Tq:0/Tk:5/state",
+    "causal/B:1/H:4/Hkv:2/D:8/Tq:5/Tk:0/state/decay",
+    "full/B:1/H:4/Hkv:2/D:24/Dv:40/Tq:70/Tk:90/state/layout:padded",
+    "causal/B:2/H:4/Hkv:2/D:24/T:130/state",
+    "causal/B:2/H:4/Hkv:2/D:70/Dv:33/T:130/state/decay/layout:bthd",
+    "causal/B:3/H:2/D:24/Tq:100/Tk:90/offsets:-20,3,40/state/decay",
+    "causal/B:4/H:4/Hkv:2/D:17/T:90/lengths:0,33,64,89/state/decay/phi:identity/unnormalised",
+    "causal_bottom_right/B:1/H:2/D:32/Tq:150/Tk:40/state/phi:relu/epsilon:0.5",
+    "causal_bottom_right/B:1/H:4/Hkv:1/D:16/Tq:40/Tk:150/state/decay/layout:mixed",
+    "band:inf,3,-9/B:1/H:2/D:16/T:60/state/decay",
 };
 
 /* Each with every fill. */
@@ -187,6 +198,7 @@ static const char *const with_fills[] = {
     "linear_backward/full/B:1/H:2/D:32/Tq:40/Tk:90/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/decay/fill:",
+    "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:70/state/decay/fill:",
 };
 static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",      "saturated",
                                     "rising", "falling", "cancellation", "around_one", "denormal",

@@ -13,7 +13,8 @@
 
 static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD,  TENSOR_KEY_GRAD,        TENSOR_VALUE_GRAD,
                                           TENSOR_BIAS_GRAD,   TENSOR_SINK_GRAD,       TENSOR_OUTPUT,
-                                          TENSOR_FINAL_STATE, TENSOR_FINAL_STATE_SUM, TENSOR_DECAY_GRAD};
+                                          TENSOR_FINAL_STATE, TENSOR_FINAL_STATE_SUM, TENSOR_DECAY_GRAD,
+                                          TENSOR_STATE_GRAD,  TENSOR_STATE_SUM_GRAD};
 enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
 
 static bool is_of_states(const attn_problem *p) { return p->function == ATTN_LINEAR; }
@@ -91,6 +92,12 @@ static bool solve_row(const gradients *all, const attn_problem *p, const attn_te
       reference_bias_gradient(p, tensors, given, at.b, at.h, at.i, &row->of);
       return true;
     case TENSOR_SINK_GRAD: reference_sink_gradient(p, tensors, given, at.h, &row->of); return true;
+    case TENSOR_STATE_GRAD:
+      reference_linear_state_gradient(p, tensors, given, at.b, at.h, at.i, &row->of);
+      return true;
+    case TENSOR_STATE_SUM_GRAD:
+      reference_linear_state_sum_gradient(p, tensors, given, at.b, at.h, &row->of);
+      return true;
     case TENSOR_DECAY_GRAD:
       if (room) reference_linear_decay_gradient(p, tensors, given, at.b, at.h, at.i, room, &row->of);
       return room != NULL;

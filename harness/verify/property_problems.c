@@ -58,7 +58,7 @@ static const char *const chosen[] = {
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:150/sink",
     "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150",
     "linear_backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/layout:padded",
-    "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150/decay",
+    "linear_backward/causal/B:2/H:4/Hkv:2/D:24/T:150/decay/state",
     "backward/full/B:2/H:4/Hkv:2/D:20/Tq:70/Tk:150/offsets:80,3/rope:half,12",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded",
     "layer/full/B:2/H:4/Hkv:2/D:24/M:40/T:90/mask:bhq/sink/biases",

@@ -4,7 +4,8 @@ decimal arithmetic of 60 digits, and gradients by central differences of these, 
 come out each time.
 
     o_i = sum_j w_ij v_j / (sum_j w_ij + epsilon),  w_ij = phi(q_i).phi(k_j) exp(sum of decay_t, j < t <= i + offset)
-over the keys j <= i + offset that exist, query head h reading key/value head h / (H / Hkv); with `normalise 0` sum_j w_ij v_j alone."""
+over the keys j <= i + offset that exist, query head h reading key/value head h / (H / Hkv); with `normalise 0` sum_j w_ij v_j alone. A state S, z
+adds phi(q_i) S and phi(q_i).z to the two sums, times exp(sum of decay_t, t <= i + offset)."""
 
 import os
 import random
@@ -18,6 +19,7 @@ STEP = Decimal(10) ** -15  # leaves errors of 1e-30 of third derivatives, and of
 CASES = {
     "backward_linear_decay": dict(query_length=6, key_length=8, offset=2, phi="elu1", normalise=1, epsilon=0.125, lengths=(8, 5), seed=3),
     "backward_linear_decay_plain": dict(query_length=7, key_length=7, offset=0, phi="identity", normalise=0, epsilon=0.0, lengths=None, seed=4),
+    "backward_linear_decay_state": dict(query_length=5, key_length=6, offset=-1, phi="elu1", normalise=1, epsilon=0.0, lengths=None, seed=5, state=1),
 }
 SIZES = dict(batch=2, query_heads=4, kv_heads=2, head_dim=3, value_dim=4)
 
@@ -45,6 +47,9 @@ def row(c, b, h, i, at):
         total += weight
         output = [o + weight * at("v", (head * Tk + j) * Dv + e) for e, o in enumerate(output)]
         log += at("decay", head * Tk + j)
+    for d in range(D if c.get("state") else 0):
+        total += q[d] * log.exp() * at("state_sum", head * D + d)
+        output = [o + q[d] * log.exp() * at("state", (head * D + d) * Dv + e) for e, o in enumerate(output)]
     return [o / total for o in output] if c["normalise"] else output
 
 
@@ -80,14 +85,16 @@ def make(name, about):
     os.makedirs(folder, exist_ok=True)
     B, H, Hkv, Tq, Tk, D, Dv = (c[n] for n in ("batch", "query_heads", "kv_heads", "query_length", "key_length", "head_dim", "value_dim"))
     counts = {"q": B * H * Tq * D, "k": B * Hkv * Tk * D, "v": B * Hkv * Tk * Dv, "decay": B * Hkv * Tk, "output_grad": B * H * Tq * Dv}
+    if c.get("state"):
+        counts.update(state=B * Hkv * D * Dv, state_sum=B * Hkv * D)
     for tensor, count in counts.items():
-        c[tensor] = draw(source, count, -1, 0 if tensor == "decay" else 1)
+        c[tensor] = draw(source, count, {"state_sum": 1}.get(tensor, -1), {"decay": 0, "state_sum": 4}.get(tensor, 1))
         write(folder, tensor + ".f32", "f", c[tensor])
     if c["lengths"]:
         write(folder, "lengths.i32", "i", c["lengths"])
     rows = [row(c, b, h, i, lambda n, m: Decimal(c[n][m])) for b in range(B) for h in range(H) for i in range(Tq)]
     write(folder, "output.f64", "d", [float(o) for r in rows for o in r])
-    for tensor, file in (("q", "query_grad"), ("k", "key_grad"), ("v", "value_grad"), ("decay", "decay_grad")):
+    for tensor, file in (("q", "query_grad"), ("k", "key_grad"), ("v", "value_grad"), *((n, n + "_grad") for n in ("decay", "state", "state_sum") if n in c and n in counts)):
         write(folder, file + ".f64", "d", [gradient(c, tensor, n) for n in range(counts[tensor])])
     words = {
         "function": "linear", **{n: c[n] for n in ("batch", "query_heads", "kv_heads", "query_length", "key_length", "head_dim", "value_dim")},

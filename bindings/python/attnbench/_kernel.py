@@ -30,7 +30,7 @@ class Kernel:
         return self._copy("output", _native.library.attnbench_output(self._handle))
 
     def gradient(self, tensor: str) -> np.ndarray:
-        """The same of the backward pass on the host: query_grad, key_grad, value_grad, bias_grad, sink_grad or decay_grad."""
+        """The same of the backward pass on the host: query_grad, key_grad, value_grad, bias_grad, sink_grad, decay_grad, state_grad or state_sum_grad."""
         address = _native.library.attnbench_written(self._handle, tensor.encode())
         if tensor not in self.problem.types or not address:
             raise ValueError(f"{tensor} is nothing that this problem asks for")

@@ -40,9 +40,9 @@ INPUTS = ("query", "key", "value", "mask", "bias", "sink", *PATTERN, "alibi", "r
 # Of the backward pass: what it is given beside these, and what it is to give.
 GIVEN = ("output", "lse", "output_grad")
 FINAL = ("final_state", "final_state_sum")  # what linear attention leaves
-GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad", "decay_grad")
+GRADIENTS = ("query_grad", "key_grad", "value_grad", "bias_grad", "sink_grad", "decay_grad", "state_grad", "state_sum_grad")
 # Of [B, H, T, last] those that a tensor has, where it has not all.
-AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "decay_grad": (0, 1, 2), "state_sum": (0, 1, 3), "final_state_sum": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
+AXES = {"lse": (0, 1, 2), "sink": (1,), "sink_grad": (1,), "alibi": (1,), "relative": (1, 3), "t5": (1, 3), "general": (1, 2, 3), "additive": (1, 3), "decay": (0, 1, 3), "decay_grad": (0, 1, 2), "state_sum": (0, 1, 3), "state_sum_grad": (0, 1, 3), "final_state_sum": (0, 1, 3), "rope_cos": (2, 3), "rope_sin": (2, 3), "query_documents": (0, 2), "key_documents": (0, 2), **dict.fromkeys(WEIGHTS, (2, 3)), **dict.fromkeys(BIASES, (3,))}
 AXES_OF_LAYER = dict.fromkeys(("query", "key", "output"), (0, 2, 3))
 
 
@@ -138,6 +138,8 @@ class Problem:
             "decay_grad": (B, Hkv, Tk),
             "state": (B, Hkv, D, Dv),
             "state_sum": (B, Hkv, D),
+            "state_grad": (B, Hkv, D, Dv),
+            "state_sum_grad": (B, Hkv, D),
             "final_state": (B, Hkv, D, Dv),
             "final_state_sum": (B, Hkv, D),
             "rope_cos": (self.rope_positions, self.rope_features // 2),

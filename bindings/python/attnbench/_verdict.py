@@ -93,7 +93,7 @@ def judge(
 ) -> Verdict:
     """Holds an output, and where they are given the log-sum-exp and the weights, to what the reference says of the problem, whose
     inputs are drawn again unless other ones are given (q=, k=, v=, mask=, bias=, sink=, and so on under the names of `inputs`). Of the backward
-    pass it takes query_grad=, key_grad=, value_grad=, and bias_grad=, sink_grad= and decay_grad= where there are such; of linear attention with a
+    pass it takes query_grad=, key_grad=, value_grad=, and bias_grad=, sink_grad=, decay_grad=, state_grad= and state_sum_grad= where there are such; of linear attention with a
     final state final_state= and, where sums are normalised, final_state_sum=. ValueError where there is nothing to judge: a wrong shape or type."""
     drawn = problem if isinstance(problem, Inputs) else None
     asked = drawn.problem if drawn else problem if isinstance(problem, Problem) else parse(problem, seed)  # type: ignore[arg-type]

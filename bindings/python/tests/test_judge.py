@@ -251,12 +251,12 @@ def test_gradients_are_of_the_output_that_is_given():
     assert attnbench.judge(line, output=x.output, **gradients(x))
 
 
-@pytest.mark.parametrize("decay", ["", "/decay"])
-def test_gradients_of_linear_attention_are_judged(decay):
+@pytest.mark.parametrize("decay, state", [("", ""), ("/decay", ""), ("", "/state"), ("/decay", "/state")])
+def test_gradients_of_linear_attention_are_judged(decay, state):
     def phi(t):
         return np.where(t > 0, t + 1, np.exp(np.minimum(t, 0)))
 
-    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5" + decay
+    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5" + decay + state
     x = attnbench.inputs(line)
     assert list(x)[-2:] == ["output", "output_grad"]
     q, k, v, o, do = (np.asarray(t, np.float64) for t in (x.q, x.k, x.v, x.output, x.output_grad))
@@ -264,7 +264,11 @@ def test_gradients_of_linear_attention_are_judged(decay):
     seen = np.tri(11) * np.exp(np.minimum(sums[..., :, None] - sums[..., None, :], 0))
     weights = phi(q) @ np.swapaxes(phi(k), -1, -2) * seen
     normaliser = weights.sum(-1, keepdims=True) + 0.5
-    grads = seen * (do @ np.swapaxes(v, -1, -2) - (do * o).sum(-1, keepdims=True)) / normaliser
+    delta = (do * o).sum(-1, keepdims=True)
+    faded = np.exp(sums)[..., None] * phi(q)  # what a query sees of a state
+    if state:
+        normaliser += faded @ np.asarray(x.state_sum, np.float64)[..., None]
+    grads = seen * (do @ np.swapaxes(v, -1, -2) - delta) / normaliser
     found = {
         "query_grad": grads @ phi(k) * np.minimum(phi(q), 1),
         "key_grad": np.swapaxes(grads, -1, -2) @ phi(q) * np.minimum(phi(k), 1),
@@ -273,6 +277,13 @@ def test_gradients_of_linear_attention_are_judged(decay):
     if decay:
         pairs = grads / np.where(seen > 0, seen, 1) * weights
         found["decay_grad"] = np.stack([pairs[..., t:, :t].sum((-2, -1)) for t in range(11)], -1)
+    if state:
+        of_state = (do @ np.swapaxes(x.state, -1, -2) - delta * x.state_sum[:, :, None]) / normaliser
+        found["query_grad"] += np.exp(sums)[..., None] * of_state * np.minimum(phi(q), 1)
+        found["state_grad"] = np.swapaxes(faded / normaliser, -1, -2) @ do
+        found["state_sum_grad"] = -(faded / normaliser * delta).sum(-2)
+    if state and decay:
+        found["decay_grad"] += np.stack([(faded * of_state)[..., t:, :].sum((-2, -1)) for t in range(11)], -1)
     found = {name: gradient.astype(np.float32) for name, gradient in found.items()}
     assert attnbench.judge(line, **found)
     found["key_grad"] = np.swapaxes(grads, -1, -2) @ phi(q)
