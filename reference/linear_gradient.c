@@ -169,7 +169,9 @@ static void clear(reference_gradient *to, int64_t width) {
 /* What a sum over pairs adds of one of them, but for the factor 1 / normaliser. */
 typedef struct term {
   double value;
-  double size;   /* of what it is the sum of */
+  double size; /* of what it is the sum of */
+  double
+      factor; /* of one of two that are multiplied: over the normaliser it may overflow where the other is 0 */
   double error;  /* which may be the same in all terms */
   bool repeated; /* the term before was the same */
 } term;
@@ -188,7 +190,8 @@ static void add_term(reference_gradient *to, int64_t d, term term, const pair *o
          reference_chain_error(form, terms + of->gates) * term.size * (fade + fade_error) * (1 + off)) /
             normaliser +
         of->underflow;
-    if (!(fmax(term.size, 1) * fmax(1, 1 / normaliser) * terms <= LARGEST)) bound[d] = INFINITY;
+    if (!(fmax(fmax(term.size, term.factor), 1) * fmax(1, 1 / normaliser) * terms <= LARGEST))
+      bound[d] = INFINITY;
   }
   if (term.repeated) to->probabilistic[d] += UNIT * to->sizes[d];
 }
@@ -275,6 +278,7 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
       const linear_feature key = linear_feature_of(problem, of.key[d]);
       const term term = {.value = of.gap * key.value,
                          .size = of.gap_size * linear_size_of(key),
+                         .factor = of.gap_size,
                          .error = fabs(of.gap) * key.error,
                          .repeated = before && linear_repeats(of.key[d], before[d], seen)};
       add_term(to, d, term, &of, seen + (double)problem->value_dim + 8);
@@ -307,6 +311,7 @@ static void add_pair(const attn_problem *problem, const pair *of, const pair *be
     const linear_feature query = linear_feature_of(problem, of->query[d]);
     const term term = {.value = of->gap * query.value,
                        .size = of->gap_size * linear_size_of(query),
+                       .factor = of->gap_size,
                        .error = fabs(of->gap) * query.error,
                        .repeated = before && linear_repeats(of->query[d], before->query[d], seen)};
     add_term(key, d, term, of, seen + (double)problem->value_dim + 8);
@@ -317,6 +322,7 @@ static void add_pair(const attn_problem *problem, const pair *of, const pair *be
     const double grad = of->output_grad[e];
     const term term = {.value = weight.value * grad,
                        .size = weight.size * fabs(grad),
+                       .factor = fmax(weight.size, fabs(grad)),
                        .error = (weight.error + alike * weight.size) * fabs(grad),
                        .repeated = before && linear_repeats(grad, before->output_grad[e], seen)};
     add_term(value, e, term, of, seen + (double)problem->head_dim + 8);
@@ -380,6 +386,7 @@ static void add_queries(const attn_problem *problem, const attn_tensors *tensors
         const double size = of_sum ? given->delta_size[n] : fabs(x);
         const term term = {.value = query.value * x,
                            .size = linear_size_of(query) * size,
+                           .factor = fmax(linear_size_of(query), size),
                            .error = query.error * fabs(x),
                            .repeated = before && linear_repeats(features[d], before[d], terms)};
         add_term(to, to_first + e, term, &of, terms);

@@ -186,6 +186,8 @@ static const char *const linear[] = {
     "causal_bottom_right/B:1/H:2/D:32/Tq:150/Tk:40/state/phi:relu/epsilon:0.5",
     "causal_bottom_right/B:1/H:4/Hkv:1/D:16/Tq:40/Tk:150/state/decay/layout:mixed",
     "band:inf,3,-9/B:1/H:2/D:16/T:60/state/decay",
+    /* features of 0 whose products are divided by epsilon alone, and overflow */
+    "full/B:1/H:1/D:1/T:1/phi:relu/fill:huge",
 };
 
 /* Each with every fill. */
