@@ -9,8 +9,8 @@
 
 enum { AT_ONCE = 128 };
 
-/* What all of the sum goes through, and room for numbers of each key and of each query of all heads that read them. An initial state is key -1,
- * which has no features. */
+/* What all of the sum goes through, and room for numbers of each key and of each query of all heads that read them.
+ * An initial state is key -1, which has no features. */
 typedef struct crossing {
   const attn_problem *problem;
   const attn_tensors *tensors;
@@ -28,8 +28,8 @@ size_t reference_decay_room(const attn_problem *problem) {
   return 4 * (size_t)(problem->key_length + 1) + 2 * (size_t)(group * problem->query_length);
 }
 
-/* A key with its value, or a query with its output's gradient over the normaliser: features, times elements, of which there is one behind the
- * others where sums are normalised: 1 of a key, -delta of a query. */
+/* A key with its value, or a query with its output's gradient over the normaliser: features, times elements, of
+ * which there is one behind the others where sums are normalised: 1 of a key, -delta of a query. */
 typedef struct item {
   const float *features, *elements;
   double last, last_size;
@@ -278,7 +278,8 @@ static extent extent_of(const crossing *of) {
   return found;
 }
 
-/* How far a gate may be off, each by itself and all alike: so are, of all pairs that fade by the decay, those that fade by this gate too. */
+/* How far a gate may be off, each by itself and all alike: so are, of all pairs that fade by the decay, those that
+ * fade by this gate too. */
 static double gate_error(const crossing *of, int64_t s) {
   const double log = reference_decay(of->problem, of->b, of->kv_head, s);
   if (log == -INFINITY) return 0;

@@ -58,7 +58,8 @@ static void add_to_normaliser(const attn_problem *problem, reference_given *give
   if (repeated) given->normaliser_error[PROBABLE][n] += UNIT * given->normaliser_size[n];
 }
 
-/* A sum of keys that begins at the first, or the initial state, goes on from row to row; but of keys that decay, only where none is ahead of its query. */
+/* A sum of keys that begins at the first, or the initial state, goes on from row to row; but of keys that decay,
+ * only where none is ahead of its query. */
 static void add_feature_of_head(const attn_problem *problem, const attn_tensors *tensors,
                                 reference_given *given, int64_t b, int64_t h, int64_t d) {
   const int64_t kv_head = reference_kv_head(problem, h);
@@ -222,8 +223,8 @@ static double size_of_state(const attn_problem *problem, int64_t b, int64_t kv_h
   return size;
 }
 
-/* What a query sees of the initial state, as of a key: gates that all of it has faded by, whose logarithms sum to log; size: of what it meets
- * there. */
+/* What a query sees of the initial state, as of a key: gates that all of it has faded by, whose logarithms sum to
+ * log; size: of what it meets there. */
 static pair state_of(const attn_problem *problem, const reference_given *given, int64_t b, int64_t h,
                      int64_t i, double log, double size) {
   const int64_t n = linear_row_number(problem, b, h, i);
@@ -362,8 +363,8 @@ void reference_linear_key_gradients(const attn_problem *problem, const attn_tens
 
 /* ---- of an initial state ---- */
 
-/* Of all queries of the heads that share it, from the first on; what each has with feature d of its own goes to elements: those of the output's
- * gradient, or the delta that the sum meets. */
+/* Of all queries of the heads that share it, from the first on; what each has with feature d of its own goes to
+ * elements: those of the output's gradient, or the delta that the sum meets. */
 static void add_queries(const attn_problem *problem, const attn_tensors *tensors,
                         const reference_given *given, int64_t b, int64_t kv_head, int64_t d, bool of_sum,
                         reference_gradient *to) {

@@ -143,8 +143,9 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; those of linear attention are below), and reads output and lse (of
-   * linear attention output alone). What goes out is written whole, whatever it held. */
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; those of linear attention
+   * are below), and reads output and lse (of linear attention output alone). What goes out is written whole,
+   * whatever it held. */
   attn_layout output_grad, query_grad, key_grad, value_grad;
   attn_layout bias_grad; /* stride 0 where the bias has it */
   attn_layout sink_grad;
@@ -222,9 +223,9 @@ typedef struct attn_call {
 
 /* ---- a variant ---- */
 
-/* Where a variant's data lie. On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie in the memory of a device, and run only
- * launches kernels, on the stream of the call: the harness waits for them. On ATTN_TEAM several processes make the call, each with
- * its slice of queries, keys and values (team.h). */
+/* Where a variant's data lie. On ATTN_CUDA tensors, workspace and the lists of a problem (offsets, key_lengths) lie
+ * in the memory of a device, and run only launches kernels, on the stream of the call: the harness waits for them.
+ * On ATTN_TEAM several processes make the call, each with its slice of queries, keys and values (team.h). */
 typedef enum attn_place { ATTN_HOST = 0, ATTN_CUDA = 1, ATTN_TEAM = 2 } attn_place;
 
 /* What a variant may promise beyond being right; what it promises it is held to. The last two take back what all others

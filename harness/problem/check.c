@@ -1,5 +1,5 @@
-/* Everything that a variant may rely on, checked once, before any variant sees the problem. The limits on sizes and positions keep every address, and every sum that attn_visible_keys
- * forms, far inside int64_t. */
+/* Everything that a variant may rely on, checked once, before any variant sees the problem. The limits on sizes and
+ * positions keep every address, and every sum that attn_visible_keys forms, far inside int64_t. */
 #include "check.h"
 
 #include <math.h>

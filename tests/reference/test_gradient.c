@@ -318,7 +318,8 @@ static void one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients(voi
   inputs_destroy(&in);
 }
 
-/* Nothing lies before the first key, no query stands at those behind the last's own, two do not exist, and a gate of 0 hides what is before. */
+/* Nothing lies before the first key, no query stands at those behind the last's own, two do not exist, and a gate of
+ * 0 hides what is before. */
 static void gradients_of_decays_that_no_pair_fades_by_are_exactly_zero(void **unused) {
   (void)unused;
   enum { HIDES = 3 };
