@@ -470,8 +470,10 @@ static void advance(const backward *of, scratch *mine, place at_head, int64_t fi
   for (int64_t next; first < end; first = next) {
     next = smaller(end, first + chunk_of(of, at_head, first));
     map_features(of, next - first, key_of(of, at_head, first), mine->keys);
-    if (decays) load_gates(of, mine, at_head, first, next);
-    if (decays) fade_keys(of, mine, next - first);
+    if (decays) {
+      load_gates(of, mine, at_head, first, next);
+      fade_keys(of, mine, next - first);
+    }
     const tile_ahead later = soon(key_of(of, at_head, next), of->problem->head_dim,
                                   value_of(of, at_head, next), of->problem->value_dim);
     join_state(of, mine, next - first, mine->keys, value_of(of, at_head, first), (tile_rows){&one, 0},

@@ -37,7 +37,7 @@ void linear_fade_pairs(const linear_gates *gates, int64_t keys, int64_t rows, co
 
 float linear_meet_decays(const linear_gates *gates, int64_t seen, double of_keys_before, float *weights,
                          float *grads, double *decay_grads) {
-  double share[TILE_MAX_ROWS], before = of_keys_before;
+  double share[TILE_MAX_ROWS] = {0}, before = of_keys_before;
   float fade = 1;
   for (int64_t r = seen - 1; r >= 0; r--) {
     weights[r] *= fade;
