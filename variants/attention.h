@@ -143,18 +143,14 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks; those of linear attention
-   * are below), and reads output and lse (of linear attention output alone). What goes out is written whole,
-   * whatever it held. */
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
+   * output alone). What goes out is written whole, whatever it held. */
   attn_layout output_grad, query_grad, key_grad, value_grad;
-  attn_layout bias_grad; /* stride 0 where the bias has it */
-  attn_layout sink_grad;
-  const void *output_grad_data; /* [B, H, Tq, Dv] */
-  void *query_grad_data;        /* [B, H, Tq, D] */
-  void *key_grad_data;          /* [B, Hkv, Tk, D] */
-  void *value_grad_data;        /* [B, Hkv, Tk, Dv] */
-  void *bias_grad_data;         /* [B, H, Tq, Tk] */
-  void *sink_grad_data;         /* [H] */
+  attn_layout bias_grad, sink_grad;      /* of a bias: stride 0 where this has it */
+  const void *output_grad_data;          /* [B, H, Tq, Dv] */
+  void *query_grad_data;                 /* [B, H, Tq, D] */
+  void *key_grad_data, *value_grad_data; /* [B, Hkv, Tk, D], [B, Hkv, Tk, Dv] */
+  void *bias_grad_data, *sink_grad_data; /* [B, H, Tq, Tk], [H] */
   attn_layout relative;       /* float32: of distances from -R to R; both ends also stand for those beyond */
   int64_t relative_distance;  /* R, 1 or more where there is a table */
   const float *relative_data; /* [H, 2 R + 1] */
@@ -181,12 +177,9 @@ typedef struct attn_problem {
   attn_layout additive;       /* float32: what additive scores weigh features by; not beside general */
   const float *additive_data; /* [H, D] */
   attn_linear_states states;  /* of linear attention */
-  attn_layout decay_grad;     /* float32, of the backward pass where there is a decay */
-  float *decay_grad_data;     /* [B, Hkv, Tk], whose position is that of a key */
-  attn_layout state_grad,
-      state_sum_grad;         /* float32, where there are an initial state and its sums of features */
-  float *state_grad_data;     /* [B, Hkv, D, Dv] */
-  float *state_sum_grad_data; /* [B, Hkv, D] */
+  attn_layout decay_grad, state_grad, state_sum_grad; /* float32, of the backward pass */
+  float *decay_grad_data;                             /* [B, Hkv, Tk], whose position is that of a key */
+  float *state_grad_data, *state_sum_grad_data;       /* [B, Hkv, D, Dv], [B, Hkv, D] */
 } attn_problem;
 
 /* ---- a call ---- */
