@@ -80,7 +80,8 @@ static bool run_plan(verification *all, const problem_plan *plan, char *why, siz
   const int64_t count = plan->count, to_hold = plan->to_hold, step = plan->step;
   int64_t held = 0;
   for (int64_t place = 0; place < count && !verification_is_decided(all); place += step) {
-    if (!run_one(all, scattered(place, count), why, why_size)) return false;
+    /* The first so many of the order, and not one in so many of it: of those each 24th lies beside the sixth one before. */
+    if (!run_one(all, scattered(place / step, count), why, why_size)) return false;
     for (; held < to_hold && held * count <= place * to_hold && !verification_is_decided(all); held++)
       if (!hold_one(all, held, why, why_size)) return false;
   }
@@ -90,7 +91,8 @@ static bool run_plan(verification *all, const problem_plan *plan, char *why, siz
 static void print_posed(const verification *all, FILE *out) {
   const problem_plan plan = plan_of(all->options);
   int64_t asked[REFERENCE_FUNCTIONS] = {0};
-  for (int64_t n = 0; n < plan.count; n += plan.step) asked[planned(all->options, n).workload.function]++;
+  for (int64_t n = 0; n < plan.count; n += plan.step)
+    asked[planned(all->options, scattered(n / plan.step, plan.count)).workload.function]++;
   verification_print_posed(all, asked, out);
 }
 
