@@ -168,23 +168,50 @@ void inputs_poison_outputs(inputs *in) {
     if (tensor_is_written(&in->problem, id)) guarded_poison(&in->buffers[id]);
 }
 
-static uint64_t checksum(const guarded *buffer) {
+/* Of a word of elements: all their sign bits, and the word in which each is infinity. */
+typedef struct element_bits {
+  uint64_t signs, infinities;
+} element_bits;
+
+static element_bits bits_of(attn_type type) {
+  switch (type) {
+    case ATTN_FLOAT32: return (element_bits){UINT64_C(0x8000000080000000), UINT64_C(0x7f8000007f800000)};
+    case ATTN_BFLOAT16: return (element_bits){UINT64_C(0x8000800080008000), UINT64_C(0x7f807f807f807f80)};
+    case ATTN_FLOAT16: return (element_bits){UINT64_C(0x8000800080008000), UINT64_C(0x7c007c007c007c00)};
+    default: return (element_bits){0, 0};
+  }
+}
+
+/* Without the signs of its NaNs: from which operand a NaN has its sign is for the compiler to say (IEEE 754-2019, section 6.3).
+ * Of magnitudes only those beyond infinity reach the sign bit with what is added, and none goes beyond that. */
+static uint64_t without_signs_of_nans(uint64_t word, element_bits of) {
+  const uint64_t nans = ((word & ~of.signs) + (~of.signs - of.infinities)) & of.signs;
+  return word & ~nans;
+}
+
+/* of: {0, 0} where all bits count. */
+static uint64_t checksum(const guarded *buffer, element_bits of) {
   const int64_t words = (int64_t)(buffer->bytes / 8);
   uint64_t sum = buffer->bytes;
 #pragma omp parallel for schedule(static) reduction(+ : sum) if (words > worth_threads)
   for (int64_t n = 0; n < words; n++) {
     uint64_t word;
     memcpy(&word, buffer->data + 8 * n, 8);
-    sum += random_bits(word, (uint64_t)n);
+    sum += random_bits(of.signs ? without_signs_of_nans(word, of) : word, (uint64_t)n);
   }
-  for (size_t n = (size_t)words * 8; n < buffer->bytes; n++) sum += random_bits(buffer->data[n], n);
-  return sum;
+  uint64_t rest = 0;
+  if (buffer->bytes % 8 == 0) return sum;
+  memcpy(&rest, buffer->data + 8 * words, buffer->bytes % 8);
+  return sum + random_bits(of.signs ? without_signs_of_nans(rest, of) : rest, (uint64_t)words);
 }
 
 static uint64_t checksum_of(const inputs *in, bool written) {
   uint64_t sum = 0;
   for (tensor_id id = 0; id < TENSORS; id++)
-    if (tensor_is_written(&in->problem, id) == written) sum = random_mixed(sum + checksum(&in->buffers[id]));
+    if (tensor_is_written(&in->problem, id) == written) {
+      const attn_type type = tensor_layout(&in->problem, id)->type;
+      sum = random_mixed(sum + checksum(&in->buffers[id], written ? bits_of(type) : (element_bits){0, 0}));
+    }
   return sum;
 }
 

@@ -53,7 +53,7 @@ uint64_t inputs_checksum(const inputs *inputs);
 /* Whether the inputs have this checksum, and what surrounds the buffers of all tensors is whole. */
 bool inputs_are_whole(const inputs *inputs, uint64_t checksum);
 
-/* A checksum of the bits of all outputs, to see that two runs gave the same. */
+/* A checksum of the bits of all outputs but the signs of NaNs, to see that two runs gave the same. */
 uint64_t inputs_outputs_checksum(const inputs *inputs);
 
 #endif

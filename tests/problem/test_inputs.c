@@ -338,6 +338,38 @@ static void cosines_and_sines_are_of_positions(void **state) {
   inputs_destroy(&in);
 }
 
+static uint64_t checksum_with(inputs *in, int64_t n, uint32_t bits) {
+  const bool narrow = in->problem.output.type != ATTN_FLOAT32;
+  unsigned char *output = in->tensors.output;
+  if (narrow)
+    memcpy(output + 2 * n, &(uint16_t){(uint16_t)(bits >> 16)}, 2);
+  else
+    memcpy(output + 4 * n, &bits, 4);
+  return inputs_outputs_checksum(in);
+}
+
+/* 15 elements, so that the last ones fill no word. */
+static void of_outputs_all_bits_count_but_the_sign_of_a_nan(void **state) {
+  (void)state;
+  static const char *const types[] = {"f32", "bf16", "f16"};
+  static const uint32_t infinities[] = {0x7f800000, 0x7f800000, 0x7c000000};
+  for (int t = 0; t < 3; t++)
+    for (int64_t n = 0; n < 15; n++) {
+      char text[64];
+      inputs in;
+      snprintf(text, sizeof text, "full/B:1/H:1/D:5/T:3/%s", types[t]);
+      create(&in, text);
+      const uint32_t infinity = infinities[t], nan = infinity + 0x10000, sign = 0x80000000;
+      assert_true(checksum_with(&in, n, nan) == checksum_with(&in, n, nan | sign));
+      assert_true(checksum_with(&in, n, 0x7fff0000) == checksum_with(&in, n, 0xffff0000));
+      assert_true(checksum_with(&in, n, nan) != checksum_with(&in, n, nan + 0x10000));
+      assert_true(checksum_with(&in, n, infinity) != checksum_with(&in, n, infinity | sign));
+      assert_true(checksum_with(&in, n, 0) != checksum_with(&in, n, sign));
+      assert_true(checksum_with(&in, n, nan) != checksum_with(&in, n, infinity));
+      inputs_destroy(&in);
+    }
+}
+
 static void impossible_inputs_are_refused_in_words(void **state) {
   (void)state;
   inputs in;
@@ -366,6 +398,7 @@ int main(void) {
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
       cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
       cmocka_unit_test(cosines_and_sines_are_of_positions),
+      cmocka_unit_test(of_outputs_all_bits_count_but_the_sign_of_a_nan),
       cmocka_unit_test(impossible_inputs_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
