@@ -40,8 +40,8 @@ typedef struct head {
   int64_t b, h, kv_head;
   float *weights, *grads; /* [Tq, Tk]: phi(q).phi(k) and its gradient, over the normaliser, both faded */
   float *before; /* [Tq, Tk], where keys decay: the sum of g w over the keys before, and an initial state */
-  float *seen,
-      *deltas; /* [Tq], whatever the problem: by what a state has faded for a row, over its normaliser, and delta */
+  float *seen;   /* [Tq]: by what a state has faded for a row, over its normaliser */
+  float *deltas; /* [Tq] */
 } head;
 
 static const float *query_of(const head *of, int64_t i) {
