@@ -75,13 +75,18 @@ static problem_plan plan_of(const verify_options *options) {
                         .problem = planned};
 }
 
+/* The problem at a multiple of the step. As many are chosen from the front of the order, for steps along it leave it: 24 of them
+ * are nearly a sixth of a turn short, and go round in six places. */
+static int64_t chosen(const problem_plan *plan, int64_t place) {
+  return scattered(place / plan->step, plan->count);
+}
+
 /* The problems of properties among the others, for what only they show is to be found as soon. */
 static bool run_plan(verification *all, const problem_plan *plan, char *why, size_t why_size) {
   const int64_t count = plan->count, to_hold = plan->to_hold, step = plan->step;
   int64_t held = 0;
   for (int64_t place = 0; place < count && !verification_is_decided(all); place += step) {
-    /* The first so many of the order, and not one in so many of it: of those each 24th lies beside the sixth one before. */
-    if (!run_one(all, scattered(place / step, count), why, why_size)) return false;
+    if (!run_one(all, chosen(plan, place), why, why_size)) return false;
     for (; held < to_hold && held * count <= place * to_hold && !verification_is_decided(all); held++)
       if (!hold_one(all, held, why, why_size)) return false;
   }
@@ -91,8 +96,8 @@ static bool run_plan(verification *all, const problem_plan *plan, char *why, siz
 static void print_posed(const verification *all, FILE *out) {
   const problem_plan plan = plan_of(all->options);
   int64_t asked[REFERENCE_FUNCTIONS] = {0};
-  for (int64_t n = 0; n < plan.count; n += plan.step)
-    asked[planned(all->options, scattered(n / plan.step, plan.count)).workload.function]++;
+  for (int64_t place = 0; place < plan.count; place += plan.step)
+    asked[planned(all->options, chosen(&plan, place)).workload.function]++;
   verification_print_posed(all, asked, out);
 }
 
