@@ -291,6 +291,7 @@ void reference_query_gradient(const attn_problem *problem, const attn_tensors *t
                               reference_gradient *to) {
   if (problem->function == ATTN_LINEAR_BACKWARD) {
     reference_linear_query_gradient(problem, tensors, given, b, h, i, to);
+    round_to(problem->query_grad.type, problem->head_dim, to);
     return;
   }
   chain chain = {
@@ -316,6 +317,8 @@ void reference_key_gradients(const attn_problem *problem, const attn_tensors *te
                              reference_gradient *key, reference_gradient *value) {
   if (problem->function == ATTN_LINEAR_BACKWARD) {
     reference_linear_key_gradients(problem, tensors, given, b, kv_head, j, key, value);
+    round_to(problem->key_grad.type, problem->head_dim, key);
+    round_to(problem->value_grad.type, problem->value_dim, value);
     return;
   }
   const int64_t group = problem->query_heads / problem->kv_heads, first = kv_head * group;

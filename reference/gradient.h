@@ -1,6 +1,6 @@
 /* The truth of the backward pass: gradients in double precision, one row of one of them at a time, straight from the formulas in
- * variants/attention.h, and how far float32 arithmetic may be from them (README.md derives it). Those of softmax attention may be
- * of elements of 16 bits, which are given as float32 (reference.h). */
+ * variants/attention.h, and how far float32 arithmetic may be from them (README.md derives it). Elements of 16 bits
+ * are given as float32 (reference.h). */
 #ifndef ATTN_REFERENCE_GRADIENT_H
 #define ATTN_REFERENCE_GRADIENT_H
 

@@ -19,10 +19,13 @@
  *     keys before the tile, its queries             phi(q_i).(do_i S - delta_i z) / n_i, which the walk forward leaves behind
  *     its keys before the decay, its queries        pair by pair
  *
- * None is a difference of sums that have much in common, as the sums of q.dq - k.dk up to a position are. */
+ * None is a difference of sums that have much in common, as the sums of q.dq - k.dk up to a position are.
+ *
+ * Elements of 16 bits are converted before, and gradients rounded behind (widen.c). */
 #include <omp.h>
 
 #include "tile/linear_walks.h"
+#include "widen.h"
 
 /* ---- memory ---- */
 
@@ -86,7 +89,7 @@ static linear_backward plan(const attn_call *call, float *memory) {
   return of;
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *p = call->problem;
   const linear_backward of = plan(call, call->workspace);
   const int64_t heads = p->batch * p->kv_heads;
@@ -104,13 +107,19 @@ static void run(const attn_call *call) {
   }
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   const linear_backward of = plan(call, NULL);
   linear_scratch unused;
   return (size_t)(kept_rows(of.problem) * query_rows(of.problem) +
                   call->threads * place_scratch(&of, NULL, &unused)) *
          sizeof(float);
 }
+
+static size_t workspace_size(const attn_call *call) {
+  return attn_widened_workspace(call, 0, float32_workspace);
+}
+
+static void run(const attn_call *call) { attn_widened_run(call, 0, run_float32); }
 
 static const char *unsupported(const attn_call *call) {
   if (call->problem->left != ATTN_UNLIMITED)
@@ -126,7 +135,7 @@ const attn_variant attn_linear_backward = {
     .function = ATTN_LINEAR_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED |
                 ATTN_DECAY | ATTN_STATE,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .traits = ATTN_FINITE,
     .time_exponent = 1,
     .workspace_exponent = 1,

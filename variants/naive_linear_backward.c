@@ -232,17 +232,23 @@ static void solve_head(const attn_call *call, int64_t b, int64_t kv_head) {
   for (int64_t j = 0; j < p->key_length; j++) finish_key(p, &call->tensors, b, kv_head, j);
 }
 
-static void run(const attn_call *call) {
+static void run_float32(const attn_call *call) {
   const attn_problem *p = call->problem;
   for (int64_t b = 0; b < p->batch; b++)
     for (int64_t kv_head = 0; kv_head < p->kv_heads; kv_head++) solve_head(call, b, kv_head);
 }
 
-static size_t workspace_size(const attn_call *call) {
+static size_t float32_workspace(const attn_call *call) {
   const attn_problem *p = call->problem;
   const int64_t pairs = (p->decay.type ? 3 : 2) * p->key_length;
   return (size_t)(p->query_length * (pairs + 2)) * sizeof(float);
 }
+
+static size_t workspace_size(const attn_call *call) {
+  return attn_widened_workspace(call, 0, float32_workspace);
+}
+
+static void run(const attn_call *call) { attn_widened_run(call, 0, run_float32); }
 
 const attn_variant attn_naive_linear_backward = {
     .name = "naive_linear_backward",
@@ -251,7 +257,7 @@ const attn_variant attn_naive_linear_backward = {
     .function = ATTN_LINEAR_BACKWARD,
     .features = ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_FEATURE_MAP | ATTN_UNNORMALISED |
                 ATTN_DECAY | ATTN_STATE,
-    .types = 1u << ATTN_FLOAT32,
+    .types = ATTN_ALL_FLOATS,
     .time_exponent = 2,
     .workspace_exponent = 2,
     .unsupported = attn_portable_unsupported,

@@ -42,7 +42,9 @@ enum {
   NARROW
 };
 
-static bool is_backward(const attn_problem *problem) { return problem->function == ATTN_SOFTMAX_BACKWARD; }
+static bool is_backward(const attn_problem *problem) {
+  return problem->function == ATTN_SOFTMAX_BACKWARD || problem->function == ATTN_LINEAR_BACKWARD;
+}
 static bool is_written(const attn_problem *problem, int n) {
   return n > OUTPUT || (n == OUTPUT && !is_backward(problem));
 }

@@ -111,9 +111,6 @@ static bool check_pass(const attn_problem *p, complaint to) {
                    tensor_table[id].name, is_there ? "given" : "not given",
                    input == TENSORS ? "" : " where it has ",
                    input == TENSORS ? "" : tensor_table[input].words);
-    if (p->function == ATTN_LINEAR_BACKWARD && is_there && (type == ATTN_BFLOAT16 || type == ATTN_FLOAT16))
-      return wrong(to, "%s is of 16 bits: the backward pass of linear attention is defined for f32",
-                   tensor_table[id].name);
   }
   if (p->function == ATTN_SOFTMAX_BACKWARD && !p->lse.type)
     return wrong(to, "the lse is not given: the backward pass needs it");

@@ -37,18 +37,18 @@ static void add_key(const attn_problem *p, const float *key, const float *value,
   }
 }
 
-static void fill_from_sums(const attn_problem *p, const float *query, const double *sums, double *numerator,
-                           float *output) {
+/* output: [Dv] */
+static void solve_from_sums(const attn_problem *p, const float *query, const double *sums, double *output) {
   const int64_t D = p->head_dim, Dv = p->value_dim;
   double normaliser = p->epsilon;
-  for (int64_t e = 0; e < Dv; e++) numerator[e] = 0;
+  for (int64_t e = 0; e < Dv; e++) output[e] = 0;
   for (int64_t d = 0; d < D; d++) {
     const double feature = reference_phi(p, query[d]);
-    for (int64_t e = 0; e < Dv; e++) numerator[e] += feature * sums[d * Dv + e];
+    for (int64_t e = 0; e < Dv; e++) output[e] += feature * sums[d * Dv + e];
     normaliser += feature * sums[D * Dv + d];
   }
   if (p->unnormalised) normaliser = 1;
-  for (int64_t e = 0; e < Dv; e++) output[e] = (float)(numerator[e] / normaliser);
+  for (int64_t e = 0; e < Dv; e++) output[e] /= normaliser;
 }
 
 static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_t b, int64_t h,
@@ -62,8 +62,7 @@ static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_
   }
   for (int64_t i = 0; i < p->query_length; i++) {
     const attn_range seen = attn_visible_keys(p, b, i);
-    float *output =
-        (float *)tensors->output + b * p->output.batch + h * p->output.head + i * p->output.position;
+    double *output = sums + D * (Dv + 1);
     for (; joined < seen.end; joined++)
       add_key(p,
               (const float *)tensors->key + b * p->key.batch + kv_head * p->key.head +
@@ -73,9 +72,10 @@ static void fill_head(const attn_problem *p, const attn_tensors *tensors, int64_
               p->decay.type ? exp(reference_decay(p, b, kv_head, joined)) : 1, sums);
     for (int64_t e = 0; e < Dv; e++) output[e] = 0;
     if (seen.end > 0 || has_state)
-      fill_from_sums(
+      solve_from_sums(
           p, (const float *)tensors->query + b * p->query.batch + h * p->query.head + i * p->query.position,
-          sums, sums + D * (Dv + 1), output);
+          sums, output);
+    for (int64_t e = 0; e < Dv; e++) put(p, tensors, b, h, i, e, output[e]);
   }
 }
 

@@ -16,7 +16,7 @@ const char workload_grammar[] =
     "  function           softmax attention, or in front linear: linear/causal/...; or backward, the "
     "gradients of "
     "softmax\n"
-    "                     attention: backward/causal/...; linear_backward: of linear attention, in float32\n"
+    "                     attention: backward/causal/...; linear_backward: of linear attention\n"
     "                     layer: x and its memory through W_Q, W_K, W_V, softmax attention, W_O, of float32: "
     "layer/causal/...\n"
     "  sizes              B:1 (batch), H:4 (query heads), Hkv: (key/value heads, as H), D:64 (queries and "

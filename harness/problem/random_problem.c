@@ -274,12 +274,14 @@ static void draw_states(draws *from, workload *w) {
   if (is_backward) w->final_state = false; /* of which there are no gradients */
 }
 
-/* Of those of 16 bits that are left one in sixteen asks for gradients, from a stream of its own. */
+/* Of those of 16 bits that are left one in sixteen asks for gradients, of linear attention one in four, from a stream of its own. */
 static void draw_narrow_pass(draws *from, workload *w) {
-  const bool narrow = w->type == ATTN_BFLOAT16 || w->type == ATTN_FLOAT16;
-  if (w->function != ATTN_SOFTMAX || !narrow || w->general || w->additive || !draw_one_in(from, 16)) return;
-  w->function = ATTN_SOFTMAX_BACKWARD;
-  w->wants_lse = w->wants_weights = false;
+  const bool narrow = w->type == ATTN_BFLOAT16 || w->type == ATTN_FLOAT16,
+             linear = w->function == ATTN_LINEAR;
+  if (!(w->function == ATTN_SOFTMAX || linear) || !narrow || w->general || w->additive) return;
+  if (!draw_one_in(from, linear ? 4 : 16)) return;
+  w->function = linear ? ATTN_LINEAR_BACKWARD : ATTN_SOFTMAX_BACKWARD;
+  w->wants_lse = w->wants_weights = w->final_state = false;
   if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
 }
 

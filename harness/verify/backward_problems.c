@@ -186,6 +186,15 @@ static const char *const linear[] = {
     "causal_bottom_right/B:1/H:2/D:32/Tq:150/Tk:40/state/phi:relu/epsilon:0.5",
     "causal_bottom_right/B:1/H:4/Hkv:1/D:16/Tq:40/Tk:150/state/decay/layout:mixed",
     "band:inf,3,-9/B:1/H:2/D:16/T:60/state/decay",
+    /* elements of 16 bits */
+    "causal/B:1/H:2/D:8/Dv:0/T:5/f16",
+    "full/B:1/H:2/D:8/Tq:5/Tk:0/bf16",
+    "full/B:2/H:4/Hkv:2/D:33/Dv:17/Tq:70/Tk:90/f16/layout:shifted",
+    "causal/B:2/H:4/Hkv:2/D:24/T:150/bf16/layout:bthd",
+    "causal/B:3/H:2/D:24/Tq:50/Tk:90/offsets:0,40,-20/bf16/out:f32",
+    "full/B:4/H:2/D:24/T:130/lengths:0,1,77,130/phi:relu/epsilon:1/f16/layout:padded",
+    "causal/B:1/H:4/Hkv:2/D:17/Dv:33/T:130/decay/bf16/layout:mixed",
+    "causal/B:1/H:2/D:24/T:90/state/decay/f16/phi:identity/unnormalised",
     /* features of 0 whose products are divided by epsilon alone, and overflow */
     "full/B:1/H:1/D:1/T:1/phi:relu/fill:huge",
 };
@@ -201,6 +210,8 @@ static const char *const with_fills[] = {
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:110/decay/fill:",
     "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:70/state/decay/fill:",
+    "linear_backward/causal/B:1/H:4/Hkv:2/D:24/T:50/state/bf16/fill:",
+    "linear_backward/full/B:1/H:2/D:16/Tq:40/Tk:60/f16/fill:",
 };
 static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal",      "saturated",
                                     "rising", "falling", "cancellation", "around_one", "denormal",

@@ -96,6 +96,8 @@ static const char *const chosen_narrow_later[] = {
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:50/sink",
     "backward/full/B:1/H:2/D:17/Dv:33/Tq:70/Tk:50/bias:bhq/softcap:3/layout:padded",
     "backward/full/B:2/H:4/Hkv:2/D:20/Tq:30/Tk:70/offsets:80,3/rope:half,12",
+    "linear_backward/causal/B:2/H:4/Hkv:2/D:17/T:40/decay/state",
+    "linear_backward/full/B:1/H:4/Hkv:1/D:9/Dv:20/Tq:50/Tk:70",
 };
 
 /* Of the output too, where it is not said. */
@@ -158,7 +160,7 @@ static workload narrow_problem(uint64_t seed, int64_t n) {
   }
   workload w = random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
   if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* of which lines are above */
-  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;   /* which is of float32 */
+  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;
   if (w.function == ATTN_LAYER) {
     w.function = ATTN_SOFTMAX;
     w.model_dim = 0;

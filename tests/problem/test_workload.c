@@ -246,8 +246,6 @@ static void a_pattern_without_sense_is_refused_in_words(void **state) {
       {"linear_backward/final_state/T:10",
        "the backward pass of linear attention has no use for a final state"},
       {"linear_backward/lse/T:10", "the backward pass of linear attention has no use for a log-sum-exp"},
-      {"linear_backward/T:10/f16",
-       "query is of 16 bits: the backward pass of linear attention is defined for f32"},
       {"linear_backward/T:10/fill:largest", "the backward pass has no fill:largest"},
       {"qlengths:-1/T:10", "query_lengths[0] is -1: it must be 0 to query_length 10"},
   };

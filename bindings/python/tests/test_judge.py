@@ -251,12 +251,12 @@ def test_gradients_are_of_the_output_that_is_given():
     assert attnbench.judge(line, output=x.output, **gradients(x))
 
 
-@pytest.mark.parametrize("decay, state", [("", ""), ("/decay", ""), ("", "/state"), ("/decay", "/state")])
-def test_gradients_of_linear_attention_are_judged(decay, state):
+@pytest.mark.parametrize("decay, state, kind", [("", "", ""), ("/decay", "", ""), ("", "/state", ""), ("/decay", "/state", ""), ("/decay", "/state", "/f16")])
+def test_gradients_of_linear_attention_are_judged(decay, state, kind):
     def phi(t):
         return np.where(t > 0, t + 1, np.exp(np.minimum(t, 0)))
 
-    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5" + decay + state
+    line = "linear_backward/causal/B:2/H:3/D:8/Dv:5/T:11/epsilon:0.5" + decay + state + kind
     x = attnbench.inputs(line)
     assert list(x)[-2:] == ["output", "output_grad"]
     q, k, v, o, do = (np.asarray(t, np.float64) for t in (x.q, x.k, x.v, x.output, x.output_grad))
@@ -284,8 +284,8 @@ def test_gradients_of_linear_attention_are_judged(decay, state):
         found["state_sum_grad"] = -(faded / normaliser * delta).sum(-2)
     if state and decay:
         found["decay_grad"] += np.stack([(faded * of_state)[..., t:, :].sum((-2, -1)) for t in range(11)], -1)
-    found = {name: gradient.astype(np.float32) for name, gradient in found.items()}
+    found = {name: gradient.astype(x.q.dtype if name in ("query_grad", "key_grad", "value_grad") else np.float32) for name, gradient in found.items()}
     assert attnbench.judge(line, **found)
-    found["key_grad"] = np.swapaxes(grads, -1, -2) @ phi(q)
-    verdict = attnbench.judge(line, **{name: g.astype(np.float32) for name, g in found.items()})
+    found["key_grad"] = (np.swapaxes(grads, -1, -2) @ phi(q)).astype(x.k.dtype)
+    verdict = attnbench.judge(line, **found)
     assert not verdict and verdict.tensor == "key_grad"
