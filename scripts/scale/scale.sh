@@ -2,7 +2,7 @@
 # What the variants of a team would take on a cluster that nobody here has: `scripts/scale/scale.sh BUILD FOLDER`, which `make scale`
 # runs. Their own sources run among up to 1024 simulated ranks (SimGrid's SMPI), with messages of their real sizes; the work on a
 # block takes as long as this machine's rates say, which are measured first. Then the model is held to what it can be: real
-# runs of OpenMPI with 2 and 4 ranks on this machine beside their simulation. Into FOLDER: points.txt, validation.txt, and what draw.sh
+# runs of OpenMPI with 2 and 4 ranks on this machine beside their simulation, in several rounds. Into FOLDER: points.txt, validation.txt, and what draw.sh
 # makes of them. Status 1: these runs were disturbed (check.sh), and the results are kept.
 set -u
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -39,30 +39,58 @@ log=$folder/log.txt
 mpi=(mpirun --oversubscribe --mca mpi_yield_when_idle 1)
 [ "$(id -u)" != 0 ] || mpi+=(--allow-run-as-root)
 
-# ---- rates ----
-echo "Measuring blocks, joins and messages on two cores of this machine"
-"${mpi[@]}" -n 2 "$build/scale/rates" >"$folder/rates.txt" 2>>"$log" || fail "the rates could not be measured: $log"
-rate() { awk -v name="$1" '$1 == name { print $2 }' "$folder/rates.txt"; }
+# ---- what is measured ----
+# Rates and real runs take turns: what this machine does besides, and how fast it is now, meets both alike.
+rounds=3
+real() { # variants, problem...
+  local names=$1 problem options=()
+  shift
+  for problem; do options+=(--problem "$problem"); done
+  "${mpi[@]}" -n 4 "$build/attnbench" bench --variant "$names" "${options[@]}" --threads 1 2>>"$log" |
+    awk '$4 ~ /^(ns|us|ms|s)$/ && ($2 == 2 || $2 == 4) { print $1, $2, $3 * ($4 == "ns" ? 1e-9 : $4 == "us" ? 1e-6 : $4 == "ms" ? 1e-3 : 1) }'
+}
+line=B:1/H:16/Hkv:1/D:128
+for ((round = 1; round <= rounds; round++)); do
+  echo "Measuring blocks, joins and messages on two cores of this machine, and running 2 and 4 ranks on its $cores: $round of $rounds"
+  "${mpi[@]}" -n 2 "$build/scale/rates" >"$folder/rates.$round" 2>>"$log" || fail "the rates could not be measured: $log"
+  {
+    real ring,ulysses "causal/$line/T:1024/bf16" "causal/$line/T:4096/bf16"
+    real tree_decode "full/$line/Tq:1/Tk:16384/bf16" "full/$line/Tq:1/Tk:65536/bf16"
+  } >"$folder/real.$round"
+  [ "$(wc -l <"$folder/real.$round")" -eq 12 ] || fail "not all real runs have a time: $log"
+done
+# For awk: the numbers in a text, from 1 on, the smallest first; the one in the middle.
+sorted='function sorted(numbers, of,   count, n, m, x) {
+    count = split(numbers, of, " ")
+    for (n = 2; n <= count; n++) { x = of[n]; for (m = n - 1; m > 0 && of[m] + 0 > x + 0; m--) of[m + 1] = of[m]; of[m + 1] = x }
+    return count }
+  function median(numbers,   of, count) { count = sorted(numbers, of); return of[int((count + 1) / 2)] }'
+awk "$sorted"'
+  { name = NF > 2 ? $1 " " $2 : $1; if (!(name in all)) names[++count] = name; all[name] = all[name] " " $NF }
+  END { for (n = 1; n <= count; n++) print names[n], median(all[names[n]]) }' "$folder"/rates.[0-9] >"$folder/rates.txt"
+rate() { awk -v name="$1" '$1 == name { print $2 }' "$folder/$2"; }
 
 xml() { printf '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">\n%s\n</platform>\n' "$1"; }
 xml "<cluster id=\"cluster\" prefix=\"n\" suffix=\"\" radical=\"0-$((nodes - 1))\" speed=\"1Gf\" bw=\"$link_bandwidth\" lat=\"$link_latency\"
   topology=\"FAT_TREE\" topo_parameters=\"$topology\" loopback_bw=\"100GBps\" loopback_lat=\"100ns\"/>" >"$folder/cluster.xml"
-xml "<zone id=\"machine\" routing=\"Full\"><host id=\"n0\" speed=\"1Gf\" core=\"$cores\"/>
-  <link id=\"memory\" bandwidth=\"$(rate bandwidth)Bps\" latency=\"$(rate latency)s\" sharing_policy=\"FATPIPE\"/>
+machine() { # rates
+  xml "<zone id=\"machine\" routing=\"Full\"><host id=\"n0\" speed=\"1Gf\" core=\"$cores\"/>
+  <link id=\"memory\" bandwidth=\"$(rate bandwidth "$1")Bps\" latency=\"$(rate latency "$1")s\" sharing_policy=\"FATPIPE\"/>
   <route src=\"n0\" dst=\"n0\"><link_ctn id=\"memory\"/></route></zone>" >"$folder/machine.xml"
+}
 seq -f 'n%.0f' 0 $((nodes - 1)) >"$folder/cluster.hosts"
 yes n0 | head -n 4 >"$folder/machine.hosts"
 
-# simulate PLATFORM RANKS NODE POINT...: messages as fast as the links are, without the corrections for Ethernet and TCP that SMPI comes with;
+# simulate PLATFORM RATES RANKS NODE POINT...: messages as fast as the links are, without the corrections for Ethernet and TCP that SMPI comes with;
 # nothing that this process computes takes simulated time.
 simulate() {
-  local platform=$1 count=$2 node=$3
-  shift 3
+  local platform=$1 rates=$folder/$2 count=$3 node=$4
+  shift 4
   # shellcheck disable=SC2086 # three numbers
   smpirun -np "$count" -hostfile "$folder/$platform.hosts" -platform "$folder/$platform.xml" --cfg=smpi/privatization:no \
     --cfg=smpi/simulate-computation:no --cfg=smpi/shared-malloc:global --cfg=smpi/shared-malloc-blocksize:16777216 \
     --cfg=smpi/coll-selector:ompi --cfg=contexts/stack-size:256 --cfg=network/crosstraffic:0 --cfg=network/weight-S:0 \
-    --cfg=smpi/lat-factor:0:1 --cfg=smpi/bw-factor:0:1 "$build/scale/simulate" "$folder/rates.txt" $node "$@" 2>>"$log"
+    --cfg=smpi/lat-factor:0:1 --cfg=smpi/bw-factor:0:1 "$build/scale/simulate" "$rates" $node "$@" 2>>"$log"
 }
 
 # ---- the cluster ----
@@ -74,7 +102,7 @@ running=0 part=0
 part() {
   if [ $running -ge "$cores" ]; then wait -n; running=$((running - 1)); fi
   part=$((part + 1)) running=$((running + 1))
-  simulate cluster "$1" "$node_cores $node_cache $node_memory" "${@:2}" >"$folder/parts/$part" || : >"$folder/parts/failed" &
+  simulate cluster rates.txt "$1" "$node_cores $node_cache $node_memory" "${@:2}" >"$folder/parts/$part" || : >"$folder/parts/failed" &
 }
 for ((n = ${#ranks[@]} - 1; n >= 0; n--)); do # the longest first
   for length in "${lengths[@]}"; do
@@ -95,33 +123,26 @@ wait
 } >"$folder/points.txt"
 ! grep -q 'not what is declared' "$folder/points.txt" || fail "a rank sends other bytes than its variant declares: $folder/points.txt"
 
-# ---- what is real ----
-echo "Running 2 and 4 ranks on this machine, which has $cores processors"
-real() { # variants, problem...
-  local names=$1 problem options=()
-  shift
-  for problem; do options+=(--problem "$problem"); done
-  "${mpi[@]}" -n 4 "$build/attnbench" bench --variant "$names" "${options[@]}" --threads 1 2>>"$log" |
-    awk '$4 ~ /^(ns|us|ms|s)$/ && ($2 == 2 || $2 == 4) { print $1, $2, $3 * ($4 == "ns" ? 1e-9 : $4 == "us" ? 1e-6 : $4 == "ms" ? 1e-3 : 1) }'
-}
-line=B:1/H:16/Hkv:1/D:128
-{
-  real ring,ulysses "causal/$line/T:1024/bf16" "causal/$line/T:4096/bf16"
-  real tree_decode "full/$line/Tq:1/Tk:16384/bf16" "full/$line/Tq:1/Tk:65536/bf16"
-} >"$folder/real.txt"
-[ "$(wc -l <"$folder/real.txt")" -eq 12 ] || fail "not all real runs have a time: $log"
-for count in 2 4; do
-  simulate machine $count "1 0 0" {ring,ulysses}:16,1,128,1024,1024,causal {ring,ulysses}:16,1,128,4096,4096,causal \
-    tree_decode:16,1,128,1,{16384,65536},full
-done >"$folder/simulated.txt"
-{
-  echo "Real runs of OpenMPI on this machine, which has $cores processors, beside their simulation."
-  printf '%-52s %5s %12s %12s %8s\n' "" ranks run simulated error
+# ---- this machine ----
+for ((round = 1; round <= rounds; round++)); do
+  machine "rates.$round"
+  for count in 2 4; do
+    simulate machine "rates.$round" $count "1 0 0" {ring,ulysses}:16,1,128,1024,1024,causal {ring,ulysses}:16,1,128,4096,4096,causal \
+      tree_decode:16,1,128,1,{16384,65536},full
+  done >"$folder/simulated.$round"
   awk 'NR == FNR { seconds[$1 "/" $4 "/" $2] = $5; next }
     { match($1, /T(k)?:[0-9]+/); split(substr($1, RSTART, RLENGTH), length_of, ":"); split($1, name, "/")
-      simulated = seconds[name[1] "/" length_of[2] "/" $2]
-      printf "%-52s %5d %9.2f ms %9.2f ms %+6.0f %%\n", $1, $2, 1e3 * $3, 1e3 * simulated, 100 * (simulated / $3 - 1) }' \
-    "$folder/simulated.txt" "$folder/real.txt"
+      print $1, $2, $3, seconds[name[1] "/" length_of[2] "/" $2] }' "$folder/simulated.$round" "$folder/real.$round"
+done >"$folder/pairs.txt"
+{
+  echo "Real runs of OpenMPI on this machine, which has $cores processors, beside their simulation: medians of $rounds rounds, and the errors of each."
+  printf '%-58s %5s %12s %12s %8s   %s\n' "" ranks run simulated error "of rounds"
+  awk "$sorted"'
+    { name = $1 " " $2; if (!(name in run)) names[++count] = name
+      run[name] = run[name] " " 1e3 * $3; simulated[name] = simulated[name] " " 1e3 * $4; error[name] = error[name] " " 100 * ($4 / $3 - 1) }
+    END { for (n = 1; n <= count; n++) { name = names[n]; rounds = sorted(error[name], errors); split(name, point, " ")
+      printf "%-58s %5d %9.2f ms %9.2f ms %+6.0f %%   %+.0f to %+.0f\n", point[1], point[2], median(run[name]), median(simulated[name]),
+        median(error[name]), errors[1], errors[rounds] } }' "$folder/pairs.txt"
 } >"$folder/validation.txt"
 
 # ---- what came of it ----
@@ -130,7 +151,7 @@ cat >"$folder/cluster.txt" <<TEXT
 $nodes nodes of $node_cores cores, fat tree of 100 Gb/s; rates of a core measured on ${processor:-this processor}
 128 query heads, 8 of keys and values, D = 128, bfloat16, one causal sequence; decoding: one query
 TEXT
-rm -f "$folder/real.txt" "$folder/simulated.txt" "$folder"/*.hosts
+rm -f "$folder"/{real,simulated,rates}.[0-9] "$folder/pairs.txt" "$folder"/*.hosts
 if ! grep -qv INFO "$log"; then rm -f "$log"; fi
 "$root/scripts/scale/draw.sh" "$folder" || exit 2
 sed -n '/^Faster:/,$p' "$folder/summary.txt"
