@@ -460,7 +460,6 @@ const attn_variant attn_fused_backward = {
     .traits = ATTN_FINITE | ATTN_FLOAT32_WEIGHTS,
     .time_exponent = 2,
     .workspace_exponent = 1,
-    .showcase = "causal",
     .unsupported = unsupported,
     .workspace_size = workspace_size,
     .run = run,

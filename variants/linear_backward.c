@@ -139,7 +139,6 @@ const attn_variant attn_linear_backward = {
     .traits = ATTN_FINITE,
     .time_exponent = 1,
     .workspace_exponent = 1,
-    .showcase = "causal",
     .unsupported = unsupported,
     .workspace_size = workspace_size,
     .run = run,

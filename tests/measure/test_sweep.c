@@ -91,6 +91,33 @@ static void a_showcase_may_have_several_lines(void **state) {
   }
 }
 
+/* All of a line's parts count, and what the command line says goes first. */
+static void a_showcase_is_what_is_measured(void **state) {
+  (void)state;
+  static const attn_variant shown = {.name = "some",
+                                     .summary = "",
+                                     .features = ATTN_BAND | ATTN_OFFSET | ATTN_PATTERN,
+                                     .types = 1u << ATTN_FLOAT32,
+                                     .showcase = "causal/Tq:1/Hkv:2/see:first:3",
+                                     .run = small_bench_solve};
+  static const attn_variant *one[] = {&shown};
+  static const variant_list of_one = {.variants = one, .origins = origins, .count = 1};
+  static const int64_t lengths[] = {32, 64};
+  for (int said = 0; said < 2; said++) {
+    sweep_request request = request_for(&only_some, &nothing, lengths, 2);
+    sweep sweep;
+    char why[512], name[WORKLOAD_NAME_BYTES];
+    request.heads = 4;
+    request.query_length = said ? 7 : 0;
+    request.kv_heads = said ? 4 : 0;
+    if (!sweep_create(&sweep, &request, &of_one, why, sizeof why)) fail_msg("%s", why);
+    sweep_point_name(&sweep.points[1], name);
+    assert_string_equal(name, said ? "some/causal_bottom_right/B:1/H:4/Hkv:4/D:4/Tq:7/Tk:64/see:first:3"
+                                   : "some/causal_bottom_right/B:1/H:4/Hkv:2/D:4/Tq:1/Tk:64/see:first:3");
+    sweep_destroy(&sweep);
+  }
+}
+
 /* At the longest of the lengths; what two curves share is one point. */
 static void batches_and_head_dimensions_are_swept_beside_lengths(void **state) {
   (void)state;
@@ -189,6 +216,7 @@ static void parts_hold_at_every_length(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_showcase_may_have_several_lines),
+      cmocka_unit_test(a_showcase_is_what_is_measured),
       cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
       cmocka_unit_test(batches_and_head_dimensions_are_swept_beside_lengths),
       cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
