@@ -7,7 +7,8 @@
  *
  * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow from the problem
  * alone: each has query gradients of its own, which are added up in the order of the parts, so that bits do not depend on who
- * computes what. A bias that entries or heads share makes their tiles of the same keys one task, which adds up the bias's gradient in the order
+ * computes what. Tiles of keys that are narrow (24 under AVX2) pass the queries several at a time, or all that is of queries would stream through
+ * the caches for every 24 keys. A bias that entries or heads share makes their tiles of the same keys one task, which adds up the bias's gradient in the order
  * of entries, heads and queries, in a strip as wide as the tile.
  *
  * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
@@ -20,7 +21,13 @@
 #include "tile/tile.h"
 #include "widen.h"
 
-enum { QUERIES = TILE_KEYS, WANTED_TASKS = 16, LINE = 16 /* floats of a cache line */ };
+enum {
+  QUERIES = TILE_KEYS,
+  WANTED_TASKS = 16,
+  LINE = 16,          /* floats of a cache line */
+  KEYS_TOGETHER = 96, /* of several tiles that meet a tile of queries while it is in the L2 cache */
+  MOST_TOGETHER = KEYS_TOGETHER / 4
+};
 static const float log2e = 1.44269504f;
 
 typedef struct backward {
@@ -28,6 +35,7 @@ typedef struct backward {
   const attn_tensors *tensors;
   const tile_kernels *kernels, *biases, *bias_grads; /* the last two for elements of their types */
   int64_t parts, part_keys; /* of the keys of a head; part p has those from p * part_keys */
+  int64_t together;         /* tiles of keys that pass the queries at once */
   bool adds_bias_grads;     /* over axes that the bias lacks */
   int64_t entries, heads;   /* key/value heads; of a task: 1, or all where the bias lacks the axis */
   float *shift, *delta; /* [B, H, Tq]: the log-sum-exp in base 2, and the sum of output times its gradient */
@@ -35,11 +43,13 @@ typedef struct backward {
   float *scratch;       /* of each thread */
 } backward;
 
-/* What a thread works with; rows: lanes for the keys of a tile. */
+/* What a thread works with; rows: lanes for the keys of a tile. The first five are of one tile, and as many floats further on those of the
+ * next. */
 typedef struct scratch {
   float *keys, *values;            /* [D, rows], [Dv, rows] columns; keys scaled as scores need them */
   float *key_rows;                 /* [rows, depth], times the scale, with zeros up to whole vectors */
   float *key_grads, *value_grads;  /* [D, rows], [Dv, rows] */
+  float *further;                  /* of the other tiles */
   float *weights, *grads, *slopes; /* [QUERIES, rows] */
   float *ones, *scales;            /* [rows] */
   float *bias_grads;               /* [heads, queries, rows]: a strip of those that are added up */
@@ -70,6 +80,13 @@ static int64_t strip_queries(const backward *of) {
   return of->problem->bias.position == 0 ? smaller(1, queries) : queries;
 }
 
+/* Of a tile of keys. */
+static int64_t key_floats(const backward *of) {
+  const int64_t rows = of->kernels->max_rows, D = of->problem->head_dim, Dv = of->problem->value_dim;
+  return 2 * (whole_lines(D * rows) + whole_lines(Dv * rows)) +
+         whole_lines(rows * depth_of(of->problem, of->kernels));
+}
+
 /* Points into `memory`, or with NULL only counts; returns how many floats there are. */
 static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
   const attn_problem *problem = of->problem;
@@ -83,6 +100,7 @@ static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
                 {&to->key_rows, rows * depth_of(problem, kernels)},
                 {&to->key_grads, D * rows},
                 {&to->value_grads, Dv * rows},
+                {&to->further, (of->together - 1) * key_floats(of)},
                 {&to->weights, QUERIES * rows},
                 {&to->grads, QUERIES * rows},
                 {&to->slopes, QUERIES * rows},
@@ -121,6 +139,8 @@ static backward plan(const attn_call *call) {
   const int64_t tasks = problem->batch * problem->kv_heads / larger(1, entries * heads);
   const int64_t wanted = pieces(WANTED_TASKS, larger(1, tasks));
   const int64_t tiles_of_part = larger(1, pieces(tiles, larger(1, smaller(wanted, tiles / 2))));
+  const bool adds_bias_grads = bias->type && (bias->batch == 0 || bias->head == 0 || bias->position == 0);
+  const int64_t most = adds_bias_grads ? 1 : larger(1, KEYS_TOGETHER / kernels->max_rows);
   return (backward){.problem = problem,
                     .tensors = &call->tensors,
                     .kernels = kernels,
@@ -128,8 +148,8 @@ static backward plan(const attn_call *call) {
                     .bias_grads = kernels_of(call, &problem->bias_grad),
                     .parts = larger(1, pieces(tiles, tiles_of_part)),
                     .part_keys = tiles_of_part * kernels->max_rows,
-                    .adds_bias_grads =
-                        bias->type && (bias->batch == 0 || bias->head == 0 || bias->position == 0),
+                    .together = smaller(most, tiles_of_part),
+                    .adds_bias_grads = adds_bias_grads,
                     .entries = entries,
                     .heads = heads};
 }
@@ -334,34 +354,72 @@ static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, 
   add_query_grads(of, tile, mine, query_grads_of(of, part, tile));
 }
 
-/* ---- a tile of keys and all queries ---- */
+/* ---- tiles of keys and all queries ---- */
 
-static void solve_keys(const backward *of, int64_t part, pair_tile tile, const scratch *mine) {
+/* Tile n of those that pass the queries together. */
+static scratch scratch_of(const backward *of, const scratch *mine, int64_t n) {
+  const int64_t further = n * key_floats(of);
+  scratch to = *mine;
+  to.keys += further;
+  to.values += further;
+  to.key_rows += further;
+  to.key_grads += further;
+  to.value_grads += further;
+  return to;
+}
+
+static void load_keys(const backward *of, const pair_tile *tile, const scratch *mine) {
   const attn_problem *p = of->problem;
-  const tile_kernels *kernels = of->kernels;
-  const int64_t rows = kernels->max_rows, depth = depth_of(p, kernels), group = p->query_heads / p->kv_heads;
+  const int64_t rows = of->kernels->max_rows, depth = depth_of(p, of->kernels);
   const void *key[TILE_MAX_ROWS], *value[TILE_MAX_ROWS];
-  void *key_grad[TILE_MAX_ROWS], *value_grad[TILE_MAX_ROWS];
   memset(mine->key_rows, 0, (size_t)(rows * depth) * sizeof(float));
-  for (int64_t r = 0; r < tile.keys; r++) {
-    const float *from = (const float *)of->tensors->key + at(&p->key, tile.b, tile.kv_head, tile.j0 + r);
+  for (int64_t r = 0; r < tile->keys; r++) {
+    const float *from = (const float *)of->tensors->key + at(&p->key, tile->b, tile->kv_head, tile->j0 + r);
     key[r] = from;
-    value[r] = (const float *)of->tensors->value + at(&p->value, tile.b, tile.kv_head, tile.j0 + r);
-    key_grad[r] = (float *)p->key_grad_data + at(&p->key_grad, tile.b, tile.kv_head, tile.j0 + r);
-    value_grad[r] = (float *)p->value_grad_data + at(&p->value_grad, tile.b, tile.kv_head, tile.j0 + r);
+    value[r] = (const float *)of->tensors->value + at(&p->value, tile->b, tile->kv_head, tile->j0 + r);
     for (int64_t d = 0; d < p->head_dim; d++) mine->key_rows[r * depth + d] = (float)p->scale * from[d];
   }
-  kernels->pack(rows, tile.keys, p->head_dim, key, factor_of(p), mine->keys);
-  kernels->pack(rows, tile.keys, p->value_dim, value, 1, mine->values);
+  of->kernels->pack(rows, tile->keys, p->head_dim, key, factor_of(p), mine->keys);
+  of->kernels->pack(rows, tile->keys, p->value_dim, value, 1, mine->values);
   memset(mine->key_grads, 0, (size_t)(p->head_dim * rows) * sizeof(float));
   memset(mine->value_grads, 0, (size_t)(p->value_dim * rows) * sizeof(float));
-  for (tile.h = tile.kv_head * group; tile.h < (tile.kv_head + 1) * group; tile.h++)
-    for (tile.i0 = 0; tile.i0 < p->query_length; tile.i0 += QUERIES) {
-      tile.count = smaller(QUERIES, p->query_length - tile.i0);
-      solve_pair(of, part, &tile, mine);
-    }
-  kernels->unpack(rows, tile.keys, p->head_dim, mine->key_grads, mine->scales, key_grad);
-  kernels->unpack(rows, tile.keys, p->value_dim, mine->value_grads, mine->ones, value_grad);
+}
+
+static void write_key_grads(const backward *of, const pair_tile *tile, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = of->kernels->max_rows;
+  void *key_grad[TILE_MAX_ROWS], *value_grad[TILE_MAX_ROWS];
+  for (int64_t r = 0; r < tile->keys; r++) {
+    key_grad[r] = (float *)p->key_grad_data + at(&p->key_grad, tile->b, tile->kv_head, tile->j0 + r);
+    value_grad[r] = (float *)p->value_grad_data + at(&p->value_grad, tile->b, tile->kv_head, tile->j0 + r);
+  }
+  of->kernels->unpack(rows, tile->keys, p->head_dim, mine->key_grads, mine->scales, key_grad);
+  of->kernels->unpack(rows, tile->keys, p->value_dim, mine->value_grads, mine->ones, value_grad);
+}
+
+/* The tiles of keys from `tile` on, before `end`: each sum is in the order that it would have with one after the other. */
+static void solve_keys(const backward *of, int64_t part, pair_tile tile, int64_t end, const scratch *mine) {
+  const attn_problem *p = of->problem;
+  const int64_t rows = of->kernels->max_rows, group = p->query_heads / p->kv_heads;
+  const int64_t count = pieces(end - tile.j0, rows);
+  pair_tile tiles[MOST_TOGETHER];
+  scratch own[MOST_TOGETHER];
+  for (int64_t n = 0; n < count; n++) {
+    tiles[n] = tile;
+    tiles[n].j0 += n * rows;
+    tiles[n].keys = smaller(rows, end - tiles[n].j0);
+    own[n] = scratch_of(of, mine, n);
+    load_keys(of, &tiles[n], &own[n]);
+  }
+  for (int64_t h = tile.kv_head * group; h < (tile.kv_head + 1) * group; h++)
+    for (int64_t i0 = 0; i0 < p->query_length; i0 += QUERIES)
+      for (int64_t n = 0; n < count; n++) {
+        tiles[n].h = h;
+        tiles[n].i0 = i0;
+        tiles[n].count = smaller(QUERIES, p->query_length - i0);
+        solve_pair(of, part, &tiles[n], &own[n]);
+      }
+  for (int64_t n = 0; n < count; n++) write_key_grads(of, &tiles[n], &own[n]);
 }
 
 /* What the tasks' entries and heads have added up for a tile of keys. */
@@ -381,19 +439,21 @@ static void solve_part(const backward *of, int64_t task, const scratch *mine) {
   const int64_t group = p->query_heads / p->kv_heads, depth = depth_of(p, of->kernels);
   const pair_tile first = {.b = n / across * of->entries, .kv_head = n % across * of->heads};
   pair_tile tile = first;
+  tile.j0 = part * of->part_keys;
   for (tile.b = first.b; tile.b < first.b + of->entries; tile.b++) {
     tile.h = first.kv_head * group;
     memset(query_grads_of(of, part, &tile), 0,
            (size_t)(of->heads * group * p->query_length * depth) * sizeof(float));
   }
-  for (tile.j0 = part * of->part_keys; tile.j0 < end; tile.j0 += of->kernels->max_rows) {
-    tile.keys = smaller(of->kernels->max_rows, end - tile.j0);
+  for (int64_t next; tile.j0 < end; tile.j0 = next) {
+    next = smaller(end, tile.j0 + of->together * of->kernels->max_rows);
+    tile.keys = next - tile.j0;
     if (of->adds_bias_grads)
       memset(mine->bias_grads, 0,
              (size_t)(strip_heads(of) * strip_queries(of) * of->kernels->max_rows) * sizeof(float));
     for (tile.b = first.b; tile.b < first.b + of->entries; tile.b++)
       for (tile.kv_head = first.kv_head; tile.kv_head < first.kv_head + of->heads; tile.kv_head++)
-        solve_keys(of, part, tile, mine);
+        solve_keys(of, part, tile, next, mine);
     tile.b = first.b;
     tile.kv_head = first.kv_head;
     if (of->adds_bias_grads) write_bias_grads(of, &tile, mine);
