@@ -202,6 +202,7 @@ static void find_lines(picture *picture) {
     }
     if (line->count == 0) continue;
     line->style = (int)(f % STYLES) + 1;
+    line->turn = (int)(f / STYLES);
     label_line(picture, line, picture->families->names[f], picture->families->index[f]);
     picture->family_index[picture->count++] = picture->families->index[f];
   }

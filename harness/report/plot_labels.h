@@ -11,7 +11,8 @@ enum { PLOT_LABEL_BYTES = 160, PLOT_MAX_LINES = 24, PLOT_MAX_LABELS = PLOT_MAX_L
 
 /* One line of a picture. */
 typedef struct plot_line {
-  int style;                    /* colour and shape, counted from 1, the same in every picture */
+  int style; /* colour and shape, counted from 1, the same in every picture */
+  int turn;  /* how often all styles were taken before it: those of a second turn are dashed */
   char label[PLOT_LABEL_BYTES]; /* gnuplot's enhanced text */
   size_t count;
   double *x, *y;      /* [count], x ascending */

@@ -52,6 +52,8 @@ static void put_settings(const void *what, const plot_style *style, FILE *out) {
   fprintf(out, "lines = %zu\nmachine_lines = %zu\narray style[%zu] = [", picture->count,
           picture->machine_count, picture->count);
   for (size_t i = 0; i < picture->count; i++) fprintf(out, "%s%d", i ? ", " : "", picture->lines[i].style);
+  fprintf(out, "]\narray turn[%zu] = [", picture->count);
+  for (size_t i = 0; i < picture->count; i++) fprintf(out, "%s%d", i ? ", " : "", picture->lines[i].turn);
   fprintf(out, "]\nx_low = %.17g\nx_high = %.17g\ny_low = %.17g\ny_high = %.17g\n", axes->x_low, axes->x_high,
           axes->y_low, axes->y_high);
   fprintf(out, "zero = %.17g\n", picture->zero);

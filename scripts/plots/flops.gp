@@ -12,6 +12,6 @@ if (narrow > 0) {
 if (sgemm > 0) {
   set arrow 2 from graph 0,first sgemm to graph 1,first sgemm nohead back lc rgb colour[11] lw 1 dt 2
 }
-plot for [i=1:lines] data index lines+i-1 using 1:2 with lines lc rgb colour[style[i]] lw width(i), \
+plot for [i=1:lines] data index lines+i-1 using 1:2 with lines lc rgb colour[style[i]] lw width(i) dt dash_of(i), \
      for [i=1:lines] data index i-1 using 1:3:(0):($4-$3) with vectors heads size screen 0.003,90 lw 0.8 lc rgb colour[style[i]], \
-     for [i=1:lines] data index i-1 using 1:2 with points pt shape[style[i]] ps size(i) lc rgb colour[style[i]]
+     for [i=1:lines] data index i-1 using 1:2 with points pt mark(i) ps size(i) lc rgb colour[style[i]]

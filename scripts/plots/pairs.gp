@@ -8,4 +8,4 @@ set format x '%.0s%c'
 load scripts.'/guides.gp'
 plot for [i=1:lines] data index lines+i-1 using 1:2 with lines lc rgb colour[style[i]] lw 0.7 dt 3, \
      for [i=1:lines] data index i-1 using 1:3:(0):($4-$3) with vectors heads size screen 0.003,90 lw 0.8 lc rgb colour[style[i]], \
-     for [i=1:lines] data index i-1 using 1:2 with points pt shape[style[i]] ps size(i) lc rgb colour[style[i]]
+     for [i=1:lines] data index i-1 using 1:2 with points pt mark(i) ps size(i) lc rgb colour[style[i]]

@@ -324,6 +324,37 @@ static void a_picture_says_what_disturbed_it_and_shows_intervals(void **state) {
   report_destroy(&report);
 }
 
+/* Dots are shorter. */
+static int dashed_lines(const char *svg) {
+  static const char words[] = "stroke-dasharray='";
+  int count = 0;
+  for (const char *at = svg; (at = strstr(at, words)); at += sizeof words - 1)
+    count += strtod(at + sizeof words - 1, NULL) > 4;
+  return count;
+}
+
+static void more_lines_than_colours_are_told_apart(void **state) {
+  (void)state;
+  enum { MANY = 12, COLOURS = 10 };
+  sample_variant many[MANY];
+  char names[MANY][8];
+  for (int n = 0; n < MANY; n++) {
+    many[n] = sample_variants[3];
+    snprintf(names[n], sizeof names[n], "v%d", n);
+    many[n].name = names[n];
+  }
+  int dashed[2];
+  for (int all = 0; all < 2; all++) {
+    report report;
+    sample_with_bytes(&report, many, all ? MANY : COLOURS, 1024);
+    char *svg = svg_of(&report, style, "flops.svg");
+    dashed[all] = dashed_lines(svg);
+    free(svg);
+    report_destroy(&report);
+  }
+  assert_int_equal(dashed[1], dashed[0] + MANY - COLOURS);
+}
+
 static void decoding_says_its_queries_and_has_keys_on_the_axis(void **state) {
   (void)state;
   report report;
@@ -404,6 +435,7 @@ int main(void) {
       cmocka_unit_test(odd_characters_reach_the_picture_as_text),
       cmocka_unit_test(nothing_is_cut_at_large_fonts),
       cmocka_unit_test(a_picture_says_what_disturbed_it_and_shows_intervals),
+      cmocka_unit_test(more_lines_than_colours_are_told_apart),
       cmocka_unit_test(decoding_says_its_queries_and_has_keys_on_the_axis),
       cmocka_unit_test(a_format_is_drawn_where_it_is_asked_for),
       cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),
