@@ -17,7 +17,9 @@ static void note_run(team_measurement *to, double *waiting, double *in_flight) {
   const team_result *results = team_results();
   for (int rank = 0; rank < to->ranks; rank++) {
     if (results[rank].account.sent_bytes > to->sent) to->sent = results[rank].account.sent_bytes;
-    if (results[rank].workspace_bytes > to->workspace) to->workspace = results[rank].workspace_bytes;
+    const size_t workspace = results[rank].workspace_bytes;
+    if (workspace > to->workspace) to->workspace = workspace;
+    if (rank == 0 || workspace < to->workspace_least) to->workspace_least = workspace;
     *waiting += results[rank].account.waiting_seconds;
     *in_flight += results[rank].account.in_flight_seconds;
   }
@@ -64,6 +66,13 @@ static void print_row(const team_measurement *m, FILE *out) {
 
 typedef double team_quantity(const team_measurement *m);
 static double workspace_of(const team_measurement *m) { return (double)m->workspace; }
+
+/* Eight heads among seven ranks are two for one of them, as many as among four: the most that a rank has falls in steps, which are no
+ * power. */
+static bool is_even(const team_measurement *m) {
+  return (double)m->workspace <= 1.1 * (double)m->workspace_least;
+}
+
 static double seconds_of(const team_measurement *m) { return m->seconds; }
 
 /* Of a variant's measurements that are alike but for T, or for P (then by 1 / P), where there are three or more. */
@@ -76,7 +85,7 @@ static void fit_growth(team_report *report, const team_measurement *like, bool b
     const team_measurement *m = &report->points[by_ranks ? report->count - 1 - n : n];
     const bool same_length = m->point->workload.key_length == like->point->workload.key_length;
     if (m->point->variant != like->point->variant) continue;
-    if (by_ranks ? !same_length || m->ranks < 2 : m->ranks != like->ranks) continue;
+    if (by_ranks ? !same_length || m->ranks < 2 || !is_even(m) : m->ranks != like->ranks) continue;
     /* Ranks that take turns say nothing of how time falls with their number. */
     if (by_ranks && of == seconds_of && m->ranks > processors) continue;
     x[points] = by_ranks ? 1.0 / m->ranks : (double)m->point->workload.key_length;
@@ -98,7 +107,7 @@ static void print_growth(const team_growth *growth, FILE *out) {
           growth->by_ranks ? "(1/P)" : "T", growth->exponent.estimate, growth->exponent.low,
           growth->exponent.high);
   if (growth->by_ranks)
-    fprintf(out, " at T = %" PRId64 ", from two ranks on\n", growth->length);
+    fprintf(out, " at T = %" PRId64 ", from two ranks on, where all have about as much\n", growth->length);
   else
     fprintf(out, " with %d ranks\n", growth->ranks);
 }

@@ -18,11 +18,11 @@ typedef struct team_measurement {
   double runs[TEAM_RUNS];
   double seconds, hidden; /* median; share of the time with messages on their way, NaN: there were none */
   uint64_t sent;
-  size_t workspace;
+  size_t workspace, workspace_least; /* of the rank that needs most, and of the one that needs least */
   char violation[RUN_VIOLATION_BYTES];
 } team_measurement;
 
-/* In T among so many ranks, or (by_ranks) in 1 / P at this T from two ranks on. */
+/* In T among so many ranks, or (by_ranks) in 1 / P at this T from two ranks on, where all have about as much. */
 typedef struct team_growth {
   const char *variant, *quantity;
   bool by_ranks;
