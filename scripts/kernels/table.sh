@@ -144,7 +144,9 @@ shares 1 best \
   "" fused_backward/backward/full/B:1/H:4/Hkv:4/D:64/T:4096/bf16
 shares 1 best \
   0.50 linear_backward/linear_backward/full/B:1/H:4/Hkv:4/D:64/T:16384 \
-  0.33 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384
+  0.33 linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384 \
+  "" linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384/decay \
+  "" linear_backward/linear_backward/causal/B:1/H:4/Hkv:4/D:64/T:16384/bf16
 shares 1 best \
   "" layer/layer/full/B:1/H:8/Hkv:8/D:64/M:512/T:1024 \
   "" layer/layer/causal/B:1/H:12/Hkv:12/D:64/M:768/T:1024/biases \
