@@ -105,8 +105,8 @@ int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
 
 int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 0, 1).left; }
 
-/* The shape of the command line for one variant, without its length, unless there are fewer queries; what is not said is what shows
- * the variant best. */
+/* The shape of the command line for one variant, without its length: 0 queries are as many as keys. What is not said is what shows the
+ * variant best. */
 static workload shape_for(const sweep_request *request, const attn_variant *variant, int line) {
   workload shape =
       showcase_of(variant, line, request->heads > 0 ? request->heads : workload_default().query_heads);
@@ -116,6 +116,7 @@ static workload shape_for(const sweep_request *request, const attn_variant *vari
   shape.value_dim = request->value_dim > 0 ? request->value_dim : shape.head_dim;
   if (shape.kv_heads < 1 || shape.query_heads % shape.kv_heads != 0) shape.kv_heads = shape.query_heads;
   if (request->kv_heads > 0) shape.kv_heads = request->kv_heads;
+  if (shape.query_length == shape.key_length) shape.query_length = 0;
   if (request->query_length > 0) shape.query_length = request->query_length;
   if (request->causal) shape.right = 0;
   if (request->window >= 0) shape.left = request->window;
@@ -197,16 +198,13 @@ static bool add_shape(builder *builder, const attn_variant *variant, const workl
   return true;
 }
 
-/* How many queries there are is said, and does not follow from the length. */
-static bool has_own_queries(const workload *of_all) { return of_all->query_length != of_all->key_length; }
-
 /* The shape at one length. Where queries are fewer than keys they are the last ones, as with a cache. Lists and what ends
  * bottom right follow the lengths, so that parts are said behind them. */
 static bool set_length(builder *builder, const workload *of_all, int64_t length, workload *shape) {
   const sweep_request *request = builder->request;
   *shape = *of_all;
   shape->key_length = length;
-  if (!has_own_queries(of_all)) shape->query_length = length;
+  if (of_all->query_length == 0) shape->query_length = length;
   if (shape->left != ATTN_UNLIMITED || shape->right != ATTN_UNLIMITED)
     shape->offset = length - shape->query_length;
   for (size_t n = 0; request->parts && n < request->parts->count; n++)
@@ -273,7 +271,7 @@ static bool add_sweep_of(builder *builder, const attn_variant *variant, int line
   const bool of_sizes = request->batch_count > 0 || request->head_dim_count > 0;
   int64_t usual[16];
   size_t count = 0;
-  const int64_t last = variant->time_exponent >= 2 && !has_own_queries(&shape) ? 8192 : 65536;
+  const int64_t last = variant->time_exponent >= 2 && shape.query_length == 0 ? 8192 : 65536;
   for (int64_t length = 128; length <= last; length *= 2) usual[count++] = length;
   if (of_sizes) usual[0] = 1024, count = 1;
   const int64_t *lengths = request->length_count ? request->lengths : usual;
