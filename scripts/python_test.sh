@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The CI's short form of `make test-python`: a few problems for each library that is there, within three minutes.
-# `scripts/python_test.sh [BUILD]`. NumPy and ONNX Runtime, some 60 MB, are installed where that takes no longer than a minute; PyTorch,
+# The CI's short form of `make test-python`: the module's own tests, and a few problems for each library that is there, within three
+# minutes. `scripts/python_test.sh [BUILD]`. NumPy, pytest and ONNX Runtime, some 60 MB, are installed where that takes no longer than a minute; PyTorch,
 # JAX and Triton are hundreds, and are judged where they are already. What the network does not give in time is said and left
-# out, and so is a library whose problems take too long: neither is a failure. Ends with "N passed, N failed", a library each. SETUP=no
+# out, and so is a library whose problems take too long: neither is a failure. Ends with "N passed, N failed", the tests and a library each. SETUP=no
 # installs nothing.
 set -u
 cd "$(dirname "$0")/.." || exit 2
@@ -18,9 +18,9 @@ has() {
 sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))' "$@" 2>/dev/null
 }
 
-if ! has numpy onnx onnxruntime; then
-  said=$(PIP_RETRIES=0 PIP_DEFAULT_TIMEOUT=10 timeout -k 5 $seconds_to_install scripts/peers/setup.sh "$environment" onnxruntime 2>&1) ||
-    echo "ONNX Runtime could not be installed within $seconds_to_install s: ${said##*$'\n'}"
+if ! has numpy pytest onnx onnxruntime; then
+  said=$(PIP_RETRIES=0 PIP_DEFAULT_TIMEOUT=10 timeout -k 5 $seconds_to_install scripts/peers/setup.sh "$environment" onnxruntime pytest 2>&1) ||
+    echo "pytest and ONNX Runtime could not be installed within $seconds_to_install s: ${said##*$'\n'}"
 fi
 
 # judge LIBRARY MODULE...: a few problems of each type that it takes.
@@ -44,6 +44,16 @@ judge() {
   esac
 }
 
+# make test leaves these out where the system's Python has no NumPy or no pytest.
+if has numpy pytest; then
+  if ATTNBENCH_HOME=$(realpath "$build") "$python" -B -m pytest -q -p no:cacheprovider bindings/python/tests; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+else
+  echo "the module's own tests are left out: $environment has no NumPy or no pytest"
+fi
 judge "ONNX Runtime" onnx onnxruntime
 judge PyTorch torch
 judge JAX jax
