@@ -221,19 +221,21 @@ static void one_dropped_key_of_16384_fails_the_exact_probe(void **state) {
 
 enum { PRETENDED = 5000 };
 
+/* No call: instrumented, five hundred of memcmp take as long as the work that is not done. */
+static bool is_poison(const float *element) {
+  uint32_t bits;
+  memcpy(&bits, element, sizeof bits);
+  return bits == GUARDED_POISON;
+}
+
 /* Right where it is looked at: in the first run on poisoned outputs, and in the last of a batch, whose length it knows. */
 static void run_in_the_last(const attn_call *call) {
   static int runs;
-  const uint32_t poison = GUARDED_POISON;
-  const char *output = call->tensors.output;
-  if (memcmp(output, &poison, sizeof poison) == 0 && memcmp(output + 20, &poison, sizeof poison) == 0)
-    runs = 0;
+  float *output = call->tensors.output;
+  if (is_poison(output) && is_poison(output + 5)) runs = 0;
   if (runs == 0 || runs == PRETENDED - 1) small_bench_solve(call);
-  for (int n = 0; n < 128 * 4 && runs > 0 && runs < PRETENDED - 1; n++) {
-    float *element = (float *)call->tensors.output + n;
-    if (memcmp((const char *)element, &poison, sizeof poison) == 0)
-      *element = 0; /* the one that would show */
-  }
+  for (int n = 0; n < 128 * 4 && runs > 0 && runs < PRETENDED - 1; n++)
+    if (is_poison(output + n)) output[n] = 0; /* the one that would show */
   runs++;
 }
 SMALL_BENCH_VARIANT(last_only, run_in_the_last, .unsupported = NULL);
