@@ -365,10 +365,10 @@ lint: ## look for mistakes in all sources with clang-tidy 14 and cppcheck
 	@$(MAKE) --no-print-directory $(PARALLEL) -k cppcheck tidy
 
 format: ## lay out all sources with clang-format
-	clang-format -i $(FORMATTED)
+	@clang-format -i $(FORMATTED)
 
 format-check: ## fail when a source is not laid out so
-	clang-format --dry-run -Werror $(FORMATTED)
+	@clang-format --dry-run -Werror $(FORMATTED)
 
 install: all ## install into PREFIX (/usr/local), below DESTDIR where packages are made
 	@scripts/install.sh install $(BUILD) "$(PREFIX)" "$(DESTDIR)"
