@@ -43,13 +43,12 @@ typedef struct backward {
   float *scratch;       /* of each thread */
 } backward;
 
-/* What a thread works with; rows: lanes for the keys of a tile. The first five are of one tile, and as many floats further on those of the
- * next. */
+/* What a thread works with; rows: lanes for the keys of a tile. The first five are of one tile of those in `tiles`. */
 typedef struct scratch {
-  float *keys, *values;            /* [D, rows], [Dv, rows] columns; keys scaled as scores need them */
-  float *key_rows;                 /* [rows, depth], times the scale, with zeros up to whole vectors */
-  float *key_grads, *value_grads;  /* [D, rows], [Dv, rows] */
-  float *further;                  /* of the other tiles */
+  float *keys, *values;           /* [D, rows], [Dv, rows] columns; keys scaled as scores need them */
+  float *key_rows;                /* [rows, depth], times the scale, with zeros up to whole vectors */
+  float *key_grads, *value_grads; /* [D, rows], [Dv, rows] */
+  float *tiles;
   float *weights, *grads, *slopes; /* [QUERIES, rows] */
   float *ones, *scales;            /* [rows] */
   float *bias_grads;               /* [heads, queries, rows]: a strip of those that are added up */
@@ -80,39 +79,43 @@ static int64_t strip_queries(const backward *of) {
   return of->problem->bias.position == 0 ? smaller(1, queries) : queries;
 }
 
-/* Of a tile of keys. */
-static int64_t key_floats(const backward *of) {
-  const int64_t rows = of->kernels->max_rows, D = of->problem->head_dim, Dv = of->problem->value_dim;
-  return 2 * (whole_lines(D * rows) + whole_lines(Dv * rows)) +
-         whole_lines(rows * depth_of(of->problem, of->kernels));
-}
+typedef struct scratch_part {
+  float **place;
+  int64_t floats;
+} scratch_part;
 
-/* Points into `memory`, or with NULL only counts; returns how many floats there are. */
-static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
-  const attn_problem *problem = of->problem;
-  const tile_kernels *kernels = of->kernels;
-  const int64_t rows = kernels->max_rows, D = problem->head_dim, Dv = problem->value_dim;
-  const struct {
-    float **place;
-    int64_t floats;
-  } places[] = {{&to->keys, D * rows},
-                {&to->values, Dv * rows},
-                {&to->key_rows, rows * depth_of(problem, kernels)},
-                {&to->key_grads, D * rows},
-                {&to->value_grads, Dv * rows},
-                {&to->further, (of->together - 1) * key_floats(of)},
-                {&to->weights, QUERIES * rows},
-                {&to->grads, QUERIES * rows},
-                {&to->slopes, QUERIES * rows},
-                {&to->ones, rows},
-                {&to->scales, rows},
-                {&to->bias_grads, of->adds_bias_grads ? strip_heads(of) * strip_queries(of) * rows : 0}};
+/* Point into `memory`, or with NULL only count; return how many floats there are. */
+static int64_t place_parts(const scratch_part *parts, size_t count, float *memory) {
   int64_t used = 0;
-  for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
-    *places[n].place = memory ? memory + used : NULL;
-    used += whole_lines(places[n].floats);
+  for (size_t n = 0; n < count; n++) {
+    *parts[n].place = memory ? memory + used : NULL;
+    used += whole_lines(parts[n].floats);
   }
   return used;
+}
+
+/* Of a tile of keys. */
+static int64_t place_keys(const backward *of, float *memory, scratch *to) {
+  const int64_t rows = of->kernels->max_rows, D = of->problem->head_dim, Dv = of->problem->value_dim;
+  const scratch_part parts[] = {{&to->keys, D * rows},
+                                {&to->values, Dv * rows},
+                                {&to->key_rows, rows * depth_of(of->problem, of->kernels)},
+                                {&to->key_grads, D * rows},
+                                {&to->value_grads, Dv * rows}};
+  return place_parts(parts, sizeof parts / sizeof *parts, memory);
+}
+
+static int64_t place_scratch(const backward *of, float *memory, scratch *to) {
+  const int64_t rows = of->kernels->max_rows;
+  const scratch_part parts[] = {
+      {&to->tiles, of->together * place_keys(of, NULL, to)},
+      {&to->weights, QUERIES * rows},
+      {&to->grads, QUERIES * rows},
+      {&to->slopes, QUERIES * rows},
+      {&to->ones, rows},
+      {&to->scales, rows},
+      {&to->bias_grads, of->adds_bias_grads ? strip_heads(of) * strip_queries(of) * rows : 0}};
+  return place_parts(parts, sizeof parts / sizeof *parts, memory);
 }
 
 static int64_t query_rows(const attn_problem *problem) {
@@ -358,13 +361,8 @@ static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, 
 
 /* Tile n of those that pass the queries together. */
 static scratch scratch_of(const backward *of, const scratch *mine, int64_t n) {
-  const int64_t further = n * key_floats(of);
   scratch to = *mine;
-  to.keys += further;
-  to.values += further;
-  to.key_rows += further;
-  to.key_grads += further;
-  to.value_grads += further;
+  place_keys(of, mine->tiles + n * place_keys(of, NULL, &to), &to);
   return to;
 }
 

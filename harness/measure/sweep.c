@@ -95,12 +95,13 @@ static workload showcase_of(const attn_variant *variant, int n, int64_t query_he
   workload shown = workload_default();
   shown.query_heads = shown.kv_heads = query_heads;
   workload said = shown;
-  return showcase_line(variant, n, line) && workload_say(&said, line, why, sizeof why) ? said : shown;
+  if (!showcase_line(variant, n, line) || !workload_say(&said, line, why, sizeof why)) return shown;
+  if (said.kv_heads < 1 || query_heads % said.kv_heads != 0) said.kv_heads = query_heads;
+  return said;
 }
 
 int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
-  const int64_t kv_heads = showcase_of(variant, 0, query_heads).kv_heads;
-  return kv_heads > 0 && query_heads % kv_heads == 0 ? kv_heads : query_heads;
+  return showcase_of(variant, 0, query_heads).kv_heads;
 }
 
 int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 0, 1).left; }
@@ -114,7 +115,6 @@ static workload shape_for(const sweep_request *request, const attn_variant *vari
   if (request->batch > 0) shape.batch = request->batch;
   if (request->head_dim > 0) shape.head_dim = request->head_dim;
   shape.value_dim = request->value_dim > 0 ? request->value_dim : shape.head_dim;
-  if (shape.kv_heads < 1 || shape.query_heads % shape.kv_heads != 0) shape.kv_heads = shape.query_heads;
   if (request->kv_heads > 0) shape.kv_heads = request->kv_heads;
   if (shape.query_length == shape.key_length) shape.query_length = 0;
   if (request->query_length > 0) shape.query_length = request->query_length;
