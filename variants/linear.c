@@ -24,6 +24,7 @@
 #include "tile/linear_tile.h"
 
 enum {
+  CAUSAL_ROWS = 16,
   LEAST_LENGTH = 1024, /* of queries or keys, worth sharing a head out */
   LEAST_FEATURES = 4   /* of a slice */
 };
@@ -35,10 +36,11 @@ static bool is_causal(const attn_problem *problem, int64_t b) {
   return attn_visible_keys(problem, b, 0).end < keys;
 }
 
-/* Query rows of a tile of entry b. Half a tile under a causal mask: pairs that only some rows see cost
- * rows * (D + Dv) a row. */
+/* Query rows of a tile of entry b. Few under a causal mask: pairs that only some rows see cost rows * (D + Dv) a row, and
+ * keys that join the state Dv * D / rows. */
 static int64_t tile_rows_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
-  return is_causal(problem, b) ? 2 * plan->kernels->lanes : TILE_MAX_ROWS;
+  const int64_t few = CAUSAL_ROWS < plan->kernels->max_rows ? CAUSAL_ROWS : plan->kernels->max_rows;
+  return is_causal(problem, b) ? few : TILE_MAX_ROWS;
 }
 
 static int64_t tiles_of(const attn_problem *problem, const linear_plan *plan, int64_t b) {
@@ -78,56 +80,38 @@ static linear_plan make_plan(const attn_call *call) {
   return plan;
 }
 
-/* Where the keys end that query row `row` of a head sees. They never end earlier for a later row. */
-static int64_t end_of_row(const attn_problem *problem, const linear_plan *plan, int64_t b, int64_t row) {
-  return attn_visible_keys(problem, b, row / plan->group).end;
-}
-
-static linear_stop stop_at(const attn_problem *problem, const linear_plan *plan, int64_t b, int64_t index) {
-  const int64_t rows = tile_rows_of(problem, plan, b), all_rows = problem->query_length * plan->group;
-  const int64_t first = index * rows, last = first + rows < all_rows ? first + rows : all_rows;
-  const int64_t all = end_of_row(problem, plan, b, first);
-  linear_stop stop = {.before = index > 0 ? end_of_row(problem, plan, b, first - 1) : 0, .rows = rows};
-  stop.end = end_of_row(problem, plan, b, last - 1);
-  /* Where other keys are seen by some rows only, what is not a whole tile of keys goes with them. */
-  stop.ready = all == stop.end ? all : stop.before + (all - stop.before) / TILE_KEYS * TILE_KEYS;
-  return stop;
-}
-
-/* Tile `index` of a key/value head; its group of query heads is stacked, as in grouped_query. */
-static void place(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
-                  int64_t head, int64_t index, query_tile *tile) {
-  tile->batch = head / problem->kv_heads;
-  const int64_t rows = tile_rows_of(problem, plan, tile->batch);
-  const int64_t left = problem->query_length * plan->group - index * rows;
-  tile->kernels = plan->kernels;
-  tile->output_kernels = plan->outputs;
-  tile->problem = problem;
-  tile->tensors = tensors;
-  tile->first_head = head % problem->kv_heads * plan->group;
-  tile->heads = plan->group;
-  tile->first_row = index * rows;
-  tile->count = left < rows ? left : rows;
-  tile->layout.rows = linear_round_up(tile->count, plan->kernels->lanes);
-  query_tile_place(tile);
-}
-
-/* Where no query asks for them. */
-static void place_keys(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
-                       int64_t head, query_tile *tile) {
+/* The tiles of a key/value head, whose group of query heads is stacked, as in grouped_query: none of them yet. */
+static linear_tile tiles_at(const attn_problem *problem, const attn_tensors *tensors, const linear_plan *plan,
+                            int64_t head) {
   const int64_t b = head / problem->kv_heads, kv_head = head % problem->kv_heads;
-  const tile_kernels *kernels = plan->kernels;
-  *tile = (query_tile){.kernels = kernels,
-                       .problem = problem,
-                       .tensors = tensors,
-                       .batch = b,
-                       .first_head = kv_head * plan->group};
-  tile->key =
-      (tile_rows){tile_element(kernels, tensors->key, b * problem->key.batch + kv_head * problem->key.head),
-                  problem->key.position};
-  tile->value = (tile_rows){
-      tile_element(kernels, tensors->value, b * problem->value.batch + kv_head * problem->value.head),
-      problem->value.position};
+  const attn_layout *key = &problem->key, *value = &problem->value;
+  return (linear_tile){
+      .problem = problem,
+      .tensors = tensors,
+      .batch = b,
+      .first_head = kv_head * plan->group,
+      .heads = plan->group,
+      .most = tile_rows_of(problem, plan, b),
+      .key = {tile_element(plan->kernels, tensors->key, b * key->batch + kv_head * key->head), key->position},
+      .value = {tile_element(plan->kernels, tensors->value, b * value->batch + kv_head * value->head),
+                value->position}};
+}
+
+/* Tile `index` of these. */
+static void move_to(linear_tile *tile, const linear_plan *plan, int64_t index) {
+  const int64_t first = index * tile->most, left = tile->problem->query_length * tile->heads - first;
+  tile->first_row = first;
+  tile->count = left < tile->most ? left : tile->most;
+  tile->rows = linear_round_up(tile->count, plan->kernels->lanes);
+}
+
+static linear_stop stop_at(const linear_tile *tile) {
+  const int64_t all = linear_end_of_row(tile, 0);
+  linear_stop stop = {.before = tile->first_row > 0 ? linear_end_of_row(tile, -1) : 0};
+  stop.end = linear_end_of_row(tile, tile->count - 1);
+  /* Where other keys are seen by some rows only, a few that all see go with them. */
+  stop.ready = all == stop.end || stop.end - stop.before > TILE_KEYS ? all : stop.before;
+  return stop;
 }
 
 /* The first tile of a share. */
@@ -143,12 +127,12 @@ static void sum_slice(const attn_problem *problem, const attn_tensors *tensors, 
   const int64_t granules = (problem->head_dim + LEAST_FEATURES - 1) / LEAST_FEATURES;
   const int64_t first = granules * slice / plan->slices * LEAST_FEATURES;
   const int64_t end = granules * (slice + 1) / plan->slices * LEAST_FEATURES;
-  query_tile tile;
-  place(problem, tensors, plan, head, 0, &tile);
+  linear_tile tile = tiles_at(problem, tensors, plan, head);
   linear_take_features(plan, scratch, first, end < problem->head_dim ? end : problem->head_dim);
   linear_begin_state(problem, plan, scratch, head);
   for (int64_t index = 0, share = 0; share < plan->shares; index++) {
-    const linear_stop stop = stop_at(problem, plan, b, index);
+    move_to(&tile, plan, index);
+    const linear_stop stop = stop_at(&tile);
     linear_advance(&tile, plan, scratch, stop.before, stop.ready);
     for (; share < plan->shares && first_tile(plan, tiles, share) == index; share++)
       linear_leave_state(problem, plan, scratch, states + (size_t)share * plan->state_floats);
@@ -163,23 +147,21 @@ static void solve_share(const attn_problem *problem, const attn_tensors *tensors
   const int64_t first = first_tile(plan, tiles, share), end = first_tile(plan, tiles, share + 1);
   const bool leaves = problem->states.final_state.type && share == plan->shares - 1;
   int64_t reached = 0; /* keys that are in the state */
-  query_tile tile;
   if (first == end && !leaves) return;
+  linear_tile tile = tiles_at(problem, tensors, plan, head);
   if (state)
     memcpy(scratch->normaliser, state, plan->state_floats * sizeof *state);
   else
     linear_begin_state(problem, plan, scratch, head);
   for (int64_t index = first; index < end; index++) {
-    const linear_stop stop = stop_at(problem, plan, b, index);
-    place(problem, tensors, plan, head, index, &tile);
+    move_to(&tile, plan, index);
+    const linear_stop stop = stop_at(&tile);
     if (index > first || !state) linear_advance(&tile, plan, scratch, stop.before, stop.ready);
     linear_solve_tile(&tile, plan, scratch, stop);
     reached = stop.end;
   }
   if (!leaves) return;
-  if (first == end) place_keys(problem, tensors, plan, head, &tile);
-  linear_advance(&tile, plan, scratch, reached,
-                 problem->key_lengths ? problem->key_lengths[b] : problem->key_length);
+  linear_advance(&tile, plan, scratch, reached, attn_key_count(problem, b));
   linear_end_state(problem, plan, scratch, head);
 }
 

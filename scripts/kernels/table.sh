@@ -129,8 +129,8 @@ shares 1 best \
   "" fused/full/B:1/H:32/Hkv:32/D:128/T:2048 \
   fused grouped_query/full/B:1/H:32/Hkv:8/D:128/T:2048 \
   fused multi_query/full/B:1/H:32/Hkv:1/D:128/T:2048 \
-  0.55 linear/linear/full/B:1/H:4/Hkv:4/D:64/T:16384 \
-  0.40 linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384 \
+  0.80 linear/linear/full/B:1/H:4/Hkv:4/D:64/T:16384 \
+  0.60 linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384 \
   "" linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384/phi:identity/unnormalised \
   "" linear/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384/decay \
   "" linear_recurrent/linear/causal/B:1/H:4/Hkv:4/D:64/T:16384

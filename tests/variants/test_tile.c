@@ -134,6 +134,25 @@ static void check_accumulate(const tile_kernels *kernels) {
       }
 }
 
+static void check_accumulate_of_ones(const tile_kernels *kernels) {
+  static float ones[TILE_MAX_ROWS], old[LARGEST], expected[LARGEST];
+  const int64_t rows = kernels->max_rows, keys = 33, width = 13;
+  fill(a, 4), fill(b, 5), fill(old, 6);
+  for (int r = 0; r < TILE_MAX_ROWS; r++) ones[r] = 1;
+  for (int given = 0; given < 2; given++) {
+    memcpy(c, old, sizeof c);
+    kernels->accumulate((tile_size){rows, keys, width}, (tile_matrix){a, rows}, (tile_rows){b, width},
+                        given ? ones : NULL, NULL, (tile_target){c, rows});
+    if (given) assert_memory_equal(c, expected, sizeof c);
+    memcpy(expected, c, sizeof c);
+  }
+}
+
+static void accumulate_without_rescale_has_the_bits_of_ones(void **state) {
+  (void)state;
+  with_each(check_accumulate_of_ones);
+}
+
 static void accumulate_adds_the_weighted_values_to_the_rescaled_output(void **state) {
   (void)state;
   with_each(check_accumulate);
@@ -374,6 +393,7 @@ int main(void) {
       cmocka_unit_test(exp2_is_exact_at_its_ends),
       cmocka_unit_test(scores_are_the_products_of_keys_and_queries),
       cmocka_unit_test(accumulate_adds_the_weighted_values_to_the_rescaled_output),
+      cmocka_unit_test(accumulate_without_rescale_has_the_bits_of_ones),
       cmocka_unit_test(softmax_moves_one_step_of_the_online_recurrence),
       cmocka_unit_test(rows_that_have_seen_nothing_keep_weights_of_zero),
       cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),

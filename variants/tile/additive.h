@@ -64,7 +64,7 @@ INLINE void tanh_each(const int n, vec x[]) {
   const vec one = broadcast(&(float){1.0f}), minus_two = broadcast(&(float){-2.0f});
   const vec factor = broadcast(&(float){TWO_LOG2E}), most = broadcast(&(float){64.0f});
   for (int i = 0; i < n; i++) x[i] = minimum(most, multiply(x[i], factor));
-  exp2_each(n, x, NULL);
+  exp2_each(n, x);
   for (int i = 0; i < n; i++) x[i] = add_quotient(minus_two, add(x[i], one), one);
 }
 

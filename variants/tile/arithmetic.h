@@ -1,7 +1,7 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast, zero,
  * fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of, select_less,
- * product_error, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power,
+ * add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power,
  * times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for each type of elements, and
  * products.h, once for each kind of operands; then the tables.
  *
@@ -32,9 +32,11 @@ typedef struct line_ahead {
   int64_t stride; /* bytes */
 } line_ahead;
 
+enum { NOWHERE, INTO_L1, INTO_L2 };
+
 /* Of the group that comes n-th, of so many steps: lines one after the other where rows are packed, else one of each of as
  * many rows. Pairs of a single feature have no step, but what is left of one. */
-INLINE line_ahead line_of(const tile_ahead *ahead, int64_t rows, int64_t n, int64_t steps) {
+INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
   enum { LINE = 64 };
   const bool packed =
       ahead && ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
@@ -42,7 +44,7 @@ INLINE line_ahead line_of(const tile_ahead *ahead, int64_t rows, int64_t n, int6
   for (int s = 0; ahead && steps > 0 && s < 2; s++) {
     const char *x = ahead->of[s].x;
     const int64_t stride = ahead->of[s].stride, row_lines = (ahead->of[s].width + LINE - 1) / LINE;
-    const int64_t lines = row_lines * (packed ? rows : (rows + steps - 1) / steps);
+    const int64_t lines = row_lines * (packed ? ahead->rows : (ahead->rows + steps - 1) / steps);
     if (at < lines && packed) return (line_ahead){x + at * LINE, LINE};
     if (at < lines) return (line_ahead){x + at % row_lines * LINE + at / row_lines * steps * stride, stride};
     at -= lines;
@@ -89,34 +91,49 @@ INLINE void begin_powers(const int n, powers *of) {
   for (int i = 0; i < n; i++) of->fraction[i] = split_power(&of->x[i]);
 }
 
-INLINE void end_powers(const int n, const powers *of, vec p[]) {
-  for (int i = 0; i < n; i++) p[i] = broadcast(&exp2_polynomial[0]);
+INLINE void end_powers_by(const float *coefficients, const int count, const int n, const powers *of,
+                          vec p[]) {
+  for (int i = 0; i < n; i++) p[i] = broadcast(&coefficients[0]);
 #pragma GCC unroll 8
-  for (int k = 1; k < (int)(sizeof exp2_polynomial / sizeof *exp2_polynomial); k++)
-    for (int i = 0; i < n; i++)
-      p[i] = fused_multiply_add(p[i], of->fraction[i], broadcast(&exp2_polynomial[k]));
+  for (int k = 1; k < count; k++)
+    for (int i = 0; i < n; i++) p[i] = fused_multiply_add(p[i], of->fraction[i], broadcast(&coefficients[k]));
   for (int i = 0; i < n; i++) p[i] = times_power(p[i], of->x[i]);
 }
 
-/* x[i] = 2^(x[i] + low[i]), low (or NULL) being small. All step by step together: one alone is a chain of a
+INLINE void end_powers(const int n, const powers *of, vec p[]) {
+  end_powers_by(exp2_polynomial, sizeof exp2_polynomial / sizeof *exp2_polynomial, n, of, p);
+}
+
+/* Powers e^x of what is in `of`, from -88 to 0. The polynomial is a minimax fit of 2^f, |f| <= 1/2, with float32
+ * coefficients, the first being 1: 1.33 ulp at worst. */
+INLINE void begin_exponentials(const int n, powers *of) {
+  for (int i = 0; i < n; i++) of->fraction[i] = split_exponential(&of->x[i]);
+}
+
+INLINE void end_exponentials(const int n, const powers *of, vec p[]) {
+  static const float near[] = {0x1.5bba18p-10f, 0x1.3cea88p-7f, 0x1.c6b75p-5f,
+                               0x1.ebf9cp-3f,   0x1.62e42ap-1f, 1.0f};
+  end_powers_by(near, sizeof near / sizeof *near, n, of, p);
+}
+
+/* x[i] = 2^x[i]. All step by step together: one alone is a chain of a
  * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once
  * take 0.89 of the time of a softmax. */
-INLINE void exp2_each(const int n, vec x[], const vec *low) {
+INLINE void exp2_each(const int n, vec x[]) {
   powers of;
   for (int i = 0; i < n; i++) of.x[i] = x[i];
   begin_powers(n, &of);
-  for (int i = 0; low && i < n; i++) of.fraction[i] = add(of.fraction[i], low[i]);
   end_powers(n, &of, x);
 }
 
 INLINE vec exp2_vec(vec x) {
-  exp2_each(1, &x, NULL);
+  exp2_each(1, &x);
   return x;
 }
 
 /* What is left of some keys' scores becomes their weights, which are added to `total`. */
 INLINE void weigh(const int vectors, const int keys, vec total[MAX_VECTORS], vec weight[EXP_VECTORS]) {
-  exp2_each(keys * vectors, weight, NULL);
+  exp2_each(keys * vectors, weight);
   for (int i = 0; i < keys * vectors; i++) total[i % vectors] = add(total[i % vectors], weight[i]);
 }
 
@@ -140,7 +157,7 @@ INLINE void weigh_and_grade(const int vectors, const int together, const float *
   vec weight[EXP_VECTORS];
   for (int i = 0; i < together * vectors; i++)
     weight[i] = subtract(load(weights + i * LANES), broadcast(shift + i / vectors));
-  exp2_each(together * vectors, weight, NULL);
+  exp2_each(together * vectors, weight);
   for (int i = 0; i < together * vectors; i++) {
     store(weights + i * LANES, weight[i]);
     const vec gap = subtract(load(grads + i * LANES), broadcast(delta + i / vectors));
@@ -239,6 +256,24 @@ static void join(int64_t rows, int64_t count, const float *restrict ours, const 
       const vec other = multiply(load(y + n * rows + r), load(theirs + r));
       store(x + n * rows + r, fused_multiply_add(load(x + n * rows + r), load(ours + r), other));
     }
+}
+
+/* Two chains of additions for each vector. */
+INLINE void add_rows_of(const int vectors, int64_t rows, tile_matrix x, float *restrict sum) {
+  vec even[MAX_VECTORS], odd[MAX_VECTORS];
+  int64_t r = 0;
+  for (int v = 0; v < vectors; v++) even[v] = odd[v] = zero();
+  for (; r + 2 <= rows; r += 2)
+    for (int v = 0; v < vectors; v++) {
+      even[v] = add(load(x.x + r * x.stride + v * LANES), even[v]);
+      odd[v] = add(load(x.x + (r + 1) * x.stride + v * LANES), odd[v]);
+    }
+  for (int v = 0; r < rows && v < vectors; v++) even[v] = add(load(x.x + r * x.stride + v * LANES), even[v]);
+  for (int v = 0; v < vectors; v++) store(sum + v * LANES, add(load(sum + v * LANES), add(even[v], odd[v])));
+}
+
+static void add_rows(int64_t rows, int64_t width, tile_matrix x, float *sum) {
+  BY_VECTORS(width, add_rows_of(vectors, rows, x, sum));
 }
 
 /* LANES sums side by side, added up together. */

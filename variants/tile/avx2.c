@@ -25,8 +25,6 @@ OP vec subtract(vec a, vec b) { return _mm256_sub_ps(a, b); }
 OP vec multiply(vec a, vec b) { return _mm256_mul_ps(a, b); }
 OP vec divide(vec a, vec b) { return _mm256_div_ps(a, b); }
 OP vec fused_multiply_add(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
-/* a b - product, exactly. */
-OP vec product_error(vec a, vec b, vec product) { return _mm256_fmsub_ps(a, b, product); }
 OP vec maximum(vec a, vec b) { return _mm256_max_ps(a, b); } /* b where either is NaN */
 OP vec minimum(vec a, vec b) { return _mm256_min_ps(a, b); } /* the same */
 OP vec absolute(vec a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
@@ -88,6 +86,14 @@ OP vec split_power(vec *t) {
   const vec magic = _mm256_set1_ps(0x1.8p23f + 127.0f), whole = _mm256_max_ps(_mm256_set1_ps(-127.0f), *t);
   *t = _mm256_add_ps(whole, magic);
   return _mm256_sub_ps(whole, _mm256_sub_ps(*t, magic));
+}
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). */
+OP vec split_exponential(vec *x) {
+  const vec log2e = _mm256_set1_ps(0x1.715476p+0f), magic = _mm256_set1_ps(0x1.8p23f + 127.0f);
+  const vec shifted = _mm256_fmadd_ps(*x, log2e, magic);
+  const vec fraction = _mm256_fmsub_ps(*x, log2e, _mm256_sub_ps(shifted, magic));
+  *x = shifted;
+  return fraction;
 }
 OP vec times_power(vec p, vec shifted) {
   return _mm256_mul_ps(p, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(shifted), 23)));

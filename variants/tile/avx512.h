@@ -21,8 +21,6 @@ OP vec subtract(vec a, vec b) { return _mm512_sub_ps(a, b); }
 OP vec multiply(vec a, vec b) { return _mm512_mul_ps(a, b); }
 OP vec divide(vec a, vec b) { return _mm512_div_ps(a, b); }
 OP vec fused_multiply_add(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
-/* a b - product, exactly. */
-OP vec product_error(vec a, vec b, vec product) { return _mm512_fmsub_ps(a, b, product); }
 OP vec maximum(vec a, vec b) { return _mm512_max_ps(a, b); } /* b where either is NaN */
 OP vec minimum(vec a, vec b) { return _mm512_min_ps(a, b); } /* the same */
 OP vec absolute(vec a) { return _mm512_abs_ps(a); }
@@ -104,6 +102,15 @@ OP void restore_denormals(unsigned mode) {
  * minimax fit of 2^f with float32 coefficients, the first being 1 so that 2^0 is exact; 1.19 ulp at worst.
  * One degree less misses 2 ulp where t is just below 0, since f is rounded there. */
 OP vec split_power(vec *t) { return _mm512_reduce_ps(*t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). t stands where x was,
+ * as times_power takes it. */
+OP vec split_exponential(vec *x) {
+  const vec log2e = _mm512_set1_ps(0x1.715476p+0f), magic = _mm512_set1_ps(0x1.8p23f);
+  const vec whole = _mm512_sub_ps(_mm512_fmadd_ps(*x, log2e, magic), magic);
+  const vec fraction = _mm512_fmsub_ps(*x, log2e, whole);
+  *x = whole;
+  return fraction;
+}
 OP vec times_power(vec p, vec t) { return _mm512_scalef_ps(p, t); }
 static const float exp2_polynomial[] = {
     0x1.cb4a9ap-13f, 0x1.44bd62p-10f, 0x1.3d4ff8p-7f, 0x1.c68154p-5f, 0x1.ebfdb6p-3f, 0x1.62e42ap-1f, 1.0f};

@@ -84,40 +84,23 @@ static void NAME(rotate)(const attn_problem *problem, int64_t rows, tile_rows x,
   }
 }
 
-/* x + 1 or e^x, from the power of what is negative. */
-INLINE vec NAME(elu1_of)(const element *x, vec power) { return add(maximum(zero(), LOAD(x)), power); }
-
-/* e^x for x <= 0 as 2^(x log2 e), with the error of that product added to the fraction. Where x > 0 that is
- * e^0 = 1, to which x is added. */
-INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {
-  const vec log2e = broadcast(&(float){0x1.715476p+0f}), log2e_rest = broadcast(&(float){0x1.4ae0cp-26f});
-  vec negative[EXP_VECTORS], power[EXP_VECTORS], low[EXP_VECTORS];
+/* elu(x) + 1 of a few vectors in two parts: e^x of what is negative, and where x > 0 e^0 = 1, to which x is added. */
+INLINE void NAME(begin_elu1)(const int n, const element *x, powers *of) {
   for (int i = 0; i < n; i++)
-    negative[i] = maximum(broadcast(&(float){-104.0f}), minimum(zero(), LOAD(x + i * LANES)));
-  for (int i = 0; i < n; i++) power[i] = multiply(negative[i], log2e);
-  for (int i = 0; i < n; i++) low[i] = product_error(negative[i], log2e, power[i]);
-  for (int i = 0; i < n; i++) low[i] = fused_multiply_add(negative[i], log2e_rest, low[i]);
-  exp2_each(n, power, low);
-  for (int i = 0; i < n; i++) store(y + i * LANES, NAME(elu1_of)(x + i * LANES, power[i]));
+    of->x[i] = maximum(broadcast(&(float){-88.0f}), minimum(zero(), LOAD(x + i * LANES)));
+  begin_exponentials(n, of);
 }
 
-/* The same in two parts, of two vectors. */
-INLINE void NAME(begin_elu1)(const element *x, powers *of) {
-  const vec log2e = broadcast(&(float){0x1.715476p+0f}), log2e_rest = broadcast(&(float){0x1.4ae0cp-26f});
-  vec negative[2], low[2];
-  for (int i = 0; i < 2; i++)
-    negative[i] = maximum(broadcast(&(float){-104.0f}), minimum(zero(), LOAD(x + i * LANES)));
-  for (int i = 0; i < 2; i++) of->x[i] = multiply(negative[i], log2e);
-  for (int i = 0; i < 2; i++) low[i] = product_error(negative[i], log2e, of->x[i]);
-  for (int i = 0; i < 2; i++) low[i] = fused_multiply_add(negative[i], log2e_rest, low[i]);
-  begin_powers(2, of);
-  for (int i = 0; i < 2; i++) of->fraction[i] = add(of->fraction[i], low[i]);
-}
-
-INLINE void NAME(end_elu1)(const element *x, const powers *of, float *y) {
+INLINE void NAME(end_elu1)(const int n, const element *x, const powers *of, float *y) {
   vec power[EXP_VECTORS];
-  end_powers(2, of, power);
-  for (int i = 0; i < 2; i++) store(y + i * LANES, NAME(elu1_of)(x + i * LANES, power[i]));
+  end_exponentials(n, of, power);
+  for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), LOAD(x + i * LANES)), power[i]));
+}
+
+INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {
+  powers of;
+  NAME(begin_elu1)(n, x, &of);
+  NAME(end_elu1)(n, x, &of, y);
 }
 
 /* Rows of whole pairs of vectors: each two exponentials begin while the two before are under way, as in weigh_pairs. */
@@ -125,13 +108,13 @@ INLINE void NAME(elu1_pairs)(int64_t rows, int64_t count, tile_rows x, tile_targ
   const element *from = x.x;
   float *to = y.x;
   powers now, next;
-  NAME(begin_elu1)(from, &now);
+  NAME(begin_elu1)(2, from, &now);
   for (int64_t r = 0, n = 0; r < rows;) {
     const bool ends = n + 2 * LANES == count, last = ends && r + 1 == rows;
     const int64_t m = last ? n : ends ? 0 : n + 2 * LANES;
     const element *behind = ends && !last ? from + x.stride : from;
-    NAME(begin_elu1)(behind + m, &next);
-    NAME(end_elu1)(from + n, &now, to + n);
+    NAME(begin_elu1)(2, behind + m, &next);
+    NAME(end_elu1)(2, from + n, &now, to + n);
     now = next;
     if (ends) to += y.stride, r++;
     from = behind;

@@ -51,9 +51,11 @@
 #endif
 #include "element_rows.h"
 
-/* Pairs are not what gradients are added up from. Sums of floats leave no registers for the largest. */
+/* Pairs are not what gradients and linear attention are added up from. Sums of floats leave no registers for the largest. */
 #define ADD_PRODUCTS_floats add_products_floats
 #define ADD_PRODUCTS_pairs NULL
+#define SUM_PRODUCTS_floats sum_products
+#define SUM_PRODUCTS_pairs NULL
 #define ADDITIVE_floats(kernel) kernel
 #define ADDITIVE_pairs(kernel) NULL
 #define WITH_LARGEST_floats(kernel) NULL
@@ -67,16 +69,17 @@
     .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
     .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
-    .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, .grade = grade,                    \
+    .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands,                                    \
+    .sum_products = SUM_PRODUCTS_##operands, .grade = grade,                                                 \
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \
     .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide, .all_finite = all_finite_##kind,   \
     .copy_finite = copy_finite_##kind, .read = read_floats_##kind, .rotate = rotate_##kind,                  \
     .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind,                   \
     .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,  \
-    .join = join, .dot_rows = dot_rows, .dot_pairs = dot_pairs, .scale_slopes = scale_slopes,                \
-    .few_order = few_order_##kind, .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind, \
-    .additive_powers = ADDITIVE_##operands(additive_powers),                                                 \
+    .join = join, .add_rows = add_rows, .dot_rows = dot_rows, .dot_pairs = dot_pairs,                        \
+    .scale_slopes = scale_slopes, .few_order = few_order_##kind, .few_scores = few_scores_##kind,            \
+    .few_accumulate = few_accumulate_##kind, .additive_powers = ADDITIVE_##operands(additive_powers),        \
     .additive_scores = ADDITIVE_##operands(additive_scores),                                                 \
     .few_additive = ADDITIVE_##operands(few_additive)                                                        \
   }

@@ -7,8 +7,6 @@
 
 enum { KEY_GAP = 16 };
 
-static const float one = 1;
-
 static size_t whole_lines(int64_t floats) { return (size_t)linear_round_up(floats, 16); }
 
 void linear_measure(const attn_problem *problem, linear_plan *plan) {
@@ -16,10 +14,10 @@ void linear_measure(const attn_problem *problem, linear_plan *plan) {
   plan->depth = linear_round_up(problem->head_dim, lanes);
   plan->width = linear_round_up(problem->value_dim, lanes);
   plan->state_floats = whole_lines(plan->depth + problem->head_dim * plan->width);
-  plan->thread_floats =
-      plan->state_floats + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width)) +
-      whole_lines(plan->rows * (plan->depth + problem->head_dim + TILE_KEYS + plan->width + 1)) +
-      TILE_MAX_ROWS + TILE_KEYS;
+  plan->thread_floats = plan->state_floats + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width)) +
+                        whole_lines(TILE_MAX_ROWS * plan->depth) +
+                        whole_lines(plan->rows * (problem->head_dim + TILE_KEYS + plan->width + 1)) +
+                        TILE_MAX_ROWS + TILE_KEYS;
 }
 
 void linear_take_features(const linear_plan *plan, linear_scratch *scratch, int64_t first, int64_t end) {
@@ -38,7 +36,7 @@ linear_scratch linear_make_scratch(const attn_problem *problem, const linear_pla
   scratch.keys = scratch.gates + TILE_KEYS;
   scratch.values = scratch.keys + TILE_KEYS * (plan->depth + KEY_GAP);
   scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width));
-  scratch.columns = scratch.queries + plan->rows * plan->depth;
+  scratch.columns = scratch.queries + whole_lines(TILE_MAX_ROWS * plan->depth);
   scratch.weights = scratch.columns + problem->head_dim * plan->rows;
   scratch.output = scratch.weights + TILE_KEYS * plan->rows;
   scratch.sums = scratch.output + plan->rows * plan->width;
@@ -62,7 +60,7 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
 }
 
 /* Gates of keys [first, end). */
-static void load_gates(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+static void load_gates(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                        int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
   const int64_t kv_head = tile->first_head / plan->group;
@@ -74,17 +72,35 @@ static void load_gates(const query_tile *tile, const linear_plan *plan, linear_s
 }
 
 /* phi of keys [first, end). */
-static void load_keys(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
-                      int64_t end) {
+static void load_keys(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                      int64_t first, int64_t end) {
   const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
   map_features(tile->problem, plan->kernels, end - first, scratch->features,
                (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
                (tile_target){scratch->keys, scratch->stride});
   if (tile->problem->decay.type) load_gates(tile, plan, scratch, first, end);
+  scratch->mapped_keys = (attn_range){first, end};
+}
+
+/* The same of all keys from the first on that fit, unless those up to the end are there. */
+static void need_keys(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                      int64_t first, int64_t end) {
+  const attn_range mapped = scratch->mapped_keys;
+  const int64_t length = attn_key_count(tile->problem, tile->batch);
+  if (first >= mapped.first && end <= mapped.end) return;
+  load_keys(tile, plan, scratch, first, first + TILE_KEYS < length ? first + TILE_KEYS : length);
+}
+
+/* phi of a mapped key, and its gate. */
+static float *mapped_key(const linear_scratch *scratch, int64_t j) {
+  return scratch->keys + (j - scratch->mapped_keys.first) * scratch->stride;
+}
+static const float *gate_of(const linear_scratch *scratch, int64_t j) {
+  return scratch->gates + (j - scratch->mapped_keys.first);
 }
 
 /* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
-static tile_matrix load_values(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+static tile_matrix load_values(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                                int64_t first, int64_t end, bool finite) {
   const int64_t width = tile->problem->value_dim;
   const tile_rows value = tile_rows_from(plan->kernels, tile->value, first);
@@ -103,52 +119,54 @@ static tile_matrix load_values(const query_tile *tile, const linear_plan *plan, 
 /* From column e on. */
 static tile_matrix from_column(tile_matrix of, int64_t e) { return (tile_matrix){of.x + e, of.stride}; }
 
-/* Lets the loaded keys, count of them, fade to where the last one stands, each by the gates behind it. Returns what the keys
+/* Lets keys [first, end) fade to where the last one stands, each by the gates behind it. Returns what the keys
  * before them fade by. Gates are multiplied and no logarithms are taken from each other, so that one of 0 does no harm. */
-static float fade_keys(const linear_scratch *scratch, int64_t count) {
+static float fade_keys(const linear_scratch *scratch, int64_t first, int64_t end) {
   float fade = 1;
-  for (int64_t j = count - 1; j >= 0; j--) {
-    for (int64_t d = 0; d < scratch->pitch; d++) scratch->keys[j * scratch->stride + d] *= fade;
-    fade *= scratch->gates[j];
+  for (int64_t j = end - 1; j >= first; j--) {
+    float *key = mapped_key(scratch, j);
+    for (int64_t d = 0; d < scratch->pitch; d++) key[d] *= fade;
+    fade *= *gate_of(scratch, j);
   }
   return fade;
 }
 
-/* state += phi(k_j) v_j^T over the loaded keys [first, end), and the normaliser with it. Keys that decay are no longer
+/* state += phi(k_j) v_j^T over keys [first, end), which are mapped, and the normaliser with it. Keys that decay are no longer
  * there afterwards. */
-static void add_to_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+static void add_to_state(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                          int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
   const tile_kernels *kernels = plan->kernels;
   const int64_t features = scratch->features, pitch = scratch->pitch;
   const tile_matrix values = load_values(tile, plan, scratch, first, end, false);
-  float fades[TILE_MAX_ROWS] = {0};
-  const float *rescale = scratch->ones;
+  const float *keys = mapped_key(scratch, first);
+  float fades[TILE_MAX_ROWS];
   if (problem->decay.type) {
-    const float fade = fade_keys(scratch, end - first);
+    const float fade = fade_keys(scratch, first, end);
     for (int64_t r = 0; r < TILE_MAX_ROWS; r++) fades[r] = fade;
-    rescale = fades;
+    for (int64_t d = 0; d < pitch; d++) scratch->normaliser[d] *= fade;
   }
-  const tile_rows next_key = tile_rows_from(kernels, tile->key, end);
+  const int64_t behind = first + TILE_KEYS; /* up to there keys may be mapped already */
+  const tile_rows next_key = tile_rows_from(kernels, tile->key, behind);
   const int64_t bytes = kernels->element_bytes;
-  const tile_ahead next = {.of = {{tile_element(kernels, next_key.x, scratch->first_feature),
+  const tile_ahead next = {.rows = end - first,
+                           .of = {{tile_element(kernels, next_key.x, scratch->first_feature),
                                    next_key.stride * bytes, features * bytes},
-                                  {tile_rows_from(kernels, tile->value, end).x, tile->value.stride * bytes,
+                                  {tile_rows_from(kernels, tile->value, behind).x, tile->value.stride * bytes,
                                    problem->value_dim * bytes}}};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
-                        (tile_rows){scratch->keys, scratch->stride}, rescale,
-                        e == 0 && end < problem->key_length ? &next : NULL,
+                        (tile_rows){keys, scratch->stride}, problem->decay.type ? fades : NULL,
+                        e == 0 && behind < problem->key_length ? &next : NULL,
                         (tile_target){scratch->state + features * e, wide});
   }
   for (int64_t d = 0; d < pitch; d += kernels->max_rows)
-    kernels->accumulate((tile_size){strip(plan, pitch, d), end - first, 1},
-                        (tile_matrix){scratch->keys + d, scratch->stride}, (tile_rows){&one, 0}, rescale,
-                        NULL, (tile_target){scratch->normaliser + d, 0});
+    kernels->add_rows(end - first, strip(plan, pitch, d), (tile_matrix){keys + d, scratch->stride},
+                      scratch->normaliser + d);
 }
 
-void linear_advance(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
+void linear_advance(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                     int64_t end) {
   for (int64_t next; first < end; first = next) {
     next = first + TILE_KEYS < end ? first + TILE_KEYS : end;
@@ -158,152 +176,200 @@ void linear_advance(const query_tile *tile, const linear_plan *plan, linear_scra
 }
 
 /* Adds what load_values left out, to the rows that see it. */
-static void add_nonfinite(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+static void add_nonfinite(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                           int64_t first, int64_t end) {
   const int64_t width = tile->problem->value_dim;
   for (int64_t j = first; j < end; j++) {
     float *value = scratch->values; /* which are in the output */
     plan->kernels->read(width, tile_rows_from(plan->kernels, tile->value, j).x, value);
     for (int64_t r = 0; r < tile->count; r++)
-      for (int64_t e = 0; e < width && j < tile->row[r].visible.end; e++)
+      for (int64_t e = 0; e < width && j < linear_end_of_row(tile, r); e++)
         if (!isfinite(value[e]))
-          scratch->output[r * plan->width + e] +=
-              scratch->weights[(j - first) * tile->layout.rows + r] * value[e];
+          scratch->output[r * plan->width + e] += scratch->weights[(j - first) * tile->rows + r] * value[e];
   }
 }
 
-static int64_t clamp_to_tile(int64_t j) { return j < 0 ? 0 : j > TILE_KEYS ? TILE_KEYS : j; }
-
-/* Where the keys end that rows [r, r + lanes) see: those of the last. */
-static int64_t last_seen(const float *to, int64_t rows, int64_t r, int64_t lanes) {
-  return (int64_t)to[r + lanes < rows ? r + lanes - 1 : rows - 1];
-}
-
-/* Lets the weights of the loaded keys fade, each by the gates from behind its key to the last that the row sees, and what the
- * rows have of the keys before by those of all. to: where the keys end that a row sees. */
-static void fade_pairs(const query_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
-                       int64_t count, const float *to, float *fades) {
-  const int64_t rows = tile->layout.rows;
+/* Lets the weights of keys [first, first + count) fade, each by the gates from behind its key to the last that the row sees, and the
+ * rows' queries, which meet the keys before, by those of all. */
+static void fade_pairs(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
+                       int64_t first, int64_t count, const int64_t *seen, float *queries) {
+  const int64_t rows = tile->rows;
+  float fades[TILE_MAX_ROWS];
   for (int64_t r = 0; r < rows; r++) fades[r] = 1;
   for (int64_t j = count - 1; j >= 0; j--) {
+    const float gate = *gate_of(scratch, first + j);
     float *weights = scratch->weights + j * rows;
     for (int64_t r = 0; r < rows; r++) {
       weights[r] *= fades[r];
-      fades[r] *= to[r] > (float)j ? scratch->gates[j] : 1;
+      fades[r] *= seen[r] > j ? gate : 1;
     }
   }
   for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t e = 0; e < plan->width; e++) scratch->output[r * plan->width + e] *= fades[r];
+    for (int64_t d = 0; d < plan->depth; d++) queries[r * plan->depth + d] *= fades[r];
 }
 
-/* Adds the loaded keys [first, end) to the output, pair by pair. A later row sees no fewer of them, so what the rows
+/* What keys [first, end) weigh in the rows that see them. A later row sees no fewer of them, so what the rows
  * see is a staircase, and each product takes a step of it for a vector of rows. The weights beyond the staircase
- * are written by hide alone. */
-static void add_pairs(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
-                      int64_t end) {
+ * are written by hide alone. seen: how many each row sees. */
+static void weigh_pairs(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                        int64_t first, int64_t end, float *queries, int64_t *seen) {
   const tile_kernels *kernels = plan->kernels;
-  const int64_t rows = tile->layout.rows, lanes = kernels->lanes, depth = tile->problem->head_dim;
-  /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool finite =
-      kernels->all_finite(end - first, tile->problem->value_dim, tile_rows_from(kernels, tile->value, first));
-  const tile_matrix values = load_values(tile, plan, scratch, first, end, !finite);
-  float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
-  for (int64_t r = 0; r < tile->count; r++) to[r] = (float)clamp_to_tile(tile->row[r].visible.end - first);
+  const int64_t rows = tile->rows, lanes = kernels->lanes, depth = tile->problem->head_dim;
+  const void *row[TILE_MAX_ROWS];
+  static const float from[TILE_MAX_ROWS] = {0};
+  float to[TILE_MAX_ROWS];
+  /* Mostly each row sees one key more than the row before. */
+  const int64_t least = linear_end_of_row(tile, 0) - first, more = tile->count - 1;
+  const bool diagonal = tile->heads == 1 && linear_end_of_row(tile, more) - first == least + more;
+  for (int64_t r = 0; r < rows; r++) {
+    seen[r] = r > more ? 0 : diagonal ? least + r : linear_end_of_row(tile, r) - first;
+    to[r] = (float)seen[r];
+    row[r] = queries + r * plan->depth;
+  }
+  need_keys(tile, plan, scratch, first, end);
+  plan->floats->pack(rows, tile->count, depth, row, 1, scratch->columns);
   /* The keys that a vector of rows sees first, with all rows from there on. */
-  for (int64_t r = 0, j = 0, seen; r < tile->count; r += lanes, j = seen) {
-    seen = last_seen(to, tile->count, r, lanes);
-    kernels->scores((tile_size){rows - r, seen - j, depth}, (tile_matrix){scratch->columns + r, rows},
-                    (tile_rows){scratch->keys + j * scratch->stride, scratch->stride}, 1, NULL,
+  for (int64_t r = 0, j = 0; r < tile->count; r += lanes) {
+    const int64_t last = seen[r + lanes < tile->count ? r + lanes - 1 : tile->count - 1];
+    kernels->scores((tile_size){rows - r, last - j, depth}, (tile_matrix){scratch->columns + r, rows},
+                    (tile_rows){mapped_key(scratch, first + j), scratch->stride}, 1, NULL,
                     (tile_target){scratch->weights + j * rows + r, rows});
+    j = last;
   }
   kernels->hide(rows, end - first, from, to, 0, scratch->weights);
-  float fades[TILE_MAX_ROWS] = {0};
-  if (tile->problem->decay.type) fade_pairs(tile, plan, scratch, end - first, to, fades);
-  kernels->accumulate((tile_size){rows, end - first, 1}, (tile_matrix){scratch->weights, rows},
-                      (tile_rows){&one, 0}, tile->problem->decay.type ? fades : scratch->ones, NULL,
-                      (tile_target){scratch->sums, 0});
-  /* A vector of rows at a time, each with the keys that its last row sees. */
-  for (int64_t r = 0; r < tile->count; r += lanes) {
-    const int64_t count = tile->count - r < lanes ? tile->count - r : lanes;
-    const int64_t seen = last_seen(to, tile->count, r, lanes);
-    for (int64_t e = 0; e < plan->width; e += kernels->max_rows)
-      kernels->accumulate((tile_size){strip(plan, plan->width, e), seen, count}, from_column(values, e),
-                          (tile_rows){scratch->weights + r, rows}, scratch->ones, NULL,
-                          (tile_target){scratch->output + r * plan->width + e, plan->width});
-  }
-  if (!finite) add_nonfinite(tile, plan, scratch, first, end);
+  if (tile->problem->decay.type) fade_pairs(tile, plan, scratch, first, end - first, seen, queries);
 }
 
-static void *output_row(const query_tile *tile, int64_t r) {
+/* Element offset of row r in a tensor with these strides. */
+static int64_t offset_of(const linear_tile *tile, const attn_layout *strides, int64_t r) {
+  const int64_t row = tile->first_row + r, position = linear_position(tile, row);
+  return tile->batch * strides->batch + (tile->first_head + row - position * tile->heads) * strides->head +
+         position * strides->position;
+}
+
+static void *output_row(const linear_tile *tile, const linear_plan *plan, int64_t r) {
   return (char *)tile->tensors->output +
-         query_tile_offset(tile, &tile->problem->output, r) * tile->output_kernels->element_bytes;
+         offset_of(tile, &tile->problem->output, r) * plan->outputs->element_bytes;
 }
 
 /* Query row r, and those behind it that are evenly apart. */
-static tile_rows query_rows(const query_tile *tile, int64_t r) {
+static tile_rows query_rows(const linear_tile *tile, const linear_plan *plan, int64_t r) {
   const attn_layout *strides = &tile->problem->query;
-  return (tile_rows){tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, strides, r)),
+  return (tile_rows){tile_element(plan->kernels, tile->tensors->query, offset_of(tile, strides, r)),
                      strides->position};
 }
 
-/* phi of the tile's queries, and where there will be pairs its columns. */
-static void load_queries(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                         bool pairs) {
-  const void *row[TILE_MAX_ROWS];
-  const int64_t depth = tile->problem->head_dim, step = tile->heads == 1 ? tile->count : 1;
-  for (int64_t r = 0; r < tile->count; r += step)
-    map_features(tile->problem, plan->kernels, step, depth, query_rows(tile, r),
+/* phi of the tile's queries; where rows are evenly apart, of as many behind them as fit, for the tiles that come next. */
+static float *map_queries(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
+  const attn_range mapped = scratch->mapped_rows;
+  const int64_t first = tile->first_row, left = tile->problem->query_length * tile->heads - first;
+  const int64_t rows = tile->heads > 1 ? tile->count : left < TILE_MAX_ROWS ? left : TILE_MAX_ROWS;
+  const int64_t step = tile->heads > 1 ? 1 : rows;
+  if (first >= mapped.first && first + tile->count <= mapped.end)
+    return scratch->queries + (first - mapped.first) * plan->depth;
+  for (int64_t r = 0; r < rows; r += step)
+    map_features(tile->problem, plan->kernels, step, tile->problem->head_dim, query_rows(tile, plan, r),
                  (tile_target){scratch->queries + r * plan->depth, plan->depth});
-  if (!pairs) return;
-  for (int64_t r = 0; r < tile->count; r++) row[r] = scratch->queries + r * plan->depth;
-  plan->floats->pack(tile->layout.rows, tile->count, depth, row, 1, scratch->columns);
+  scratch->mapped_rows = (attn_range){first, first + rows};
+  return scratch->queries;
 }
 
-/* Output and sums from the state. The next tile begins so many positions further on. */
-static void apply_state(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                        int64_t positions) {
+/* factor[r]: what the output of row r is divided by, inverted. */
+static void find_factors(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
+                         const float *queries, int64_t pairs, float *factor) {
+  const int64_t rows = tile->rows;
+  const float epsilon = (float)tile->problem->epsilon;
+  if (tile->problem->unnormalised) {
+    for (int64_t r = 0; r < tile->count; r++) factor[r] = 1;
+    return;
+  }
+  plan->kernels->dot_rows(rows, plan->depth, (tile_matrix){queries, plan->depth}, scratch->normaliser,
+                          scratch->sums);
+  plan->kernels->add_rows(pairs, rows, (tile_matrix){scratch->weights, rows}, scratch->sums);
+  for (int64_t r = 0; r < tile->count; r++) factor[r] = 1 / (scratch->sums[r] + epsilon);
+}
+
+/* Rows of the output: what the state and pairs give. */
+static void sum_rows(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
+                     tile_sum of, tile_target rows) {
   const attn_problem *problem = tile->problem;
   const tile_kernels *kernels = plan->kernels;
-  const int64_t depth = problem->head_dim;
-  const tile_rows queries = tile_rows_from(kernels, query_rows(tile, 0), positions),
-                  outputs = tile_rows_from(
-                      plan->outputs, (tile_rows){output_row(tile, 0), problem->output.position}, positions);
+  const int64_t depth = problem->head_dim, positions = linear_position(tile, tile->most);
+  const int64_t behind = tile->heads > 1 ? positions : TILE_MAX_ROWS;
+  const tile_rows queries = tile_rows_from(kernels, query_rows(tile, plan, 0), behind),
+                  outputs = tile_rows_from(plan->outputs,
+                                           (tile_rows){output_row(tile, plan, 0), problem->output.position},
+                                           behind);
   const tile_ahead next = {
+      .rows = positions,
       .of = {{queries.x, queries.stride * kernels->element_bytes, depth * kernels->element_bytes},
              {outputs.x, outputs.stride * plan->outputs->element_bytes,
               problem->value_dim * plan->outputs->element_bytes}}};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
-    const int64_t wide = strip(plan, plan->width, e);
-    kernels->scores((tile_size){wide, tile->count, depth}, (tile_matrix){scratch->state + depth * e, wide},
-                    (tile_rows){scratch->queries, plan->depth}, 1, e == 0 ? &next : NULL,
-                    (tile_target){scratch->output + e, plan->width});
+    const tile_matrix values = of.values;
+    of.columns = scratch->state + depth * e;
+    kernels->sum_products(strip(plan, plan->width, e), tile->count, &of, e == 0 ? &next : NULL,
+                          (tile_target){rows.x + e, rows.stride});
+    of.values = from_column(values, kernels->max_rows);
   }
-  kernels->dot_rows(tile->layout.rows, plan->depth, (tile_matrix){scratch->queries, plan->depth},
-                    scratch->normaliser, scratch->sums);
 }
 
-void linear_solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+/* Whether the rows of the output are of floats in whole vectors, and evenly apart. */
+static bool has_even_rows(const linear_tile *tile, const linear_plan *plan) {
+  return tile->heads == 1 && plan->outputs->element_bytes == sizeof(float) &&
+         tile->problem->value_dim == plan->width;
+}
+
+/* A value that is not finite makes the last row so, which sees all keys. */
+static bool is_finite(const linear_tile *tile, const linear_plan *plan, tile_target rows) {
+  const float *last = rows.x + (tile->count - 1) * rows.stride;
+  return plan->floats->all_finite(1, tile->problem->value_dim, (tile_rows){last, 0});
+}
+
+/* The rows in the scratch, from where they go to the output. A weight of 0 times a NaN or an infinity would reach rows that cannot see
+ * it: where there is one, those are left out and added to the rows that do. */
+static void solve_apart(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+                        linear_stop stop, tile_sum of) {
+  const tile_target rows = {scratch->output, plan->width};
+  const float *factor = of.factor;
+  void *row[TILE_MAX_ROWS];
+  of.factor = scratch->ones;
+  sum_rows(tile, plan, scratch, of, rows);
+  if (of.seen && !is_finite(tile, plan, rows)) {
+    of.values = load_values(tile, plan, scratch, stop.ready, stop.end, true);
+    sum_rows(tile, plan, scratch, of, rows);
+    add_nonfinite(tile, plan, scratch, stop.ready, stop.end);
+  }
+  for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, plan, r);
+  plan->outputs->scale_rows(tile->count, tile->problem->value_dim,
+                            (tile_matrix){scratch->output, plan->width}, factor, row);
+}
+
+void linear_solve_tile(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                        linear_stop stop) {
   const attn_problem *problem = tile->problem;
-  load_queries(tile, plan, scratch, stop.ready < stop.end);
-  apply_state(tile, plan, scratch, stop.rows / tile->heads);
-  for (int64_t first = stop.ready, next; first < stop.end; first = next) {
-    next = first + TILE_KEYS < stop.end ? first + TILE_KEYS : stop.end;
-    load_keys(tile, plan, scratch, first, next);
-    add_pairs(tile, plan, scratch, first, next);
-    add_to_state(tile, plan, scratch, first, next);
+  const int64_t pairs = stop.end - stop.ready;
+  float *queries = map_queries(tile, plan, scratch), factor[TILE_MAX_ROWS];
+  int64_t seen[TILE_MAX_ROWS];
+  tile_sum of = {.depth = problem->head_dim, .x = {queries, plan->depth}, .factor = factor};
+  if (pairs > 0) {
+    weigh_pairs(tile, plan, scratch, stop.ready, stop.end, queries, seen);
+    of.seen = seen;
+    of.weights = (tile_matrix){scratch->weights, tile->rows};
+    of.values = load_values(tile, plan, scratch, stop.ready, stop.end, false);
   }
-  const float epsilon = (float)problem->epsilon;
-  void *row[TILE_MAX_ROWS];
-  float factor[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++)
-    factor[r] = problem->unnormalised ? 1 : 1 / (scratch->sums[r] + epsilon);
-  for (int64_t r = 0; r < tile->count; r++) row[r] = output_row(tile, r);
-  plan->outputs->scale_rows(tile->count, problem->value_dim, (tile_matrix){scratch->output, plan->width},
-                            factor, row);
+  find_factors(tile, plan, scratch, queries, pairs, factor);
+  if (has_even_rows(tile, plan)) {
+    const tile_target rows = {output_row(tile, plan, 0), problem->output.position};
+    sum_rows(tile, plan, scratch, of, rows);
+    if (pairs > 0 && !is_finite(tile, plan, rows)) solve_apart(tile, plan, scratch, stop, of);
+  } else {
+    solve_apart(tile, plan, scratch, stop, of);
+  }
   /* Rows that see nothing come first; a query that is not finite has made NaNs of the empty state. */
-  for (int64_t r = 0; r < tile->count && tile->row[r].visible.end == 0 && !problem->states.state.type; r++)
-    memset(row[r], 0, (size_t)(problem->value_dim * plan->outputs->element_bytes));
+  for (int64_t r = 0; r < tile->count && !problem->states.state.type && linear_end_of_row(tile, r) == 0; r++)
+    memset(output_row(tile, plan, r), 0, (size_t)(problem->value_dim * plan->outputs->element_bytes));
+  if (pairs > 0) add_to_state(tile, plan, scratch, stop.ready, stop.end);
 }
 
 /* ---- states ---- */

@@ -3,7 +3,7 @@
 #ifndef ATTN_LINEAR_TILE_H
 #define ATTN_LINEAR_TILE_H
 
-#include "query_tile.h"
+#include "tile.h"
 
 typedef struct linear_plan {
   const tile_kernels *kernels, *floats,
@@ -15,6 +15,17 @@ typedef struct linear_plan {
   size_t state_floats, thread_floats;
 } linear_plan;
 
+/* Rows of one key/value head: row r is query position (first_row + r) / heads of query head first_head + (first_row + r) % heads, as in a
+ * query_tile. Without rows what a walk along the keys needs is there all the same. */
+typedef struct linear_tile {
+  const attn_problem *problem;
+  const attn_tensors *tensors;
+  int64_t batch, first_head, heads;
+  int64_t most;                   /* rows of a full tile */
+  int64_t first_row, count, rows; /* rows: count in whole vectors */
+  tile_rows key, value;           /* of this batch entry and key/value head */
+} linear_tile;
+
 /* What one thread works in. The state lies in strips of the features that a kernel takes, one strip after the
  * other: columns that are twice as far apart would share half of the L1 cache (5% slower at Dv = 128). */
 typedef struct linear_scratch {
@@ -23,10 +34,11 @@ typedef struct linear_scratch {
       stride;        /* from key to key: of a power of two, all would share a few sets of the L1 cache */
   float *normaliser; /* [pitch] */
   float
-      *state;  /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
-  float *keys; /* phi(k) [TILE_KEYS, stride] */
+      *state; /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
+  attn_range mapped_keys, mapped_rows; /* what keys and queries hold phi of */
+  float *keys;                         /* phi(k) [TILE_KEYS, stride] */
   float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
-  float *queries; /* phi(q) [rows, depth] */
+  float *queries; /* phi(q) [TILE_MAX_ROWS, depth] */
   float *columns; /* phi(q), columns [D, rows] */
   float *weights; /* columns [TILE_KEYS, rows] */
   float *output;  /* [rows, width] */
@@ -39,11 +51,20 @@ typedef struct linear_scratch {
  * applied. The others, up to `end`, are seen by some rows only: they are met pair by pair and then join the state. */
 typedef struct linear_stop {
   int64_t before, ready, end;
-  int64_t rows; /* of a full tile, which the next one is behind this */
 } linear_stop;
 
 static inline int64_t linear_round_up(int64_t n, int64_t multiple) {
   return (n + multiple - 1) / multiple * multiple;
+}
+
+/* The position that stacked rows come to: a division takes as long as a dozen products. */
+static inline int64_t linear_position(const linear_tile *tile, int64_t rows) {
+  return tile->heads == 1 ? rows : rows / tile->heads;
+}
+
+/* Where the keys end that a row of a tile sees. They never end earlier for a later row, and begin with the first. */
+static inline int64_t linear_end_of_row(const linear_tile *tile, int64_t r) {
+  return attn_visible_keys(tile->problem, tile->batch, linear_position(tile, tile->first_row + r)).end;
 }
 
 /* Sets what follows from the kernels, the rows of the largest tile and the problem: depth, width, and floats of a state and of a thread. */
@@ -58,7 +79,7 @@ void linear_begin_state(const attn_problem *problem, const linear_plan *plan, co
                         int64_t head);
 
 /* Adds keys [first, end) to the state. */
-void linear_advance(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
+void linear_advance(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch, int64_t first,
                     int64_t end);
 
 /* Copies the state of a slice of the features into a whole one. */
@@ -66,7 +87,7 @@ void linear_leave_state(const attn_problem *problem, const linear_plan *plan, co
                         float *whole);
 
 /* One query tile, the state holding its keys up to stop.ready; then it reaches stop.end. */
-void linear_solve_tile(const query_tile *tile, const linear_plan *plan, linear_scratch *scratch,
+void linear_solve_tile(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                        linear_stop stop);
 
 /* Writes the state of all features, which has all keys. */

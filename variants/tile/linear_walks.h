@@ -118,7 +118,8 @@ static inline void map_features(const linear_backward *of, int64_t rows, tile_ro
 /* Rows of two tensors that are wanted soon: into the L2 cache while a product computes. */
 static inline tile_ahead soon(tile_rows x, int64_t width, tile_rows y, int64_t other) {
   const int64_t bytes = (int64_t)sizeof(float);
-  return (tile_ahead){.of = {{x.x, x.stride * bytes, width * bytes}, {y.x, y.stride * bytes, other * bytes}}};
+  return (tile_ahead){.rows = TILE_KEYS,
+                      .of = {{x.x, x.stride * bytes, width * bytes}, {y.x, y.stride * bytes, other * bytes}}};
 }
 
 /* ---- products ---- */

@@ -26,8 +26,6 @@ OP vec subtract(vec a, vec b) { return vsubq_f32(a, b); }
 OP vec multiply(vec a, vec b) { return vmulq_f32(a, b); }
 OP vec divide(vec a, vec b) { return vdivq_f32(a, b); }
 OP vec fused_multiply_add(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
-/* a b - product, exactly. */
-OP vec product_error(vec a, vec b, vec product) { return vfmaq_f32(vnegq_f32(product), a, b); }
 /* b where either is NaN; NEON's own maximum is then NaN. */
 OP vec maximum(vec a, vec b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 OP vec minimum(vec a, vec b) { return vbslq_f32(vcltq_f32(a, b), a, b); } /* the same */
@@ -71,6 +69,14 @@ OP vec split_power(vec *t) {
   const vec magic = vdupq_n_f32(0x1.8p23f + 127.0f), whole = vmaxq_f32(vdupq_n_f32(-127.0f), *t);
   *t = vaddq_f32(whole, magic);
   return vsubq_f32(whole, vsubq_f32(*t, magic));
+}
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). */
+OP vec split_exponential(vec *x) {
+  const vec log2e = vdupq_n_f32(0x1.715476p+0f), magic = vdupq_n_f32(0x1.8p23f + 127.0f);
+  const vec shifted = vfmaq_f32(magic, *x, log2e), whole = vsubq_f32(shifted, magic);
+  const vec fraction = vfmaq_f32(vnegq_f32(whole), *x, log2e);
+  *x = shifted;
+  return fraction;
 }
 OP vec times_power(vec p, vec shifted) {
   return vmulq_f32(p, vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23)));

@@ -34,13 +34,6 @@ OP vec subtract(vec a, vec b) { return a - b; }
 OP vec multiply(vec a, vec b) { return a * b; }
 OP vec divide(vec a, vec b) { return a / b; }
 OP vec fused_multiply_add(vec a, vec b, vec c) { return a * b + c; }
-/* The 12 upper bits of each number, whose products are exact. */
-OP vec upper_half(vec a) { return (vec)((ivec)a & ~0xfff); }
-/* a b - product, but for a rounding of the last place: Dekker's split. */
-OP vec product_error(vec a, vec b, vec product) {
-  vec a1 = upper_half(a), b1 = upper_half(b), a2 = a - a1, b2 = b - b1;
-  return ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2;
-}
 OP vec blend(ivec condition, vec yes, vec no) {
   return (vec)((condition & (ivec)yes) | (~condition & (ivec)no));
 }
@@ -84,6 +77,16 @@ OP vec split_power(vec *t) {
   const vec magic = set(0x1.8p23f + 127.0f), whole = maximum(set(-127.0f), *t);
   *t = whole + magic;
   return whole - (*t - magic);
+}
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0. Without fused operations: log2(e) is a number of 12 bits, whose product
+ * with one of 12 is exact, and a rest. */
+OP vec split_exponential(vec *x) {
+  const vec magic = set(0x1.8p23f + 127.0f), upper = (vec)((ivec)*x & ~0xfff), lower = *x - upper;
+  const vec shifted = *x * set(0x1.715476p+0f) + magic;
+  const vec fraction =
+      (upper * set(0x1.714p+0f) - (shifted - magic)) + (lower * set(0x1.714p+0f) + *x * set(0x1.47652cp-12f));
+  *x = shifted;
+  return fraction;
 }
 OP vec times_power(vec p, vec shifted) { return p * (vec)((ivec)shifted << 23); }
 static const float exp2_polynomial[] = {

@@ -16,12 +16,13 @@ typedef struct NAME(scalars) {
 } NAME(scalars);
 
 /* sum[g][v] += sum over d < depth of scalar (g, d) * columns[d * pitch, v] */
-INLINE void NAME(product)(const int vectors, const int group, const bool fetch, int64_t depth,
+INLINE void NAME(product)(const int vectors, const int group, const int fetch, int64_t depth,
                           tile_matrix columns, NAME(scalars) of, line_ahead ahead,
                           vec sum[MAX_GROUP][MAX_VECTORS]) {
 #pragma GCC unroll 2
   for (int64_t d = 0; d < depth; d++) {
-    if (fetch) __builtin_prefetch(ahead.first + d * ahead.stride, 0, 2);
+    if (fetch == INTO_L1) __builtin_prefetch(ahead.first + d * ahead.stride, 0, 3);
+    if (fetch == INTO_L2) __builtin_prefetch(ahead.first + d * ahead.stride, 0, 2);
     vec column[MAX_VECTORS];
     for (int v = 0; v < vectors; v++) column[v] = load(columns.x + d * columns.stride + v * LANES);
     for (int g = 0; g < group; g++) {
@@ -32,12 +33,13 @@ INLINE void NAME(product)(const int vectors, const int group, const bool fetch, 
 }
 
 /* A loop of its own where there is nothing to fetch: a fetch costs up to 6% (measured, AVX2). */
-INLINE void NAME(product_ahead)(const int vectors, const int group, int64_t depth, tile_matrix columns,
-                                NAME(scalars) of, line_ahead ahead, vec sum[MAX_GROUP][MAX_VECTORS]) {
+INLINE void NAME(product_ahead)(const int vectors, const int group, const int fetch, int64_t depth,
+                                tile_matrix columns, NAME(scalars) of, line_ahead ahead,
+                                vec sum[MAX_GROUP][MAX_VECTORS]) {
   if (ahead.first)
-    NAME(product)(vectors, group, true, depth, columns, of, ahead, sum);
+    NAME(product)(vectors, group, fetch, depth, columns, of, ahead, sum);
   else
-    NAME(product)(vectors, group, false, depth, columns, of, ahead, sum);
+    NAME(product)(vectors, group, NOWHERE, depth, columns, of, ahead, sum);
 }
 
 #if STEP == 2
@@ -72,7 +74,7 @@ INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_
       for (int v = 0; v < vectors; v++)
         sum[g][v] = slice.first ? zero() : load(out + g * scores.stride + v * LANES);
     NAME(product_ahead)
-    (vectors, group, steps, queries, keys, line_of(ahead, STEP * TILE_KEYS, done.groups++, steps), sum);
+    (vectors, group, INTO_L2, steps, queries, keys, line_of(ahead, done.groups++, steps), sum);
 #if STEP == 2
     if (size.features % STEP) add_last_feature(vectors, group, size.features - 1, queries, keys, sum);
     for (int g = 0; slice.last && slice.factor != 1 && g < group; g++)
@@ -112,8 +114,65 @@ INLINE void NAME(scores_rows)(const int vectors, const bool adds, const bool fin
   for (int v = 0; finds && v < vectors; v++) store(largest + v * LANES, joined[v]);
 }
 
-INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, tile_size size,
-                                           tile_matrix weights, tile_rows value,
+#if STEP == 1
+/* Features [first, end) of x; with the last of these the weighted rows, where `both`. */
+INLINE groups_done sum_groups(const int vectors, const int group, const bool both, int64_t count,
+                              int64_t first, int64_t end, const tile_sum *of, const tile_ahead *ahead,
+                              tile_target rows, groups_done done) {
+  static const float one = 1; /* no branch may stand between the sums, or they leave the registers */
+  const bool last = end == of->depth;
+  const int64_t wide = vectors * LANES;
+  for (; done.elements + group <= count; done.elements += group) {
+    const int64_t r = done.elements;
+    float *out = rows.x + r * rows.stride;
+    vec sum[MAX_GROUP][MAX_VECTORS];
+    for (int g = 0; g < group; g++)
+      for (int v = 0; v < vectors; v++)
+        sum[g][v] = first == 0 ? zero() : load(out + g * rows.stride + v * LANES);
+    NAME(product_ahead)
+    (vectors, group, both ? INTO_L2 : INTO_L1, end - first, (tile_matrix){of->columns + first * wide, wide},
+     (NAME(scalars)){of->x.x + r * of->x.stride + first, of->x.stride, 1},
+     line_of(ahead, done.groups++, end - first), sum);
+    if (both) NAME(product)
+    (vectors, group, NOWHERE, last ? of->seen[r + group - 1] : 0, of->values,
+     (NAME(scalars)){of->weights.x + r, 1, of->weights.stride}, (line_ahead){NULL, 0}, sum);
+    for (int g = 0; g < group; g++) {
+      const vec factor = broadcast(last ? of->factor + r + g : &one);
+      for (int v = 0; v < vectors; v++) store(out + g * rows.stride + v * LANES, multiply(sum[g][v], factor));
+    }
+  }
+  return done;
+}
+
+INLINE void sum_rows(const int vectors, const bool both, int64_t count, const tile_sum *of,
+                     const tile_ahead *ahead, tile_target rows) {
+  const int64_t depth = of->depth, slice = depth_slice(vectors * LANES, depth);
+  groups_done done = {0, 0};
+  for (int64_t first = 0; first < depth; first += slice, done.elements = 0) {
+    const int64_t end = first + slice < depth ? first + slice : depth;
+    done = sum_groups(vectors, GROUP(vectors), both, count, first, end, of, ahead, rows, done);
+    if (GROUP(vectors) > 4) done = sum_groups(vectors, 4, both, count, first, end, of, ahead, rows, done);
+    done = sum_groups(vectors, 2, both, count, first, end, of, ahead, rows, done);
+    done = sum_groups(vectors, 1, both, count, first, end, of, ahead, rows, done);
+  }
+}
+
+INLINE void sum_rows_of(const int vectors, int64_t count, const tile_sum *of, const tile_ahead *ahead,
+                        tile_target rows) {
+  if (of->seen)
+    sum_rows(vectors, true, count, of, ahead, rows);
+  else
+    sum_rows(vectors, false, count, of, ahead, rows);
+}
+
+static void sum_products(int64_t width, int64_t count, const tile_sum *of, const tile_ahead *ahead,
+                         tile_target rows) {
+  BY_VECTORS(width, sum_rows_of(vectors, count, of, ahead, rows));
+}
+#endif
+
+INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, const bool rescales,
+                                           tile_size size, tile_matrix weights, tile_rows value,
                                            const float *restrict rescale, const tile_ahead *ahead,
                                            tile_target output, groups_done done) {
   const int64_t steps = (size.keys + STEP - 1) / STEP;
@@ -122,30 +181,35 @@ INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, t
     vec sum[MAX_GROUP][MAX_VECTORS];
     for (int g = 0; g < group; g++)
       for (int v = 0; v < vectors; v++) sum[g][v] = zero();
+    /* Where nothing is rescaled the rows ahead are next, of linear attention: full and causal take 0.99 of the time. */
     NAME(product_ahead)
-    (vectors, group, steps, weights, values, line_of(ahead, STEP * TILE_KEYS, done.groups++, steps), sum);
+    (vectors, group, rescales ? INTO_L2 : INTO_L1, steps, weights, values,
+     line_of(ahead, done.groups++, steps), sum);
     /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
-     * tile long plus one a tile. */
+     * tile long plus one a tile. Additions alone pass other ports than the products do. */
     for (int v = 0; v < vectors; v++) {
-      vec factor = load(rescale + v * LANES);
+      const vec factor = rescales ? load(rescale + v * LANES) : zero();
       for (int g = 0; g < group; g++) {
         float *out = output.x + (done.elements + g) * output.stride + v * LANES;
-        store(out, fused_multiply_add(load(out), factor, sum[g][v]));
+        store(out, rescales ? fused_multiply_add(load(out), factor, sum[g][v]) : add(load(out), sum[g][v]));
       }
     }
   }
   return done;
 }
 
-INLINE void NAME(accumulate_rows)(const int vectors, tile_size size, tile_matrix weights, tile_rows value,
-                                  const float *restrict rescale, const tile_ahead *ahead,
+INLINE void NAME(accumulate_rows)(const int vectors, const bool rescales, tile_size size, tile_matrix weights,
+                                  tile_rows value, const float *restrict rescale, const tile_ahead *ahead,
                                   tile_target output) {
+#define GROUPS(group)                                                                                        \
+  NAME(accumulate_groups)                                                                                    \
+  (vectors, group, rescales, size, weights, value, rescale, ahead, output, done)
   groups_done done = {0, 0};
-  done = NAME(accumulate_groups)(vectors, GROUP(vectors), size, weights, value, rescale, ahead, output, done);
-  if (GROUP(vectors) > 4)
-    done = NAME(accumulate_groups)(vectors, 4, size, weights, value, rescale, ahead, output, done);
-  done = NAME(accumulate_groups)(vectors, 2, size, weights, value, rescale, ahead, output, done);
-  NAME(accumulate_groups)(vectors, 1, size, weights, value, rescale, ahead, output, done);
+  done = GROUPS(GROUP(vectors));
+  if (GROUP(vectors) > 4) done = GROUPS(4);
+  done = GROUPS(2);
+  GROUPS(1);
+#undef GROUPS
 }
 
 #endif
@@ -275,7 +339,10 @@ static void NAME(add_products)(tile_size size, tile_matrix queries, tile_rows ke
 
 static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                              const tile_ahead *ahead, tile_target out) {
-  BY_VECTORS(size.rows, NAME(accumulate_rows)(vectors, size, weights, value, rescale, ahead, out));
+  if (rescale)
+    BY_VECTORS(size.rows, NAME(accumulate_rows)(vectors, true, size, weights, value, rescale, ahead, out))
+  else
+    BY_VECTORS(size.rows, NAME(accumulate_rows)(vectors, false, size, weights, value, NULL, ahead, out))
 }
 
 #endif

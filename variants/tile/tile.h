@@ -45,14 +45,26 @@ typedef struct tile_size {
   int64_t rows, keys, features;
 } tile_size;
 
+/* Two products that make rows of an output, see sum_products below. */
+typedef struct tile_sum {
+  int64_t depth;
+  tile_matrix x;        /* rows of depth */
+  const float *columns; /* [depth, width] */
+  const int64_t *seen;  /* keys that a row has weights of, no fewer than the row before; NULL: none has any */
+  tile_matrix weights; /* columns: of a key, weights of all rows, 0 for the keys behind those that are seen */
+  tile_matrix values;  /* rows of width, of a key each */
+  const float *factor; /* of each row */
+} tile_sum;
+
 /* Where the online softmax stands: of each row, see softmax below. */
 typedef struct tile_state {
   float *max, *sum, *rescale;
 } tile_state;
 
-/* Rows that are wanted soon, two tiles of them: a kernel fetches them into the L2 cache while it computes,
+/* Rows that are wanted soon, so many of each of two tensors: a kernel fetches them into a cache while it computes,
  * as far as its own loops reach. stride and width are in bytes; width 0 for none. */
 typedef struct tile_ahead {
+  int64_t rows;
   struct {
     const void *x;
     int64_t stride, width;
@@ -106,8 +118,13 @@ typedef struct tile_kernels {
   /* scores[j, r] = scores[j, r] + sum_d key[j, d] * queries[d, r], as above; of floats alone, else NULL. */
   void (*add_products)(tile_size size, tile_matrix queries, tile_rows key, tile_target scores);
 
+  /* rows[r, e] = factor[r] * (sum_d x[r, d] columns[d, e] + sum_j weights[j, r] values[j, e])
+   * for r < count, e < width, d < depth, j < seen[r]; width a multiple of lanes, at most max_rows; of floats alone, else NULL. */
+  void (*sum_products)(int64_t width, int64_t count, const tile_sum *of, const tile_ahead *ahead,
+                       tile_target rows);
+
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j, e]      e < features, j < keys
-   * The columns of weights and of output have strides as well. */
+   * The columns of weights and of output have strides as well. rescale may be NULL where products are of floats: 1 for all. */
   void (*accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                      const tile_ahead *ahead, tile_target output);
 
@@ -177,6 +194,9 @@ typedef struct tile_kernels {
 
   /* x[n, r] = x[n, r] * ours[r] + y[n, r] * theirs[r] for n < count, r < rows: columns of two states become one's. */
   void (*join)(int64_t rows, int64_t count, const float *ours, const float *theirs, const float *y, float *x);
+
+  /* sum[n] = sum[n] + sum_r x[r, n] for r < rows, n < width; width a multiple of lanes, at most max_rows. */
+  void (*add_rows)(int64_t rows, int64_t width, tile_matrix x, float *sum);
 
   /* dots[r] = sum_n x[r, n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
   void (*dot_rows)(int64_t rows, int64_t width, tile_matrix x, const float *y, float *dots);
