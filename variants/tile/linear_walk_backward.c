@@ -137,7 +137,7 @@ static void meet_queries(const linear_backward *of, linear_scratch *mine, const 
   for (int64_t r = 0; r < rows; r += lanes) {
     const int64_t n = (int64_t)from[r];
     kernels->accumulate((tile_size){lanes, count - n, Dv}, (tile_matrix){mine->weights + n * rows + r, rows},
-                        (tile_rows){mine->output_grads + n * of->width, of->width}, mine->ones, NULL,
+                        (tile_rows){mine->output_grads + n * of->width, of->width}, NULL, NULL,
                         (tile_target){mine->value_grads + r, rows});
     linear_add_pairs(of, mine, r, smaller(lanes, tile->count - r), count - n,
                      (tile_rows){mine->weight_grads + n * rows + r, rows}, mine->queries + n * depth);

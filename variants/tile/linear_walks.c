@@ -8,10 +8,10 @@ void linear_join_state(const linear_backward *of, linear_scratch *mine, int64_t 
   const int64_t Dv = of->problem->value_dim;
   for (int64_t d = 0; count > 0 && d < of->depth; d += of->kernels->max_rows) {
     const int64_t wide = strip(of, d);
-    of->kernels->accumulate((tile_size){wide, count, Dv}, (tile_matrix){features + d, of->depth}, value,
-                            mine->ones, d == 0 ? next : NULL, (tile_target){mine->state + Dv * d, wide});
-    of->kernels->accumulate((tile_size){wide, count, 1}, (tile_matrix){features + d, of->depth}, factor,
-                            mine->ones, NULL, (tile_target){mine->sums + d, 0});
+    of->kernels->accumulate((tile_size){wide, count, Dv}, (tile_matrix){features + d, of->depth}, value, NULL,
+                            d == 0 ? next : NULL, (tile_target){mine->state + Dv * d, wide});
+    of->kernels->accumulate((tile_size){wide, count, 1}, (tile_matrix){features + d, of->depth}, factor, NULL,
+                            NULL, (tile_target){mine->sums + d, 0});
   }
 }
 
@@ -30,7 +30,7 @@ void linear_add_pairs(const linear_backward *of, linear_scratch *mine, int64_t f
                       int64_t terms, tile_rows weights, const float *features) {
   for (int64_t d = 0; d < of->depth; d += of->kernels->max_rows)
     of->kernels->accumulate((tile_size){strip(of, d), terms, count}, (tile_matrix){features + d, of->depth},
-                            weights, mine->ones, NULL,
+                            weights, NULL, NULL,
                             (tile_target){mine->grads + first * of->depth + d, of->depth});
 }
 
