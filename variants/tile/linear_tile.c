@@ -305,12 +305,12 @@ static void sum_rows(const linear_tile *tile, const linear_plan *plan, const lin
       .of = {{queries.x, queries.stride * kernels->element_bytes, depth * kernels->element_bytes},
              {outputs.x, outputs.stride * plan->outputs->element_bytes,
               problem->value_dim * plan->outputs->element_bytes}}};
+  const tile_matrix values = of.values;
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
-    const tile_matrix values = of.values;
     of.columns = scratch->state + depth * e;
+    if (of.seen) of.values = from_column(values, e);
     kernels->sum_products(strip(plan, plan->width, e), tile->count, &of, e == 0 ? &next : NULL,
                           (tile_target){rows.x + e, rows.stride});
-    of.values = from_column(values, kernels->max_rows);
   }
 }
 
