@@ -1,7 +1,9 @@
 /* See widen.h. */
 #include "widen.h"
 
-#include "elements.h"
+#include <string.h>
+
+#include "tile/tile.h"
 
 enum { LINE = 16 };
 
@@ -119,16 +121,19 @@ static int64_t row_at(const narrow_tensor *t, attn_layout layout, int64_t n) {
   return b * layout.batch + h * layout.head + i * layout.position;
 }
 
-static void convert(const narrow_tensor *t, void *narrow, float *wide, bool back, int threads) {
+/* Row by row with the tile kernels, which load and store by vectors. */
+static void convert(const attn_call *call, const narrow_tensor *t, void *narrow, float *wide, bool back) {
+  static const float one = 1;
+  const tile_kernels *kernels = tile_select_floats(call->isa, t->from.type);
   const int64_t rows = t->width > 0 ? t->batch * t->heads * t->length : 0;
-#pragma omp parallel for num_threads(threads)
+#pragma omp parallel for num_threads(call->threads)
   for (int64_t n = 0; n < rows; n++) {
-    const int64_t from = row_at(t, t->from, n), to = row_at(t, t->to, n);
-    for (int64_t x = 0; x < t->width; x++)
-      if (back)
-        attn_store(narrow, t->from.type, from + x, wide[to + x]);
-      else
-        wide[to + x] = attn_load(narrow, t->from.type, from + x);
+    void *from = (char *)narrow + row_at(t, t->from, n) * kernels->element_bytes;
+    float *to = wide + row_at(t, t->to, n);
+    if (back)
+      kernels->scale_rows(1, t->width, (tile_matrix){to, 0}, &one, &from);
+    else
+      kernels->read(t->width, from, to);
   }
 }
 
@@ -199,7 +204,7 @@ void attn_widened_run(const attn_call *call, uint64_t kept, void (*run)(const at
     if (!wide.converted[n]) continue;
     copies[n] = memory;
     memory += floats_of(&wide.tensors[n]);
-    if (!is_written(p, n)) convert(&wide.tensors[n], given[n], copies[n], false, call->threads);
+    if (!is_written(p, n)) convert(call, &wide.tensors[n], given[n], copies[n], false);
     if (is_turned(p, n)) rotate(p, &wide.tensors[n], n == KEY, copies[n], call->threads);
   }
   if (copies[QUERY]) tensors->query = copies[QUERY];
@@ -220,5 +225,5 @@ void attn_widened_run(const attn_call *call, uint64_t kept, void (*run)(const at
     turn_back(p, to, true, call->threads);
   }
   for (int n = OUTPUT; n < NARROW; n++)
-    if (copies[n] && is_written(p, n)) convert(&wide.tensors[n], given[n], copies[n], true, call->threads);
+    if (copies[n] && is_written(p, n)) convert(call, &wide.tensors[n], given[n], copies[n], true);
 }
