@@ -198,6 +198,14 @@ static void a_bench_of_a_team_is_written_as_json_and_csv(void **state) {
                2, "is a report of a team of processes, which no page");
 }
 
+/* Of eight heads one of three or seven ranks has more than another: with these the exponent is 0.87, known to no more than -7 to 9. */
+static void growth_with_ranks_is_that_of_even_ones(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(MPIRUN("8") "bench --variant ulysses --threads 1 --problem causal/H:8/D:16/T:1024 2>/dev/null",
+               0, "ulysses: workspace of a rank grows as (1/P)^0.95 (0.8");
+}
+
 static void what_a_bench_of_a_team_cannot_write_is_one_sentence(void **state) {
   (void)state;
   need_mpi();
@@ -274,6 +282,7 @@ int main(void) {
       cmocka_unit_test(messages_that_end_one_by_one_are_there_then),
       cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
       cmocka_unit_test(a_bench_of_a_team_is_written_as_json_and_csv),
+      cmocka_unit_test(growth_with_ranks_is_that_of_even_ones),
       cmocka_unit_test(what_a_bench_of_a_team_cannot_write_is_one_sentence),
       cmocka_unit_test(a_failure_of_one_rank_is_shrunk_to_what_it_takes),
       cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),
