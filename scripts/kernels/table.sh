@@ -1,7 +1,7 @@
 #!/bin/bash
 # How close the fast kernels come to what this machine can do: `scripts/kernels/table.sh BUILD`, or `make
 # kernels`. Rows that belong together are points of one run of attnbench, whose repetitions take turns, so that a
-# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some nine minutes.
+# slow minute of a shared machine falls on all of them; each run measures the machine too. Takes some fifteen minutes.
 set -u
 build=${1:-build}
 program=$build/attnbench
