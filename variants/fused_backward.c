@@ -351,8 +351,9 @@ static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, 
   if (p->keep.type) drop(of, tile, mine->grads);
   weigh(of, tile, mine);
   if (p->keep.type) drop(of, tile, mine->weights);
-  kernels->accumulate(of_values, weights, output_grad, NULL, NULL, (tile_target){mine->value_grads, rows});
-  kernels->accumulate(of_keys, grads, query, NULL, NULL, (tile_target){mine->key_grads, rows});
+  kernels->accumulate(of_values, weights, output_grad, mine->ones, NULL,
+                      (tile_target){mine->value_grads, rows});
+  kernels->accumulate(of_keys, grads, query, mine->ones, NULL, (tile_target){mine->key_grads, rows});
   add_query_grads(of, tile, mine, query_grads_of(of, part, tile));
 }
 
