@@ -355,6 +355,19 @@ static void more_lines_than_colours_are_told_apart(void **state) {
   assert_int_equal(dashed[1], dashed[0] + MANY - COLOURS);
 }
 
+/* 1.0 T and 1.2 T would both be 1 T. */
+static void an_axis_of_rates_names_no_two_the_same(void **state) {
+  (void)state;
+  report report;
+  sample_with_bytes(&report, &sample_variants[3], 1, 1024);
+  report.machine.peaks[2].median = report.machine.peaks[2].high = 1.09e12;
+  char *svg = svg_of(&report, style, "flops.svg");
+  assert_shows(svg, ">1.0 T");
+  assert_shows(svg, ">1.2 T");
+  free(svg);
+  report_destroy(&report);
+}
+
 static void decoding_says_its_queries_and_has_keys_on_the_axis(void **state) {
   (void)state;
   report report;
@@ -436,6 +449,7 @@ int main(void) {
       cmocka_unit_test(nothing_is_cut_at_large_fonts),
       cmocka_unit_test(a_picture_says_what_disturbed_it_and_shows_intervals),
       cmocka_unit_test(more_lines_than_colours_are_told_apart),
+      cmocka_unit_test(an_axis_of_rates_names_no_two_the_same),
       cmocka_unit_test(decoding_says_its_queries_and_has_keys_on_the_axis),
       cmocka_unit_test(a_format_is_drawn_where_it_is_asked_for),
       cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),
