@@ -209,7 +209,8 @@ public:
 private:
   typedef softmax_rows<shape> rows;
   using rows::is_scaled;
-  using rows::problem, rows::stack, rows::block_row, rows::any, rows::together_any, rows::warp_all;
+  using rows::problem, rows::tensors, rows::stack, rows::block_row, rows::any, rows::together_any,
+      rows::warp_all;
   using typename rows::tile_scores, typename rows::tile_weights;
 
   unsigned char *const queries;
@@ -218,9 +219,29 @@ private:
   int *const votes;
   const int first_tile, tile_count;
 
+  /* Read again: the tile has been left. */
+  __device__ __forceinline__ bool is_finite_key(int j) const {
+    if (j >= problem.key_length) return true;
+    const int64_t kv_head = kv_head_of(problem, stack.first_head);
+    const uint16_t *const key =
+        static_cast<const uint16_t *>(tensors.key) + row_begin(problem.key, stack.b, kv_head, j);
+    bool finite = true;
+    ATTN_KEEP_LOOP
+    for (int d = 0; d < (int)problem.head_dim; d++) finite = finite && is_finite<shape::type>(key[d]);
+    return finite;
+  }
+
   __device__ __forceinline__ void part_values(row_state<shape> &state, unsigned char *tile,
                                               int first_key) const {
     uint16_t *const elements = reinterpret_cast<uint16_t *>(tile);
+    ATTN_KEEP_LOOP
+    for (int key = (int)threadIdx.x; key < shape::keys; key += CONSUMERS * GROUP_THREADS) {
+      if (is_finite_key(first_key + key)) continue;
+      ATTN_KEEP_LOOP
+      for (int n = 0; n < shape::width; n++)
+        spoil_nonfinite<shape::type>(elements[shape::place_of_values(key, n / 8) + n % 8]);
+    }
+    wait_at_barrier(ALL_CONSUMERS, CONSUMERS * GROUP_THREADS);
     rows::add_nonfinite_values(state, elements, first_key);
     wait_at_barrier(ALL_CONSUMERS, CONSUMERS * GROUP_THREADS);
     remove_nonfinite<shape::type, shape::tile_bytes / 2, CONSUMERS * GROUP_THREADS>(elements,
