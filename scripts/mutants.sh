@@ -18,7 +18,7 @@
 #   --check     only see that every fault still fits the sources; builds nothing
 #   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
 #   --whole     pose all problems at once: no fault is known
-#   --readme    of all faults: also write the table to tests/mutants/README.md
+#   --readme    also write these faults' rows of tests/mutants/README.md; the others stay
 #
 # Status: 0 every fault is caught, 1 one survived or could not be planted. With --hints: 0 where two thirds of the kinds are named.
 set -u
@@ -452,7 +452,11 @@ with each fault. A problem here is one that verify poses without options, as a t
 | fault | what | file | caught by | on |
 |---|---|---|---|---|
 TEXT
-  for name in "${list[@]}"; do
+  for name in "${names[@]}"; do
+    if [ ! -f "$work/$name.result" ]; then
+      grep -F "| $name |" "$page"
+      continue
+    fi
     IFS=$'\t' read -r outcome tenths check problem < <(sed 's/\t\t/\t-\t/' "$work/$name.result")
     [ "$outcome" = caught ] || check="**$outcome**"
     printf '| %s | %s | %s | %s | `%s` |\n' "$name" "${what[$name]}" "${file[$name]#variants/}" "$check" "$problem"
@@ -521,7 +525,8 @@ if [ -z "$hints" ]; then
   control
   print_row none
 fi
-if [ -n "$readme" ]; then write_readme >"$root/tests/mutants/README.md"; fi
+page=$root/tests/mutants/README.md
+if [ -n "$readme" ]; then write_readme >"$work/page.md" && mv "$work/page.md" "$page"; fi
 if [ -n "$hints" ]; then
   echo "the hint names the kind of $named of $hinted faults, $SECONDS s"
   [ $((3 * named)) -ge $((2 * hinted)) ]
