@@ -358,6 +358,13 @@ static const char *const single[] = {
     "window:20/B:1/H:2/D:33/T:170/lse/f16/fill:nonfinite",
     "causal/B:1/H:1/D:16/T:33/scale:0/bf16",
     "full/B:1/H:1/D:1601/Dv:3/Tq:17/Tk:9/bias:h/bf16",
+    /* Chunks of keys of which one is multiplied while another becomes weights: with a rest, and more than a key tile has; weights
+     * that grow large, in all rows or in some; keys hidden at either end, and values there that are no numbers. */
+    "causal/B:1/H:2/Hkv:1/D:64/Dv:48/T:230/bf16/fill:rising/lse",
+    "full/B:1/H:1/D:128/Dv:16/Tq:33/Tk:1190/bf16/fill:rising/lse",
+    "window:90/B:1/H:4/Hkv:2/D:64/T:300/bf16/fill:nonfinite/lse",
+    "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/bf16/fill:saturated/lse/layout:bthd",
+    "full/B:1/H:1/D:64/T:130/scale:-0.2/bf16/out:f32/fill:heavy/lse",
 };
 
 /* Each with every length below. %s is replaced by sizes, by a fill. */

@@ -157,11 +157,11 @@ static void accumulate_tiles(tile_size size, tile_matrix weights, tile_rows valu
 INLINE vec pairs_of_keys(int64_t rows, int64_t width, tile_rows x, int64_t j, int64_t e) {
   if (j >= rows) return zero();
   const uint16_t *low = (const uint16_t *)x.x + j * x.stride + e;
-  const int part = (int)(width - e);
-  if (part < LANES)
-    return pair(load_bfloat16_part(low, part),
-                j + 1 < rows ? load_bfloat16_part(low + x.stride, part) : zero());
-  return pair(load_bfloat16(low), j + 1 < rows ? load_bfloat16(low + x.stride) : zero());
+  const bool whole = e + LANES <= width;
+  const int part = whole ? LANES : (int)(width - e);
+  if (whole && j + 1 < rows) return join_rows(low, low + x.stride);
+  return pair(load_bfloat16_part(low, part),
+              j + 1 < rows ? load_bfloat16_part(low + x.stride, part) : zero());
 }
 
 /* Features one below the other, two keys to a unit; squares of them are transposed in registers. */
@@ -174,6 +174,3 @@ static void copy_features(int64_t rows, int64_t width, tile_rows x, float *copy,
       for (int n = 0; n < LANES && e + n < width; n++) store(copy + (e + n) * stride + j / 2, square[n]);
     }
 }
-
-#define AMX_TABLE(set)                                                                                       \
-  TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, pairs, tiles, 2, NULL, copy_features, true, pack_pairs)

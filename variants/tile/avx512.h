@@ -1,6 +1,7 @@
 /* AVX-512 (F, DQ, BW and VL), the vector operations: 32 registers of 16 floats. The register tile is 4 vectors of rows by 6 elements:
  * 24 sums, 4 row vectors and a broadcast, 10 loads for 24 multiply-adds. */
 #include <immintrin.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef __m512 vec;
@@ -80,6 +81,7 @@ OP vec add_quotient(vec n, vec d, vec sum) {
   return _mm512_fmadd_ps(_mm512_mul_ps(n, estimate), step, sum);
 }
 
+OP bool any_less(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ) != 0; }
 OP vec zero_where_minus_infinity(vec a) {
   __mmask16 keep = _mm512_cmp_ps_mask(a, _mm512_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ);
   return _mm512_maskz_mov_ps(keep, a);

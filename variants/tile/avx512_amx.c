@@ -17,6 +17,11 @@ typedef char amx_unit;
     WRITTEN();                                                                                               \
     _tile_loadd(tile, memory, stride);                                                                       \
   } while (0)
+#define amx_tileloaddt1(unit, tile, memory, stride)                                                          \
+  do {                                                                                                       \
+    WRITTEN();                                                                                               \
+    _tile_stream_loadd(tile, memory, stride);                                                                \
+  } while (0)
 #define amx_tilestored(unit, tile, memory, stride) _tile_stored(tile, memory, stride)
 #define amx_tdpbf16ps(unit, c, a, b) _tile_dpbf16ps(c, a, b)
 
@@ -28,5 +33,12 @@ typedef char amx_unit;
 #include "pairs.h"
 
 #include "amx.h"
+
+/* A minimax fit of 2^f, f in [0, 1), with float32 coefficients, the first being 1. Weights that become bfloat16 and are summed as floats
+ * need one degree less than exp2: 2.4u at worst (u = 2^-24), .1u on the average. */
+static const float weight_polynomial[] = {0x1.e974fcp-10f, 0x1.27784ep-7f, 0x1.c91ce6p-5f,
+                                          0x1.ebdb5cp-3f,  0x1.62e4bap-1f, 1.0f};
+#define split_weight(t) split_power(t)
+#include "amx_attend.h"
 
 const tile_kernels tile_avx512_amx = AMX_TABLE("avx512_amx");

@@ -19,4 +19,11 @@ enum { LANES = 16 };
 
 #include "amx.h"
 
+#define weight_polynomial exp2_polynomial
+OP vec split_weight(vec *t) {
+  *t = minimum(set(128.0f), *t);
+  return split_power(t);
+}
+#include "amx_attend.h"
+
 const tile_kernels tile_emulated_amx = AMX_TABLE("emulated_amx");

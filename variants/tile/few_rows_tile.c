@@ -12,6 +12,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
   return (query_tile_layout){.rows = count,
                              .keys = TILE_FEW_KEYS,
+                             .score_keys = TILE_FEW_KEYS,
                              .depth = query_tile_pitch(kernels, problem->head_dim),
                              .width = width,
                              .score_key = 1,

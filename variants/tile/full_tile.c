@@ -19,17 +19,30 @@ static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t key
   return attn_has_position_bias(problem) ? rows + heads * (keys + 1) : 0;
 }
 
+/* The most keys of a key tile that attend takes: no more than the chunks that a tile in a narrow band can see. */
+static int64_t attended_keys(const attn_problem *problem) {
+  const int64_t most = TILE_ATTENDED_KEYS, ends = 2 * TILE_CHUNK;
+  if (problem->left >= most || problem->right >= most) return most;
+  const int64_t seen = problem->left + problem->right + TILE_CHUNK_ROWS + ends;
+  return seen < most ? seen / TILE_CHUNK * TILE_CHUNK : most;
+}
+
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
-  const int64_t rows = (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
+  const bool attends = query_tile_attends(problem, kernels);
+  const int64_t rows =
+      attends ? TILE_CHUNK_ROWS : (count + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
   const bool rotated = attn_uses(problem, ATTN_ROPE),
              additive =
                  attn_uses(problem, ATTN_ADDITIVE); /* keys that are floats take twice the room of pairs */
-  const int64_t keys = rotated ? TILE_KEYS : kernels->keys,
-                values = keys / kernels->step; /* operands of a key tile */
+  const int64_t keys = attends ? attended_keys(problem) : rotated ? TILE_KEYS : kernels->keys;
   const bool transposed = kernels->transposes_values;
-  const int64_t spread_value = spread(transposed ? values : problem->value_dim);
+  const int64_t together = attends ? TILE_CHUNK : keys,
+                values = together / kernels->step; /* operands copied together */
+  const int64_t spread_value = attends ? values : spread(transposed ? values : problem->value_dim);
   return (query_tile_layout){.rows = rows,
                              .keys = keys,
+                             .score_keys = attends ? 3 * TILE_CHUNK : keys,
+                             .chunk = attends ? TILE_CHUNK : 0,
                              .depth = rotated ? problem->head_dim
                                               : (problem->head_dim + kernels->step - 1) / kernels->step,
                              .width = problem->value_dim,
@@ -43,7 +56,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .spread_value = spread_value,
                              .key_powers = additive ? spread(problem->head_dim) : 0,
                              .run = run_floats(problem, rows, keys),
-                             .copied_rows = transposed ? problem->value_dim : values,
+                             .copied_rows = transposed ? keys / together * problem->value_dim : values,
                              .copied_key = transposed ? 1 : spread_value};
 }
 
@@ -233,6 +246,7 @@ static void unpack(query_tile *tile, const float *factor, void *const *row) {
 
 const query_tile_steps full_tile = {
     .rows = TILE_MAX_ROWS,
+    .attends = true,
     .layout = layout,
     .pack = pack,
     .scores = scores,

@@ -61,6 +61,9 @@
 #define WITH_LARGEST_floats(kernel) NULL
 #define WITH_LARGEST_pairs(kernel) kernel
 #define WITH_LARGEST_tiles(kernel) NULL
+#define ATTEND_floats NULL
+#define ATTEND_pairs NULL
+#define ATTEND_tiles attend_tiles
 
 /* kind: of the elements; operands: of the products. */
 #define TILE_TABLE(set, elements, kind, operands, products, each, copies_keys, copies_values, transposes,    \
@@ -73,13 +76,14 @@
     .sum_products = SUM_PRODUCTS_##operands, .grade = grade,                                                 \
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \
-    .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide, .all_finite = all_finite_##kind,   \
-    .copy_finite = copy_finite_##kind, .read = read_floats_##kind, .rotate = rotate_##kind,                  \
-    .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all, .elu1 = elu1_##kind,                   \
-    .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind, .scale_rows = scale_rows_##kind,  \
-    .join = join, .add_rows = add_rows, .dot_rows = dot_rows, .dot_pairs = dot_pairs,                        \
-    .scale_slopes = scale_slopes, .few_order = few_order_##kind, .few_scores = few_scores_##kind,            \
-    .few_accumulate = few_accumulate_##kind, .additive_powers = ADDITIVE_##operands(additive_powers),        \
+    .attend = ATTEND_##products, .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide,       \
+    .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
+    .rotate = rotate_##kind, .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all,               \
+    .elu1 = elu1_##kind, .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind,              \
+    .scale_rows = scale_rows_##kind, .join = join, .add_rows = add_rows, .dot_rows = dot_rows,               \
+    .dot_pairs = dot_pairs, .scale_slopes = scale_slopes, .few_order = few_order_##kind,                     \
+    .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind,                                \
+    .additive_powers = ADDITIVE_##operands(additive_powers),                                                 \
     .additive_scores = ADDITIVE_##operands(additive_scores),                                                 \
     .few_additive = ADDITIVE_##operands(few_additive)                                                        \
   }

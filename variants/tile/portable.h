@@ -44,6 +44,11 @@ OP vec copy_sign(vec a, vec sign) { return (vec)((ivec)absolute(a) | ((ivec)sign
 /* a where bits are 1, else 0. */
 OP vec bits_of(vec a, vec bits) { return (vec)((ivec)a & (ivec)bits); }
 OP vec select_less(vec a, vec b, vec yes, vec no) { return blend(a < b, yes, no); }
+OP bool any_less(vec a, vec b) {
+  bool any = false;
+  for (int l = 0; l < LANES; l++) any = any || a[l] < b[l];
+  return any;
+}
 
 /* x[i][j] and x[j][i] change places. */
 OP void transpose(vec x[LANES]) {
@@ -133,6 +138,16 @@ OP vec pair(vec low, vec high) {
   low = without_denormals(low), high = without_denormals(high);
   for (int l = 0; l < LANES; l++)
     halves[l][0] = attn_to_bfloat16(low[l]), halves[l][1] = attn_to_bfloat16(high[l]);
+  vec a;
+  memcpy(&a, halves, sizeof a);
+  return a;
+}
+OP vec pair_half_up(vec low, vec high) {
+  return (vec)((((uvec)low + 0x8000) >> 16) | (((uvec)high + 0x8000) & 0xffff0000));
+}
+OP vec join_rows(const uint16_t *low, const uint16_t *high) {
+  uint16_t halves[LANES][2];
+  for (int l = 0; l < LANES; l++) halves[l][0] = low[l], halves[l][1] = high[l];
   vec a;
   memcpy(&a, halves, sizeof a);
   return a;

@@ -35,13 +35,23 @@ static int64_t query_floats(const attn_problem *problem, const query_tile_layout
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
                                     const query_tile_steps *steps, int64_t count) {
   const query_tile_layout layout = steps->layout(problem, kernels, count);
-  const int64_t scores = layout.rows * (layout.keys + 1), values = layout.keys * problem->value_dim;
+  const int64_t scores = layout.rows * (layout.score_keys + 1),
+                values = layout.score_keys * problem->value_dim;
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(query_floats(problem, &layout)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
       .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run) +
                           general_floats(problem, &layout)),
   };
+}
+
+bool query_tile_attends(const attn_problem *problem, const tile_kernels *kernels) {
+  const float factor = fabsf((float)(problem->scale / ln2));
+  return kernels->attend && problem->head_dim > 0 && problem->head_dim % TILE_CHUNK == 0 &&
+         problem->value_dim > 0 && problem->value_dim % kernels->lanes == 0 && factor > 0 &&
+         factor <= FLT_MAX && problem->softcap == 0 && !problem->bias.type && !problem->mask.type &&
+         !problem->keep.type && !attn_has_pattern(problem) && !attn_has_position_bias(problem) &&
+         !attn_uses(problem, ATTN_ROPE | ATTN_ADDITIVE | ATTN_GENERAL);
 }
 
 void query_tile_use_state(query_tile *tile, float *state) {
@@ -53,11 +63,11 @@ void query_tile_use_state(query_tile *tile, float *state) {
 /* The copies first, where every tile of the passage finds them however many rows it has itself. */
 void query_tile_use(query_tile *tile, float *queries, float *state, float *scratch) {
   tile->layout = tile->steps->layout(tile->problem, tile->kernels, tile->count);
-  const int64_t keys = tile->layout.keys, rows = tile->layout.rows;
+  const int64_t keys = tile->layout.score_keys, rows = tile->layout.rows;
   tile->queries = queries;
   query_tile_use_state(tile, state);
   tile->copied_keys = scratch;
-  tile->copied_values = scratch + keys * tile->layout.spread_key;
+  tile->copied_values = scratch + tile->layout.keys * tile->layout.spread_key;
   tile->scores = scratch + copied_floats(&tile->layout);
   tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
@@ -85,7 +95,8 @@ void query_tile_place(query_tile *tile) {
     if (range.first < range.end && range.first < first) first = range.first;
     if (range.first < range.end && range.end > end) end = range.end;
   }
-  const int64_t step = tile->kernels->step, after = (end + step - 1) / step * step;
+  const bool attends = tile->steps->attends && query_tile_attends(problem, tile->kernels);
+  const int64_t step = attends ? TILE_CHUNK : tile->kernels->step, after = (end + step - 1) / step * step;
   tile->keys = first < end ? (attn_range){first / step * step, smaller(after, problem->key_length)}
                            : (attn_range){0, 0};
 }
@@ -180,6 +191,15 @@ static void prepare_additive(const query_tile *tile, int64_t keys, key_tile *of)
   kernels->additive_powers(keys, width, tile->copied_keys, tile->copied_keys + layout->key_powers, stride);
 }
 
+/* Each chunk as a copy of its own: it is read from one place to the next. */
+static void copy_chunks(const query_tile *tile, tile_rows value, int64_t keys, float *copy) {
+  const int64_t chunk = tile->layout.chunk, width = tile->problem->value_dim;
+  for (int64_t n = 0; n < keys; n += chunk)
+    tile->kernels->copy_values(smaller(chunk, keys - n), width, tile_rows_from(tile->kernels, value, n),
+                               copy + n / chunk * width * tile->layout.spread_value,
+                               tile->layout.spread_value);
+}
+
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
   const tile_kernels *kernels = tiles->kernels;
   const query_tile_layout *layout = &tiles->layout;
@@ -196,17 +216,32 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
     kernels->copy_keys(length, tiles->problem->head_dim, of->key, tiles->copied_keys, layout->spread_key);
     of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
   }
-  if (copies_values(tiles) || crowds(tiles, count, of->value)) {
+  if (layout->chunk > 0) {
+    copy_chunks(tiles, of->value, length, tiles->copied_values);
+    of->value = copied_values(tiles);
+  } else if (copies_values(tiles) || crowds(tiles, count, of->value)) {
     kernels->copy_values(length, width, of->value, tiles->copied_values, layout->spread_value);
     of->value = copied_values(tiles);
   }
 }
 
-/* Rows of the key tile from the n-th on; of a copy where keys are `apart`. */
-static tile_rows rows_of(const query_tile *tile, tile_rows rows, const float *copied, int64_t apart,
-                         int64_t n) {
-  if (rows.x != copied) return tile_rows_from(tile->kernels, rows, n);
-  return (tile_rows){copied + n * apart, rows.stride};
+/* The copy of the values of the key tile from the n-th key on, which where they are copied in chunks begins one. */
+static const float *copied_value(const query_tile *tile, int64_t n) {
+  const query_tile_layout *layout = &tile->layout;
+  const int64_t chunk = layout->chunk;
+  return tile->copied_values + (chunk > 0 ? n / chunk * tile->problem->value_dim * layout->spread_value
+                                          : n / tile->kernels->step * layout->copied_key);
+}
+
+/* Keys of the key tile from the n-th on. */
+static tile_rows keys_from(const query_tile *tile, tile_rows key, int64_t n) {
+  if (key.x != tile->copied_keys) return tile_rows_from(tile->kernels, key, n);
+  return (tile_rows){tile->copied_keys + n * tile->layout.spread_key, key.stride};
+}
+
+static tile_rows values_from(const query_tile *tile, tile_rows value, int64_t n) {
+  if (value.x != tile->copied_values) return tile_rows_from(tile->kernels, value, n);
+  return (tile_rows){copied_value(tile, n), value.stride};
 }
 
 /* The key that comes next behind a key tile: fetching what is passed over would leave what is not to be waited for. */
@@ -221,8 +256,7 @@ static tile_rows rows_ahead(query_tile *tile, tile_rows rows, int64_t first, int
 
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const tile_rows key =
-      rows_of(tile, of->key, tile->copied_keys, tile->layout.spread_key, first - of->keys.first);
+  const tile_rows key = keys_from(tile, of->key, first - of->keys.first);
   tile->after = end;
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
@@ -250,13 +284,21 @@ static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, in
 
 static float clamp(int64_t j, int64_t most) { return (float)(j < 0 ? 0 : j > most ? most : j); }
 
-/* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
-static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
-  float from[TILE_MAX_ROWS] = {0}, to[TILE_MAX_ROWS] = {0};
+/* Of each row the run that it sees of keys [first, end), counted from the first; padding sees nothing. */
+static void find_runs(const query_tile *tile, int64_t first, int64_t end, float from[TILE_MAX_ROWS],
+                      float to[TILE_MAX_ROWS]) {
+  memset(from, 0, TILE_MAX_ROWS * sizeof *from);
+  memset(to, 0, TILE_MAX_ROWS * sizeof *to);
   for (int64_t r = 0; r < tile->count; r++) {
     from[r] = clamp(tile->row[r].visible.first - first, end - first);
     to[r] = clamp(tile->row[r].visible.end - first, end - first);
   }
+}
+
+/* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
+static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
+  float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
+  find_runs(tile, first, end, from, to);
   tile->steps->hide(tile, end - first, from, to);
 }
 
@@ -334,16 +376,81 @@ static tile_rows finite_values(query_tile *tile, key_tile *of, int64_t keys, til
 }
 
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden) {
-  const int64_t keys = end - first, spread = tile->layout.copied_key;
+  const int64_t keys = end - first;
   const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
-  tile_rows value =
-      rows_of(tile, of->value, tile->copied_values, spread, (first - of->keys.first) / tile->kernels->step);
+  tile_rows value = values_from(tile, of->value, first - of->keys.first);
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
   const bool apart = hidden && !tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
   if (apart) value = finite_values(tile, of, keys, elements);
   const tile_rows next = copies_values(tile) ? tile->value : tile->key; /* wanted next */
   tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, key_ahead(tile, end)));
   if (apart) accumulate_nonfinite(tile, first, end);
+}
+
+/* Of the keys from `end` on that the next key tile has, the part that this one of `count` tiles fetches. */
+static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, int64_t count, int64_t end) {
+  const int64_t last = smaller(end + tile->layout.keys, tiles[count - 1].keys.end), n = tile - tiles;
+  const int64_t keys = last > end ? last - end : 0, from = end + keys * n / count,
+                to = end + keys * (n + 1) / count;
+  const int64_t bytes = tile->kernels->element_bytes;
+  const tile_rows key = tile_rows_from(tile->kernels, tile->key, from),
+                  value = tile_rows_from(tile->kernels, tile->value, from);
+  return (tile_ahead){.rows = to - from,
+                      .of = {{key.x, key.stride * bytes, tile->problem->head_dim * bytes},
+                             {value.x, value.stride * bytes, tile->problem->value_dim * bytes}}};
+}
+
+/* Whole chunks, whose copied values are given. */
+static void attend_chunks(query_tile *tile, int64_t first, int64_t end, attn_visibility seen,
+                          const void *values, tile_ahead ahead) {
+  float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
+  find_runs(tile, first, end, from, to);
+  const bool all = seen == ATTN_FULL;
+  tile->kernels->attend(&(tile_passage){.keys = end - first,
+                                        .depth = tile->problem->head_dim,
+                                        .width = tile->problem->value_dim,
+                                        .queries = tile->queries,
+                                        .factor = tile->factor,
+                                        .key = tile_rows_from(tile->kernels, tile->key, first),
+                                        .values = values,
+                                        .first = all ? NULL : from,
+                                        .end = all ? NULL : to,
+                                        .scores = tile->scores,
+                                        .state = tile->state,
+                                        .output = tile->output,
+                                        .ahead = ahead});
+}
+
+/* Chunk by chunk, since what accumulate_nonfinite adds takes the weights of each. Both copies of a chunk's values, as elements
+ * and as operands, have room in that for all whose scores are there. */
+static void attend_nonfinite(query_tile *tile, int64_t first, int64_t end, attn_visibility seen) {
+  const tile_kernels *kernels = tile->kernels;
+  const int64_t chunk = tile->layout.chunk, width = tile->problem->value_dim;
+  const tile_rows finite = {tile->finite, width};
+  float *copy = (float *)tile->finite + chunk * width / kernels->step;
+  for (int64_t j = first; j < end; j += chunk) {
+    kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
+    kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
+    attend_chunks(tile, j, j + chunk, seen, copy, (tile_ahead){.rows = 0});
+    accumulate_nonfinite(tile, j, j + chunk);
+  }
+}
+
+void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count, key_tile *of, int64_t first,
+                       int64_t end, attn_visibility seen) {
+  const int64_t chunk = tile->layout.chunk, whole = (end - first) / chunk * chunk, last = first + whole;
+  const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
+  const bool hidden = seen != ATTN_FULL;
+  if (hidden && !tile->kernels->all_finite(whole, tile->problem->value_dim, elements))
+    attend_nonfinite(tile, first, last, seen);
+  else if (whole > 0)
+    attend_chunks(tile, first, last, seen, copied_value(tile, first - of->keys.first),
+                  keys_ahead(tile, tiles, count, of->keys.end));
+  if (last == end) return;
+  query_tile_scores(tile, of, last, end);
+  if (hidden) query_tile_hide(tile, last, end);
+  query_tile_weights(tile, last, end);
+  query_tile_accumulate(tile, of, last, end, hidden);
 }
 
 void query_tile_merge(query_tile *tile, const float *other_state) {

@@ -11,6 +11,8 @@ typedef struct query_tile query_tile;
 typedef struct query_tile_layout {
   int64_t rows;                 /* with padding */
   int64_t keys;                 /* the most of a key tile */
+  int64_t score_keys;           /* the most whose scores are there at once */
+  int64_t chunk;                /* of keys, where attend takes them; 0: each step is a call of its own */
   int64_t depth, width;         /* columns of queries and of outputs, or of a row of them with padding */
   int64_t score_key, score_row; /* from a score to that of the next key, and of the next row */
   int64_t output_feature, output_row; /* the same for outputs */
@@ -25,6 +27,7 @@ typedef struct query_tile_layout {
  * row. Keys are counted from the first of the key tile. */
 typedef struct query_tile_steps {
   int64_t rows; /* the most of a tile */
+  bool attends; /* its keys may be taken by attend */
   query_tile_layout (*layout)(const attn_problem *problem, const tile_kernels *kernels, int64_t count);
   void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries; sets tile->factor */
   void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
@@ -63,19 +66,19 @@ struct query_tile {
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
 
   tile_rows key, value; /* of this batch entry and key/value head */
-  query_tile_row row[TILE_MAX_ROWS];
-  attn_range keys; /* from the first key that some row sees to the last */
-  int64_t next;    /* query_tile_next, as it was asked last; -1: it was not */
-  int64_t after;   /* the key behind those of the key tile, which comes next */
+  query_tile_row *row;  /* room for `count`, which query_tile_place fills */
+  attn_range keys;      /* from the first key that some row sees to the last */
+  int64_t next;         /* query_tile_next, as it was asked last; -1: it was not */
+  int64_t after;        /* the key behind those of the key tile, which comes next */
 
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
   float factor;
-  float *scores;                      /* [keys of a key tile, rows] */
+  float *scores;                      /* [score_keys, rows] */
   float *output;                      /* [Dv, rows], not yet divided by the sum */
   tile_state state;                   /* [rows] each */
   bool knows_largest;                 /* score of each row: it stands in state.rescale */
-  void *finite;                       /* elements [keys of a key tile, Dv], for values that not all are */
+  void *finite;                       /* elements [score_keys, Dv], for values that not all are */
   float *copied_keys, *copied_values; /* for query_tile_prepare */
   float *run;                         /* of biases by distance */
   float
@@ -96,15 +99,19 @@ static inline int64_t query_tile_pitch(const tile_kernels *kernels, int64_t feat
   return (features + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
 }
 
+/* Whether attend takes the keys: where it has nothing to leave out, and what it multiplies are whole tiles. It follows from the
+ * problem alone, so that a row's bits do. */
+bool query_tile_attends(const attn_problem *problem, const tile_kernels *kernels);
+
 /* Element offset of row r in a tensor with these strides. */
 static inline int64_t query_tile_offset(const query_tile *tile, const attn_layout *strides, int64_t r) {
   return tile->batch * strides->batch + tile->row[r].head * strides->head +
          tile->row[r].position * strides->position;
 }
 
-/* With problem, tensors, batch, first_head, heads, first_row and count set: finds the rows and their keys. Where operands
- * are pairs of keys these begin and end between pairs, as far as there are keys, so that each key has the same partner
- * whatever is hidden. */
+/* With problem, tensors, batch, first_head, heads, first_row, count and row set: finds the rows and their keys. Where operands
+ * are pairs of keys, or steps chunks of them, these begin and end between such, as far as there are keys, so that each key
+ * has the same partners whatever is hidden. */
 void query_tile_place(query_tile *tile);
 
 /* Points the tile at its memory, so many floats as query_tile_measure says; kernels and steps are set. The state is
@@ -165,6 +172,11 @@ void query_tile_drop(query_tile *tile, int64_t first, int64_t end);
 
 /* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden);
+
+/* All of these for keys [first, end) of the key tile, which `count` tiles pass, where query_tile_attends; seen: what the rows
+ * see of them. */
+void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count, key_tile *of, int64_t first,
+                       int64_t end, attn_visibility seen);
 
 /* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
  * formula as one online step). A part of which a row saw nothing changes no bit of it. */

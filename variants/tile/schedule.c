@@ -14,14 +14,18 @@
 
 enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
-  FLOATS_BLOCK = 4,   /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
-  MAX_BLOCK = 8,      /* of pairs, which take half the room, and whose values are copied for each block */
+  FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
+  PAIRS_BLOCK = 8,  /* of pairs, which take half the room, and whose values are copied for each block */
+  MAX_BLOCK = 16,   /* of the smaller tiles of attend */
+  BLOCK_ROWS = PAIRS_BLOCK * TILE_MAX_ROWS, /* of a block of either kind */
   ENOUGH_BLOCKS = 64, /* work for many threads; blocks are made no larger than leaves this many */
   FEW_BLOCKS = 32,    /* fewer: threads share a block's parts */
   FEW_TILES = 32,     /* of the rows of a head; fewer: keys are cut into parts */
   WANTED_PARTS = 64,
   LEAST_KEYS = 1024 /* of a part, worth its merge */
 };
+
+_Static_assert((int)MAX_BLOCK *TILE_CHUNK_ROWS <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
 
 /* All of a call that its parts look at, the instruction set chosen. */
 typedef struct schedule_call {
@@ -113,7 +117,9 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const int64_t rows = problem->query_length * shape.heads;
   plan.steps = rows <= FEW_ROWS ? &few_rows_tile : &full_tile;
   plan.heads = shape.heads;
+  const bool attends = plan.steps->attends && query_tile_attends(problem, call->kernels);
   plan.rows = smaller(smaller(shape.rows, plan.steps->rows), most_rows(problem, call->kernels));
+  if (attends) plan.rows = smaller(plan.rows, TILE_CHUNK_ROWS);
   plan.stacks = problem->query_heads / shape.heads;
   place_tiles(problem, rows, &plan);
   cut_keys(problem, &plan);
@@ -122,7 +128,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const bool pairs = call->kernels->step > 1;
   const int64_t few = attn_uses(problem, ATTN_ROPE) ? 8 : 16, each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
   const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
-  plan.most_tiles = pairs ? MAX_BLOCK : FLOATS_BLOCK;
+  plan.most_tiles = attends ? MAX_BLOCK : pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
   plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
                                 : tiles_of_block(&plan, larger(1, smaller(plan.most_tiles, tiles / enough)));
@@ -154,6 +160,7 @@ typedef struct passage {
   const tiling *plan;
   int64_t block, count;
   query_tile tiles[MAX_BLOCK];
+  query_tile_row rows[BLOCK_ROWS];
   attn_range keys;              /* all that some tile sees */
   int64_t first_part, end_part; /* those with such keys; one where there is none */
   float *states;                /* [2][most_tiles], of this thread */
@@ -200,6 +207,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
     tile->first_row = (first + t) / plan->tiles_per_period * plan->period + within;
     tile->count = smaller(smaller(plan->rows, plan->period - within), rows - tile->first_row);
     tile->leads = t == 0;
+    tile->row = of->rows + t * plan->rows;
     query_tile_place(tile);
     query_tile_use(tile, queries + (size_t)t * plan->floats.queries,
                    of->states + (size_t)t * plan->floats.state, scratch);

@@ -17,6 +17,10 @@ enum {
   TILE_MAX_ROWS = 64,
   TILE_KEYS = 64,
   TILE_MOST_KEYS = 128,
+  TILE_CHUNK =
+      64, /* keys of a step of attend, of whose tiles each has so many rows, and meets so many keys at once */
+  TILE_CHUNK_ROWS = 32,
+  TILE_ATTENDED_KEYS = 1024,
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
   TILE_ALIGNMENT = 64
@@ -81,6 +85,22 @@ typedef struct tile_additive {
   int64_t stride, key_powers; /* from a key to the next, and from its features to their powers */
 } tile_additive;
 
+/* What attend takes, see below: TILE_CHUNK_ROWS rows, whose columns of queries and outputs lie one after the other. */
+typedef struct tile_passage {
+  int64_t keys, depth,
+      width; /* whole chunks of keys; features of a key a multiple of TILE_CHUNK, of a value of 16 */
+  const float *queries;
+  float factor;
+  tile_rows key;
+  const void *
+      values; /* of chunk c the copy from element c * TILE_CHUNK * width on, features TILE_CHUNK elements apart */
+  const float *first, *end; /* of each row, the keys that it sees; NULL: it sees all */
+  float *scores;            /* room for three chunks */
+  tile_state state;         /* rescale is not used */
+  float *output;
+  tile_ahead ahead;
+} tile_passage;
+
 typedef struct tile_kernels {
   const char *name; /* of the instruction set */
   attn_type type;   /* of the tensors' elements */
@@ -137,6 +157,12 @@ typedef struct tile_kernels {
 
   /* The same, where rescale holds what scores_and_largest left. */
   void (*softmax_of_largest)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
+
+  /* Scores, softmax and accumulate of all keys, chunk by chunk, the products of one chunk beside the exponentials of another.
+   * Its maximum is what softmax's was at some time: a row takes a new one when its weights have grown large. The weights of the
+   * last chunk stand where its scores were, which of a single chunk is at `scores`. Of pairs alone; NULL where there are no
+   * tiles of both. */
+  void (*attend)(const tile_passage *of);
 
   /* What softmax has left: weights[j, r] = 0 where keep[r][j] is 0, for r < count. */
   void (*drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *keep, float *weights);
