@@ -27,8 +27,8 @@ static int by_weight(const void *left, const void *right, void *weights) {
 static int64_t sort_keys(const attn_problem *problem, reference_row *row) {
   int64_t count = 0;
   for (int64_t j = 0; j < problem->key_length; j++)
-    if (row->visible[j] && row->weights[j] > DBL_TRUE_MIN)
-      row->order[count++] = j; /* that one stands for 0 */
+    /* The smallest number stands for a weight of 0 (bound.c). */
+    if (row->visible[j] && row->weights[j] > DBL_TRUE_MIN) row->order[count++] = j;
   qsort_r(row->order, (size_t)count, sizeof *row->order, by_weight, row->weights);
   return count;
 }

@@ -279,7 +279,7 @@ static void prepare_point(bench *bench, length_group *length_group, size_t n) {
     bench_skip(bench, result, "%s", why);
     return;
   }
-  /* The peaks of devices have never been measured on one: what is above them is not called impossible. */
+  /* The peaks of devices have been measured on one GPU only: what is above them is not called impossible. */
   if (point->variant->place == ATTN_HOST) limits_find(result, measurement.inputs, &bench->report->machine);
   if (result->state == RESULT_FAILED)
     bench->settled++;

@@ -19,7 +19,7 @@ static const int64_t CHUNK = TILE_CHUNK;
 enum { ROWS = TILE_CHUNK_ROWS, CHUNKS = 5, KEYS = CHUNKS * TILE_CHUNK, DEPTH = 192, WIDTH = 80 };
 
 static uint16_t queries[ROWS * DEPTH], keys[KEYS * DEPTH], values[KEYS * WIDTH];
-static float columns[ROWS * DEPTH / 2], copies[KEYS * WIDTH / 2], scores[3 * TILE_CHUNK * ROWS];
+static float columns[ROWS * DEPTH / 2], copies[KEYS * WIDTH / 2], scores[TILE_CHUNKS * TILE_CHUNK * ROWS];
 
 typedef struct state {
   float output[WIDTH * ROWS], max[ROWS], sum[ROWS];

@@ -171,12 +171,6 @@ __device__ __forceinline__ void add_nonfinite(float output[2], const uint16_t *v
   if (!is_finite<type>(high)) output[1] += attn_load(&high, type, 0);
 }
 
-/* A key with an infinity weighs nothing where its score is -inf, and everything else where it is not: there the row is NaN, or with a softcap
- * infinite. So its values that are not finite become NaN, which 0 times an infinity is as well. */
-template <attn_type type> __device__ __forceinline__ void spoil_nonfinite(uint16_t &value) {
-  if (!is_finite<type>(value)) value = type == ATTN_BFLOAT16 ? 0x7fc0 : 0x7e00;
-}
-
 /* By so many threads, of which this is one: 0 in their place. */
 template <attn_type type, int elements, int threads>
 __device__ __forceinline__ void remove_nonfinite(uint16_t *tile, int thread) {

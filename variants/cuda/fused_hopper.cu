@@ -219,6 +219,12 @@ private:
   int *const votes;
   const int first_tile, tile_count;
 
+  /* A key with an infinity weighs nothing where its score is -inf, and everything else where it is not: there the row is NaN, or with a softcap
+   * infinite. So its values that are not finite become NaN, which 0 times an infinity is as well. */
+  __device__ __forceinline__ static void spoil_nonfinite(uint16_t &value) {
+    if (!is_finite<shape::type>(value)) value = shape::type == ATTN_BFLOAT16 ? 0x7fc0 : 0x7e00;
+  }
+
   /* Read again: the tile has been left. */
   __device__ __forceinline__ bool is_finite_key(int j) const {
     if (j >= problem.key_length) return true;
@@ -239,7 +245,7 @@ private:
       if (is_finite_key(first_key + key)) continue;
       ATTN_KEEP_LOOP
       for (int n = 0; n < shape::width; n++)
-        spoil_nonfinite<shape::type>(elements[shape::place_of_values(key, n / 8) + n % 8]);
+        spoil_nonfinite(elements[shape::place_of_values(key, n / 8) + n % 8]);
     }
     wait_at_barrier(ALL_CONSUMERS, CONSUMERS * GROUP_THREADS);
     rows::add_nonfinite_values(state, elements, first_key);

@@ -10,7 +10,7 @@ enum {
   CHUNK = TILE_CHUNK,
   CHUNK_ROWS = TILE_CHUNK_ROWS,
   CHUNK_VECTORS = 2,
-  CHUNKS = 3,
+  CHUNKS = TILE_CHUNKS,
   STEP_DEPTH = 2 * AMX_DEPTH
 };
 _Static_assert(CHUNK_ROWS == 2 * AMX_COLUMNS && CHUNK == STEP_DEPTH,
@@ -77,12 +77,16 @@ INLINE void load_product(amx_unit *unit, const chunk_product *of) {
 INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_product *then,
                            chunk_weights *meanwhile) {
   enum { ROW = CHUNK_ROWS * sizeof(float) };
-  static const float zeros[AMX_ROWS * AMX_COLUMNS] = {0}; /* read in half the time that TILEZERO takes */
   const uint16_t *elements = of->elements;
   float *sums = of->sums;
   for (int64_t m = 0; m < of->count; m += AMX_ROWS) {
-    amx_tileloadd(unit, 0, of->to_none ? zeros : sums, of->to_none ? AMX_ROW_BYTES : ROW);
-    amx_tileloadd(unit, 1, of->to_none ? zeros : sums + AMX_COLUMNS, of->to_none ? AMX_ROW_BYTES : ROW);
+    if (of->to_none) {
+      amx_tilezero(unit, 0);
+      amx_tilezero(unit, 1);
+    } else {
+      amx_tileloadd(unit, 0, sums, ROW);
+      amx_tileloadd(unit, 1, sums + AMX_COLUMNS, ROW);
+    }
     amx_tdpbf16ps(unit, 0, 2, 4);
     amx_tdpbf16ps(unit, 1, 2, 5);
     weigh_two_keys(meanwhile);
@@ -121,14 +125,20 @@ INLINE chunk_product values_of_chunk(const tile_passage *of, int64_t c) {
                          .count = of->width};
 }
 
-/* Scores of chunk c, where there are so many, and after them the weighted values of the chunk two before it. */
+/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after them the weighted values of the chunk two
+ * before it, where there is one. */
+INLINE chunk_product product_of_round(const tile_passage *of, int64_t c, int64_t n) {
+  const bool scores = c * CHUNK < of->keys && n * STEP_DEPTH < of->depth;
+  return scores ? scores_of_chunk(of, c, n * STEP_DEPTH) : values_of_chunk(of, c - 2);
+}
+
 INLINE void multiply_round(amx_unit *unit, const tile_passage *of, int64_t c, chunk_weights *meanwhile) {
-  const int64_t slices = c * CHUNK < of->keys ? of->depth / STEP_DEPTH : 0, count = slices + (c >= 2);
-  chunk_product now = slices > 0 ? scores_of_chunk(of, c, 0) : values_of_chunk(of, c - 2);
+  const int64_t count = (c * CHUNK < of->keys ? of->depth / STEP_DEPTH : 0) + (c >= 2);
+  if (count == 0) return;
+  chunk_product now = product_of_round(of, c, 0);
   load_product(unit, &now);
   for (int64_t n = 1; n < count; n++) {
-    const chunk_product then =
-        n < slices ? scores_of_chunk(of, c, n * STEP_DEPTH) : values_of_chunk(of, c - 2);
+    const chunk_product then = product_of_round(of, c, n);
     multiply_chunk(unit, &now, &then, meanwhile);
     now = then;
   }
@@ -226,7 +236,7 @@ static void attend_tiles(const tile_passage *of) {
     hide_in_chunk(of, c);
     begin_rows(of, c);
     begin_weights(of, c, &weights);
-    if (c + 1 < chunks || c > 0) multiply_round(&unit, of, c + 1, &weights);
+    multiply_round(&unit, of, c + 1, &weights);
     while (weights.left > 0) weigh_two_keys(&weights);
     vec total[CHUNK_VECTORS] = {weights.total[0], weights.total[1]};
     if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, of, c, total);

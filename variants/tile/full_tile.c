@@ -41,7 +41,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
   const int64_t spread_value = attends ? values : spread(transposed ? values : problem->value_dim);
   return (query_tile_layout){.rows = rows,
                              .keys = keys,
-                             .score_keys = attends ? 3 * TILE_CHUNK : keys,
+                             .score_keys = attends ? TILE_CHUNKS * TILE_CHUNK : keys,
                              .chunk = attends ? TILE_CHUNK : 0,
                              .depth = rotated ? problem->head_dim
                                               : (problem->head_dim + kernels->step - 1) / kernels->step,

@@ -228,11 +228,11 @@ INLINE void end_pair(const int keys, const powers *of, float *weights, vec *tota
   store(weights, PAIR(weight[0], keys > 1 ? weight[1] : zero()));
 }
 
-/* The weights may stand where the scores were: pairs take half their room, so that none is written over before
+/* Weights stand where accumulate finds them: pairs take half the room of the scores, so that none is written over before
  * it is read. Each two exponentials begin while the two before are under way: on Zen 4 fractions and powers pass other
  * ports than multiply-adds do, and so both are busy, which takes 0.80 of the time of eight at once. */
-INLINE void weigh_pairs(const int vectors, int64_t keys, const float *scores, vec factor,
-                        const vec shift[MAX_VECTORS], vec total[MAX_VECTORS], float *weights) {
+INLINE void weigh_pairs(const int vectors, int64_t keys, float *scores, vec factor,
+                        const vec shift[MAX_VECTORS], vec total[MAX_VECTORS]) {
   const int64_t rows = vectors * LANES;
   powers now, next;
   int64_t j = 0;
@@ -242,12 +242,12 @@ INLINE void weigh_pairs(const int vectors, int64_t keys, const float *scores, ve
       const int w = (v + 1) % vectors;
       const int64_t key = w > 0 || j + 4 > keys ? j : j + 2; /* behind the last what nobody uses */
       begin_pair(2, scores + key * rows + w * LANES, rows, factor, shift[w], &next);
-      end_pair(2, &now, weights + j / 2 * rows + v * LANES, &total[v]);
+      end_pair(2, &now, scores + j / 2 * rows + v * LANES, &total[v]);
       now = next;
     }
   for (int v = 0; j < keys && v < vectors; v++) {
     begin_pair(1, scores + j * rows + v * LANES, rows, factor, shift[v], &now);
-    end_pair(1, &now, weights + j / 2 * rows + v * LANES, &total[v]);
+    end_pair(1, &now, scores + j / 2 * rows + v * LANES, &total[v]);
   }
 }
 #endif
@@ -268,14 +268,17 @@ INLINE void NAME(find_largest)(const int vectors, int64_t keys, const float *sco
   for (int v = 0; v < vectors; v++) largest[v] = maximum(largest[v], other[v]);
 }
 
-/* The new maximum, and what it leaves of the old sums: shift is what the scores are to be less by. known: the largest scores
- * stand where rescale will. */
-INLINE void NAME(raise_maximum)(const int vectors, const bool known, int64_t keys, const float *scores,
-                                vec factors, tile_state state, vec shift[MAX_VECTORS]) {
-  float *restrict max = state.max, *restrict rescale = state.rescale;
+/* known: the largest scores stand where rescale will. */
+INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys, float *restrict scores,
+                               float factor, tile_state state) {
+  float *restrict max = state.max, *restrict sum = state.sum, *restrict rescale = state.rescale;
+  const unsigned mode = flush_denormals();
   vec largest[MAX_VECTORS];
   if (!known) NAME(find_largest)(vectors, keys, scores, largest);
   for (int v = 0; known && v < vectors; v++) largest[v] = load(rescale + v * LANES);
+
+  const vec factors = broadcast(&factor);
+  vec shift[MAX_VECTORS], total[MAX_VECTORS];
   for (int v = 0; v < vectors; v++) {
     vec old_max = load(max + v * LANES);
     vec new_max = maximum(SCALED(largest[v], factors), old_max);
@@ -283,25 +286,10 @@ INLINE void NAME(raise_maximum)(const int vectors, const bool known, int64_t key
     shift[v] = zero_where_minus_infinity(new_max);
     store(max + v * LANES, new_max);
     store(rescale + v * LANES, exp2_vec(subtract(old_max, shift[v])));
+    total[v] = zero();
   }
-}
-
-INLINE void NAME(add_to_sums)(const int vectors, const vec total[MAX_VECTORS], tile_state state) {
-  for (int v = 0; v < vectors; v++) {
-    float *row_sum = state.sum + v * LANES;
-    store(row_sum, fused_multiply_add(load(row_sum), load(state.rescale + v * LANES), total[v]));
-  }
-}
-
-INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys, float *restrict scores,
-                               float factor, tile_state state) {
-  const unsigned mode = flush_denormals();
-  const vec factors = broadcast(&factor);
-  vec shift[MAX_VECTORS], total[MAX_VECTORS];
-  NAME(raise_maximum)(vectors, known, keys, scores, factors, state, shift);
-  for (int v = 0; v < vectors; v++) total[v] = zero();
 #if STEP == 2
-  weigh_pairs(vectors, keys, scores, factors, shift, total, scores);
+  weigh_pairs(vectors, keys, scores, factors, shift, total);
 #else
   const int together = EXP_VECTORS / vectors;
   const int64_t rows = vectors * LANES;
@@ -310,7 +298,10 @@ INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys
     weigh_in_place(vectors, together, scores + j * rows, shift, total);
   for (; j < keys; j++) weigh_in_place(vectors, 1, scores + j * rows, shift, total);
 #endif
-  NAME(add_to_sums)(vectors, total, state);
+  for (int v = 0; v < vectors; v++) {
+    float *row_sum = sum + v * LANES;
+    store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
+  }
   restore_denormals(mode);
 }
 

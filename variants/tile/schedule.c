@@ -25,7 +25,7 @@ enum {
   LEAST_KEYS = 1024 /* of a part, worth its merge */
 };
 
-_Static_assert((int)MAX_BLOCK *TILE_CHUNK_ROWS <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
+_Static_assert(TILE_CHUNK_ROWS *(int)MAX_BLOCK <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
 
 /* All of a call that its parts look at, the instruction set chosen. */
 typedef struct schedule_call {

@@ -17,10 +17,10 @@ enum {
   TILE_MAX_ROWS = 64,
   TILE_KEYS = 64,
   TILE_MOST_KEYS = 128,
-  TILE_CHUNK =
-      64, /* keys of a step of attend, of whose tiles each has so many rows, and meets so many keys at once */
-  TILE_CHUNK_ROWS = 32,
-  TILE_ATTENDED_KEYS = 1024,
+  TILE_CHUNK = 64,           /* keys of a step of attend, */
+  TILE_CHUNKS = 3,           /* of which there are so many at once; */
+  TILE_CHUNK_ROWS = 32,      /* rows of its tiles, */
+  TILE_ATTENDED_KEYS = 1024, /* and the most keys that they pass in one call */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
   TILE_ALIGNMENT = 64
@@ -87,15 +87,15 @@ typedef struct tile_additive {
 
 /* What attend takes, see below: TILE_CHUNK_ROWS rows, whose columns of queries and outputs lie one after the other. */
 typedef struct tile_passage {
-  int64_t keys, depth,
-      width; /* whole chunks of keys; features of a key a multiple of TILE_CHUNK, of a value of 16 */
+  int64_t keys;         /* whole chunks */
+  int64_t depth, width; /* features of a key, a multiple of TILE_CHUNK, and of a value, of 16 */
   const float *queries;
   float factor;
   tile_rows key;
-  const void *
-      values; /* of chunk c the copy from element c * TILE_CHUNK * width on, features TILE_CHUNK elements apart */
+  const void
+      *values; /* chunk c: from element c * TILE_CHUNK * width on, features TILE_CHUNK elements apart */
   const float *first, *end; /* of each row, the keys that it sees; NULL: it sees all */
-  float *scores;            /* room for three chunks */
+  float *scores;            /* room for TILE_CHUNKS chunks */
   tile_state state;         /* rescale is not used */
   float *output;
   tile_ahead ahead;
