@@ -5,7 +5,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -52,6 +51,10 @@ static const size_t always_there = (size_t)1 << 20;
  * half a million small ones cost up to a tenth of the time, and more or less of it from run to run. */
 static const size_t huge = (size_t)4 << 20;
 
+static void ask_for_huge_pages(const guarded *buffer) {
+  if (buffer->bytes >= huge) (void)madvise(inner(buffer), inner_bytes(buffer), MADV_HUGEPAGE);
+}
+
 /* span: bytes and what they are rounded up to at the back. */
 static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char *why, size_t why_size) {
   *buffer = (guarded){0};
@@ -75,7 +78,7 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
     return false;
   }
   *buffer = (guarded){front ? mapping + page : end - span, bytes, mapping, mapping_bytes, 0};
-  if (bytes >= huge) (void)madvise(inner(buffer), inner_bytes(buffer), MADV_HUGEPAGE);
+  ask_for_huge_pages(buffer);
   fill_canaries(buffer);
   return true;
 }
@@ -137,9 +140,31 @@ bool guarded_intact(const guarded *buffer) {
          all_bytes_are(buffer->data + buffer->bytes, slack_after(buffer), canary);
 }
 
-void guarded_hide(guarded *buffer, bool hidden) {
-  if (!buffer->mapping || inner_bytes(buffer) == 0) return;
-  (void)mprotect(inner(buffer), inner_bytes(buffer), hidden ? PROT_NONE : PROT_READ | PROT_WRITE);
+/* So few take less time to clear than to do without. */
+static const size_t few_bytes = (size_t)64 << 10;
+
+/* Fresh pages in place of the buffer's. */
+static bool remap(guarded *buffer, int protection) {
+  return mmap(inner(buffer), inner_bytes(buffer), protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+              0) != MAP_FAILED;
+}
+
+bool guarded_put_away(guarded *buffer, FILE *file) {
+  if (!buffer->mapping || inner_bytes(buffer) == 0) return true;
+  if (fwrite(inner(buffer), inner_bytes(buffer), 1, file) != 1) return false;
+  if (inner_bytes(buffer) > few_bytes) return remap(buffer, PROT_NONE);
+  memset(inner(buffer), 0, inner_bytes(buffer));
+  return mprotect(inner(buffer), inner_bytes(buffer), PROT_NONE) == 0;
+}
+
+bool guarded_bring_back(guarded *buffer, FILE *file) {
+  if (!buffer->mapping || inner_bytes(buffer) == 0) return true;
+  const bool few = inner_bytes(buffer) <= few_bytes;
+  const int protection = PROT_READ | PROT_WRITE;
+  if (few ? mprotect(inner(buffer), inner_bytes(buffer), protection) != 0 : !remap(buffer, protection))
+    return false;
+  ask_for_huge_pages(buffer);
+  return fread(inner(buffer), inner_bytes(buffer), 1, file) == 1;
 }
 
 void guarded_mend(guarded *buffer) { fill_canaries(buffer); }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A buffer in a mapping of its own with an unreadable page before and after. The slack between the
  * mapping's ends and the buffer is filled with a canary. */
@@ -29,8 +30,11 @@ void guarded_destroy(guarded *buffer);
  * of which the contents stay: a fresh page is cleared before its first use, which takes longer than that. */
 bool guarded_renew(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
 
-/* Makes the buffer unreadable, or readable and writable again: who looks at it meanwhile faults. */
-void guarded_hide(guarded *buffer, bool hidden);
+/* Writes the buffer to the file and gives its memory back, or clears a few pages, and reads it again from there: meanwhile the process
+ * has nothing of it, and who looks faults. The file stands where the buffer is to be written, or was. False when it
+ * has no room, or ends too soon. */
+bool guarded_put_away(guarded *buffer, FILE *file);
+bool guarded_bring_back(guarded *buffer, FILE *file);
 
 /* Drops the buffer's pages: it reads as zeros again and nothing is resident. From then on the system may
  * not give it huge pages, so that touched bytes are exact: do not time in a buffer that was reset. */

@@ -108,17 +108,40 @@ void inputs_destroy(inputs *in) {
   strike(in);
 }
 
-static void hide(inputs *in, bool hidden) {
-  for (tensor_id id = 0; id < TENSORS; id++) {
-    guarded_hide(&in->buffers[id], hidden);
-    guarded_hide(&in->kept[id], hidden);
-  }
+typedef bool move_fn(guarded *buffer, FILE *file);
+
+static bool move(inputs *in, move_fn *each, FILE *file) {
+  bool moved = true;
+  for (tensor_id id = 0; id < TENSORS; id++)
+    moved = moved && each(&in->buffers[id], file) && each(&in->kept[id], file);
+  return moved;
 }
 
-void inputs_hide(inputs *in, bool hidden) {
-  hide(in, hidden); /* a case from a file is in no list */
+static bool move_all(inputs *in, move_fn *each, FILE *file) {
+  bool moved = move(in, each, file); /* a case from a file is in no list */
   for (inputs *other = last_made; other; other = other->before)
-    if (other != in) hide(other, hidden);
+    if (other != in) moved = moved && move(other, each, file);
+  return moved;
+}
+
+/* One for all that is put away, since making it takes longer than most runs; and what passes to it and from it. */
+static FILE *away;
+static char passing[1 << 16];
+
+bool inputs_put_away(inputs *in) {
+  if (!away) {
+    away = tmpfile();
+    if (!away) return false;
+    setvbuf(away, passing, _IOFBF, sizeof passing);
+  }
+  const bool moved =
+      fseek(away, 0, SEEK_SET) == 0 && move_all(in, guarded_put_away, away) && fflush(away) == 0;
+  memset(passing, 0, sizeof passing); /* nothing of it is to stay */
+  return moved;
+}
+
+bool inputs_bring_back(inputs *in) {
+  return fseek(away, 0, SEEK_SET) == 0 && move_all(in, guarded_bring_back, away);
 }
 
 bool inputs_keep(inputs *in, char *why, size_t why_size) {

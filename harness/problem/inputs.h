@@ -23,8 +23,10 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
-/* Makes the tensors of all inputs that inputs_create has made, and of these, unreadable, or readable and writable again. */
-void inputs_hide(inputs *inputs, bool hidden);
+/* Moves the tensors of all inputs that inputs_create has made, and of these, into a temporary file, and back: see guarded_put_away.
+ * False when there is no room for it; some may then be away. */
+bool inputs_put_away(inputs *inputs);
+bool inputs_bring_back(inputs *inputs);
 
 /* Whether the last run has written the row of this query here. */
 static inline bool inputs_owns(const inputs *inputs, int64_t i) { return !inputs->owned || inputs->owned[i]; }

@@ -1,5 +1,6 @@
 /* A run of a variant of a team, as each rank makes it: its slices of the inputs go into memory of their own between guard pages, which
- * is all that the variant gets; the tensors that they were taken from are unreadable while it runs. See team.h. */
+ * is all that the variant gets and all that the process holds while it runs: what they were taken from, which its rows are judged by
+ * afterwards, lies in a file meanwhile. See team.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,15 @@ static void destroy(rank_run *of) {
   guarded_destroy(&of->workspace);
 }
 
+static void put_away(const rank_run *of, inputs *in) {
+  if (of->ranks > 1 && !inputs_put_away(in)) team_give_up("no room in " P_tmpdir " for what is not its own");
+}
+
+static void bring_back(const rank_run *of, inputs *in) {
+  if (of->ranks > 1 && !inputs_bring_back(in))
+    team_give_up("what is not its own cannot be read back from " P_tmpdir);
+}
+
 static void run_slice(rank_run *of, inputs *in, team_result *result) {
   const attn_team *team = team_joined();
   const float_mode mode = float_mode_now();
@@ -168,13 +178,13 @@ static void run_slice(rank_run *of, inputs *in, team_result *result) {
   call.problem = &shown;
   call.tensors = of->tensors;
   call.workspace = of->workspace.data;
-  inputs_hide(in, true);
+  put_away(of, in);
   call.communicator = team->run_begin(of->ranks, is_strict, supervisor_waits_in());
   const double start = wall_seconds();
   of->setup->variant->run(&call);
   result->seconds = wall_seconds() - start;
   team->run_end(&result->account);
-  inputs_hide(in, false);
+  bring_back(of, in);
   supervisor_leave();
   const char *changed = float_mode_put_back(&mode);
   if (changed) violate(result, changed);

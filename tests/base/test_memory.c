@@ -127,6 +127,27 @@ static void renewed_buffers_are_guarded_where_they_end_and_begin(void **state) {
   guarded_destroy(&buffer);
 }
 
+static void a_buffer_that_is_put_away_faults_and_comes_back(void **state) {
+  (void)state;
+  const size_t sizes[] = {0, 1, 4096, 10000, (size_t)5 << 20};
+  for (size_t n = 0; n < sizeof sizes / sizeof sizes[0]; n++) {
+    guarded buffer = create(sizes[n], 64), same = create(sizes[n], 64);
+    for (size_t at = 0; at < sizes[n]; at++) same.data[at] = buffer.data[at] = (unsigned char)(at % 251);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_true(guarded_put_away(&buffer, file));
+    if (sizes[n] > 0) assert_true(faults(buffer.data));
+    assert_int_equal(fseek(file, 0, SEEK_SET), 0);
+    assert_true(guarded_bring_back(&buffer, file));
+    assert_memory_equal(buffer.data, same.data, sizes[n]);
+    assert_true(guarded_intact(&buffer));
+    assert_true(faults(buffer.mapping));
+    assert_int_equal(fclose(file), 0);
+    guarded_destroy(&buffer);
+    guarded_destroy(&same);
+  }
+}
+
 static void memory_that_is_not_there_is_refused_in_words(void **state) {
   (void)state;
   guarded buffer;
@@ -152,6 +173,7 @@ int main(void) {
       cmocka_unit_test(pages_with_canaries_count_by_their_bytes),
       cmocka_unit_test(poison_fills_every_byte_with_signalling_nans),
       cmocka_unit_test(renewed_buffers_are_guarded_where_they_end_and_begin),
+      cmocka_unit_test(a_buffer_that_is_put_away_faults_and_comes_back),
       cmocka_unit_test(memory_that_is_not_there_is_refused_in_words),
       cmocka_unit_test(the_machine_has_some_memory),
   };
