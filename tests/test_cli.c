@@ -357,7 +357,7 @@ static void what_is_not_to_be_run_has_its_memory_alone(void **state) {
   static outcome outcome;
   static const char measured[] = "bench --quiet --variant naive_backward,fused --memory-only naive_backward "
                                  "--lengths 16:128 --threads 1 "
-                                 "--instructions=false --benchmark_repetitions 2 --min-time 1x --out memory";
+                                 "--benchmark_dry_run --out memory";
   expect("bench --memory-only nobody", 2, NULL, "there is no variant 'nobody'");
   run_program(measured, &outcome);
   assert_int_equal(outcome.status, 0);

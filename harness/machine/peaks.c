@@ -182,13 +182,26 @@ static int granted_threads(int threads) {
   return granted;
 }
 
-/* Four times the last cache, no less than 256 MiB and 16 MiB a thread, within a quarter of what is free;
- * each thread touches its own part, which lays it near that thread. */
-static bench_ground acquire_ground(const machine *machine, int threads) {
+/* Less is the hurry of a dry run, whose rates tell nothing. */
+static const double hurry_seconds = 0.25;
+
+/* Each thread touches its own part, which lays it near that thread. Numbers are for sgemm and the first caches: what a memory
+ * holds does not change its rate, and a GiB of them takes half a second. */
+static void fill(unsigned char *part, size_t bytes) {
+  const size_t matrices = (size_t)3 * SGEMM_SIZE * SGEMM_SIZE, page = 4096;
+  float *numbers = (float *)(void *)part;
+  for (size_t n = 0; n < bytes / sizeof *numbers && n < matrices; n++) numbers[n] = (float)(n % 7) - 3;
+  for (size_t at = matrices * sizeof *numbers / page * page; at < bytes; at += page) part[at] = 0;
+}
+
+/* Four times the last cache, or from a GiB on twice; no less than 256 MiB and 16 MiB a thread, within a quarter of what is free.
+ * The least of them in a hurry. */
+static bench_ground acquire_ground(const machine *machine, int threads, double seconds) {
   bench_ground ground = {threads, NULL, 0};
-  const size_t page = (size_t)2 << 20, least = (size_t)256 << 20, most = (size_t)2 << 30;
-  size_t wanted = machine->l3_bytes > most / 4 ? most : 4 * machine->l3_bytes;
-  if (wanted < least) wanted = least;
+  const size_t page = (size_t)2 << 20, least = (size_t)256 << 20, much = (size_t)1 << 30;
+  const size_t l3 = machine->l3_bytes < much ? machine->l3_bytes : much;
+  size_t wanted = 4 * l3 < much ? 4 * l3 : 2 * l3 < much ? much : 2 * l3;
+  if (wanted < least || seconds < hurry_seconds) wanted = least;
   if (wanted < (size_t)threads << 24) wanted = (size_t)threads << 24;
   const size_t room = memory_available_bytes() / 4;
   if (wanted > room) wanted = room;
@@ -202,10 +215,7 @@ static bench_ground acquire_ground(const machine *machine, int threads) {
   /* Without huge pages the rate would be one of address translation. */
   (void)madvise(ground.memory, bytes, MADV_HUGEPAGE);
 #pragma omp parallel num_threads(threads)
-  {
-    float *part = (float *)(void *)(ground.memory + (size_t)omp_get_thread_num() * ground.bytes_per_thread);
-    for (size_t n = 0; n < ground.bytes_per_thread / sizeof *part; n++) part[n] = (float)(n % 7) - 3;
-  }
+  fill(ground.memory + (size_t)omp_get_thread_num() * ground.bytes_per_thread, ground.bytes_per_thread);
   return ground;
 }
 
@@ -249,7 +259,7 @@ void machine_measure(machine *machine, int threads, double seconds) {
   openblas_set_num_threads(1); /* it is our threads that call it */
 #endif
   const size_t loop_count = peak_loops_available(loops), tanh_count = tanh_loops_available(tanhs);
-  const bench_ground ground = acquire_ground(machine, granted_threads(threads));
+  const bench_ground ground = acquire_ground(machine, granted_threads(threads), seconds);
   measure(probes, plan(machine, probes, loops, loop_count, tanhs, tanh_count, &ground), &ground, seconds);
   free(ground.memory);
   free(probes);
