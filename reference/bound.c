@@ -418,12 +418,6 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
   bound_weights(row, &chains, &sums, largest_t, dropped);
 }
 
-/* The sum is that of all weights, whether they are dropped or not: what follows from it needs them. */
-static void undo_dropout(const attn_problem *problem, reference_row *row) {
-  for (int64_t j = 0; j < problem->key_length; j++)
-    if (row->visible[j] && isfinite(row->lse)) row->weights[j] = exp(row->scores[j] - row->lse);
-}
-
 static void redo_dropout(const attn_problem *problem, int64_t b, int64_t h, int64_t i, reference_row *row) {
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j] || !isfinite(row->lse)) continue;
@@ -435,7 +429,9 @@ static void redo_dropout(const attn_problem *problem, int64_t b, int64_t h, int6
 
 void reference_softmax_bound(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                              int64_t i, reference_row *row) {
-  if (problem->keep.type) undo_dropout(problem, row);
+  /* The sum is that of all weights, whether they are dropped or not: what follows from it needs them. */
+  if (problem->keep.type && isfinite(row->lse))
+    reference_weigh(reference_sink(problem, tensors, b, h, i), problem->key_length, row);
   bound_softmax(problem, tensors, b, h, i, row);
   if (problem->keep.type) redo_dropout(problem, b, h, i, row);
   admit_zero_times_nan(problem, tensors, b, h, i, row);

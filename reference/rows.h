@@ -27,6 +27,20 @@ static inline double reference_kept(const attn_problem *problem, int64_t b, int6
              : 0;
 }
 
+/* Makes weights of a row's scores, as they are before dropout, and the log-sum-exp. No weight is exp(score - lse), for beside large scores
+ * the log-sum-exp has lost the sum. */
+static inline void reference_weigh(double sink, int64_t key_length, reference_row *row) {
+  double largest = sink;
+  for (int64_t j = 0; j < key_length; j++)
+    if (row->visible[j]) largest = fmax(largest, row->scores[j]); /* what is not NaN */
+  double sum = sink == -INFINITY ? 0 : exp(sink - largest);
+  for (int64_t j = 0; j < key_length; j++)
+    if (row->visible[j]) sum += row->weights[j] = exp(row->scores[j] - largest);
+  for (int64_t j = 0; j < key_length; j++)
+    if (row->visible[j]) row->weights[j] /= sum;
+  row->lse = largest + log(sum);
+}
+
 /* -inf, which adds nothing, where the problem has none or no such query. */
 static inline double reference_sink(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
                                     int64_t h, int64_t i) {

@@ -48,7 +48,6 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   if (problem->general.type) reference_transform(problem, b, h, i, query, &general);
 
   bool sees_a_key = false;
-  double largest = -INFINITY;
   for (int64_t j = 0; j < problem->key_length; j++) {
     row->visible[j] = reference_sees(problem, tensors, b, h, i, j);
     row->scores[j] = -INFINITY;
@@ -60,7 +59,6 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
                                                 : rotated_dot(problem, query, pair.query_position, key, j);
     row->scores[j] = score(problem, dot, bias ? bias + j : NULL, reference_position(problem, b, h, i, j).sum);
     if (row->scores[j] != -INFINITY) sees_a_key = true; /* NaN too */
-    if (row->scores[j] > largest) largest = row->scores[j];
   }
 
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
@@ -69,16 +67,11 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   row->lse = sink;
   if (!sees_a_key) return;
 
-  largest = fmax(largest, sink); /* what is not NaN */
-  double sum = sink == -INFINITY ? 0 : exp(sink - largest);
-  for (int64_t j = 0; j < problem->key_length; j++)
-    if (row->visible[j]) sum += row->weights[j] = exp(row->scores[j] - largest);
-  row->lse = largest + log(sum);
-
+  reference_weigh(sink, problem->key_length, row);
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
     const double kept = reference_kept(problem, b, h, i, j);
-    row->weights[j] = row->weights[j] / sum * kept;
+    row->weights[j] *= kept;
     if (row->scores[j] == -INFINITY || kept == 0) continue; /* the bound says what may come of its value */
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];

@@ -464,6 +464,28 @@ static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused)
   assert_true(a.weights[0] > 0 && a.weights[2] > 0 && a.weights[3] == 0);
 }
 
+/* Beside such scores the logarithm of a sum vanishes. */
+static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unused) {
+  (void)unused;
+  static float sink = -0x1p120F;
+  const double kept = 1 / 0.75;
+  small_row(ATTN_SOFTMAX);
+  a.query[0] = -0x1p60F;
+  for (int j = 0; j < 4; j++) a.key[j] = j < 2 ? 0x1p60F : 0x1p61F;
+  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
+  a.problem.keep_data = a.keep;
+  a.problem.dropout_p = 0.25;
+  memset(a.keep, 1, 4);
+  a.keep[1] = 0;
+  solve_small_row();
+  assert_true(a.weights[0] == kept / 2 && a.weights[1] == 0 && a.weights[2] == 0);
+  assert_true(a.row.weights_bound > 0 && a.row.weights_bound < 1e-5);
+  a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1);
+  a.tensors.sink = &sink;
+  solve_small_row();
+  assert_true(fabs(a.weights[0] - kept / 3) < 1e-15 && a.row.weights_bound > 0);
+}
+
 static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   (void)unused;
   assert_true(reference_error_share(NAN, NAN, 0) == 0);
@@ -499,6 +521,7 @@ int main(void) {
       cmocka_unit_test(hidden_keys_hide_their_nan),
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
+      cmocka_unit_test(weights_of_large_scores_sum_to_one_with_dropout_and_sink),
       cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
