@@ -3,7 +3,7 @@
 #include "folder.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,4 +28,20 @@ bool folder_make(const char *folder, char *why, size_t why_size) {
     snprintf(why, why_size, "--out %s: %s; give a folder that can be written", folder, strerror(errno));
   free(path);
   return made;
+}
+
+const char *folder_temporary(void) {
+  const char *named = getenv("TMPDIR");
+  return named && *named ? named : "/tmp";
+}
+
+FILE *folder_nameless_file(void) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/attnbench-XXXXXX", folder_temporary());
+  const int descriptor = mkostemp(path, O_CLOEXEC);
+  if (descriptor < 0) return NULL;
+  unlink(path);
+  FILE *file = fdopen(descriptor, "w+");
+  if (!file) close(descriptor);
+  return file;
 }

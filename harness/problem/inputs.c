@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/random.h"
 #include "check.h"
 #include "fills.h"
@@ -130,7 +131,7 @@ static char passing[1 << 16];
 
 bool inputs_put_away(inputs *in) {
   if (!away) {
-    away = tmpfile();
+    away = folder_nameless_file();
     if (!away) return false;
     setvbuf(away, passing, _IOFBF, sizeof passing);
   }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "captions.h"
 #include "html.h"
 #include "page_parts.h"
@@ -63,11 +64,10 @@ static void put_shapes(const report *report, const plot_style *style, FILE *out)
 
 void page_put_figures(const report *report, const plot_style *style, FILE *out) {
   static const char *const svg[] = {"svg"};
-  const char *temporary = getenv("TMPDIR");
   char folder[PATH_BYTES], why[1024] = "no folder for them could be made";
   const plot_style bare = {
       .scripts = style->scripts, .font_size = 22, .formats = svg, .format_count = 1, .bare = true};
-  snprintf(folder, sizeof folder, "%s/attnbench-page-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+  snprintf(folder, sizeof folder, "%s/attnbench-page-XXXXXX", folder_temporary());
   const bool made = mkdtemp(folder) != NULL;
   fputs("<section id=\"pictures\"><h2>Pictures</h2>\n", out);
   if (made && report_plot(report, &bare, folder, why, sizeof why)) {

@@ -1,11 +1,13 @@
 /* A run of a variant of a team, as each rank makes it: its slices of the inputs go into memory of their own between guard pages, which
  * is all that the variant gets and all that the process holds while it runs: what they were taken from, which its rows are judged by
  * afterwards, lies in a file meanwhile. See team.h. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/interrupt.h"
 #include "base/random.h"
 #include "base/timer.h"
@@ -157,12 +159,16 @@ static void destroy(rank_run *of) {
 }
 
 static void put_away(const rank_run *of, inputs *in) {
-  if (of->ranks > 1 && !inputs_put_away(in)) team_give_up("no room in " P_tmpdir " for what is not its own");
+  char words[512];
+  if (of->ranks == 1 || inputs_put_away(in)) return;
+  snprintf(words, sizeof words,
+           "what is not its own cannot be put away in %s: %s; TMPDIR can name another folder",
+           folder_temporary(), strerror(errno));
+  team_give_up(words);
 }
 
 static void bring_back(const rank_run *of, inputs *in) {
-  if (of->ranks > 1 && !inputs_bring_back(in))
-    team_give_up("what is not its own cannot be read back from " P_tmpdir);
+  if (of->ranks > 1 && !inputs_bring_back(in)) team_give_up("what is not its own cannot be read back");
 }
 
 static void run_slice(rank_run *of, inputs *in, team_result *result) {

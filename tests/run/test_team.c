@@ -147,6 +147,13 @@ static void what_other_ranks_have_is_not_to_be_found_in_a_process(void **state) 
   shell_expect(RANKS("2") PEEKS "--problem full/H:1/D:16/T:24 --isa ranks2", 1, "judged by rank 0 of 2");
 }
 
+static void where_nothing_can_be_put_away_is_said(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(RANKS("2 -x TMPDIR=/nowhere") "--variant ring --problem full/H:1/D:16/T:24", 2,
+               "what is not its own cannot be put away in /nowhere: No such file or directory");
+}
+
 #define UNCOUNTED "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/uncounted.so "
 #define ONE_KEY "--problem full/H:1/D:2/Dv:1/Tq:5/Tk:1 "
 
@@ -278,6 +285,7 @@ int main(void) {
       cmocka_unit_test(a_plugin_of_ones_own_needs_none_of_ours),
       cmocka_unit_test(a_rank_judges_its_own_rows_and_is_named),
       cmocka_unit_test(what_other_ranks_have_is_not_to_be_found_in_a_process),
+      cmocka_unit_test(where_nothing_can_be_put_away_is_said),
       cmocka_unit_test(what_nobody_counts_may_not_be_called),
       cmocka_unit_test(messages_that_end_one_by_one_are_there_then),
       cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
