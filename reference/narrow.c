@@ -194,8 +194,9 @@ void reference_narrow_bound(const attn_problem *problem, const attn_tensors *ten
   if (weights.unit > 0 && problem->function == ATTN_SOFTMAX && !row->exact && isfinite(row->lse))
     add_rounded_weights(problem, tensors, b, h, row, weights);
   round_output(problem, row, output, &model);
-  /* Nobody flushes float16, which ends early. */
-  row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? 0x1p-24 : (double)FLT_MIN;
+  /* Nobody flushes float16, which ends early. What dropout leaves may have been flushed before it was made larger. */
+  const double left = problem->keep.type ? 1 / (1 - problem->dropout_p) : 1, least = FLT_MIN * left;
+  row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? fmax(0x1p-24, least) : least;
   if (shown.unit > 0) {
     row->weights_bound =
         copysign(fabs(row->weights_bound) * (1 + shown.unit) + shown.unit, row->weights_bound);

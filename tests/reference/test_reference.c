@@ -486,6 +486,19 @@ static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unus
   assert_true(fabs(a.weights[0] - kept / 3) < 1e-15 && a.row.weights_bound > 0);
 }
 
+static void what_dropout_leaves_may_have_been_flushed_before(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  solve_small_row();
+  assert_true(a.row.weights_vanish == FLT_MIN);
+  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
+  a.problem.keep_data = a.keep;
+  a.problem.dropout_p = 0.75;
+  memset(a.keep, 1, 4);
+  solve_small_row();
+  assert_true(a.row.weights_vanish == 4 * FLT_MIN);
+}
+
 static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   (void)unused;
   assert_true(reference_error_share(NAN, NAN, 0) == 0);
@@ -522,6 +535,7 @@ int main(void) {
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
       cmocka_unit_test(weights_of_large_scores_sum_to_one_with_dropout_and_sink),
+      cmocka_unit_test(what_dropout_leaves_may_have_been_flushed_before),
       cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
