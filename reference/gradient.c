@@ -402,6 +402,7 @@ void reference_sink_gradient(const attn_problem *problem, const attn_tensors *te
         delta.error[form] =
             reference_chain_error(form, (double)problem->value_dim + 2) * given->delta_size[n] +
             (double)problem->value_dim * SUBNORMAL;
+        if (!(given->delta_size[n] <= LARGEST)) delta.error[form] = INFINITY;
       }
       const bounded term = product_of(weight, delta);
       note_repeats(&chain, term.value);

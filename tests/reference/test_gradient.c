@@ -230,6 +230,21 @@ static void keys_that_nobody_sees_have_gradients_of_exactly_zero(void **unused) 
   inputs_destroy(&in);
 }
 
+/* A sum may stay small whose parts do not. */
+static void where_the_sum_of_a_gap_may_overflow_gradients_have_no_bound(void **unused) {
+  (void)unused;
+  static const tensor_id of_scores[] = {TENSOR_QUERY_GRAD, TENSOR_BIAS_GRAD, TENSOR_SINK_GRAD};
+  inputs in = {0};
+  pose(&in, "backward/full/B:1/H:1/D:3/T:4/bias:hq/sink");
+  for (size_t n = 0; n < sizeof of_scores / sizeof *of_scores; n++) {
+    delta_size[0] = 1;
+    assert_true(isfinite(solved(&in, of_scores[n], (row_place){0, 0, 0}).worst[0]));
+    delta_size[0] = 2.0 * FLT_MAX;
+    assert_true(isinf(solved(&in, of_scores[n], (row_place){0, 0, 0}).worst[0]));
+  }
+  inputs_destroy(&in);
+}
+
 /* Weights sum to one: what is added to all values goes to the output, and what is added to all scores of a row nowhere. */
 static void constants_in_values_and_in_scores_have_their_gradients(void **unused) {
   (void)unused;
@@ -377,6 +392,7 @@ int main(void) {
       cmocka_unit_test(gradients_are_central_differences_in_quadruple_precision),
       cmocka_unit_test(every_independent_case_is_met),
       cmocka_unit_test(keys_that_nobody_sees_have_gradients_of_exactly_zero),
+      cmocka_unit_test(where_the_sum_of_a_gap_may_overflow_gradients_have_no_bound),
       cmocka_unit_test(constants_in_values_and_in_scores_have_their_gradients),
       cmocka_unit_test(one_key_of_two_thousand_lies_above_the_bound_of_linear_gradients),
       cmocka_unit_test(linear_gradients_of_unseen_keys_and_of_weights_of_equal_values_are_zero),
