@@ -105,6 +105,8 @@ static const char *const single[] = {
     "backward/causal/B:2/H:4/Hkv:2/D:64/T:90/bf16/rope:half/bias:hq",
     "backward/full/B:2/H:4/Hkv:2/D:16/T:90/f16/dropout:0.3/rope:interleaved,6",
     "backward/full/B:2/H:2/D:16/T:100/see:local:5,5+global:2/bf16/out:f32",
+    /* a gap that overflows beside a key that nobody sees */
+    "backward/causal/B:2/H:40/D:4/Dv:100/Tq:1/Tk:2/fill:huge",
 };
 
 /* Of linear attention: nothing at all and sizes around tiles, queries that share a key, bands, lengths, layouts. */
