@@ -169,6 +169,7 @@ static pair_terms terms_of(const attn_problem *problem, const attn_tensors *tens
   terms.weight = weight_of(problem, tensors, at, score, lse);
   terms.met = problem->keep.type ? product_of(terms.weight, kept_of(problem, at)) : terms.weight;
   terms.score = product_of(terms.weight, gap_of(problem, tensors, given, at));
+  for (int form = WORST; form < BOUNDS; form++) terms.score.error[form] += FLUSHED; /* as a weight is */
   terms.dot = product_of(terms.score, slope_of(problem, tensors, at, scaled, score));
   return terms;
 }

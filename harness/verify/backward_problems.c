@@ -107,6 +107,8 @@ static const char *const single[] = {
     "backward/full/B:2/H:2/D:16/T:100/see:local:5,5+global:2/bf16/out:f32",
     /* a gap that overflows beside a key that nobody sees */
     "backward/causal/B:2/H:40/D:4/Dv:100/Tq:1/Tk:2/fill:huge",
+    /* gradients of scores below the float32 range */
+    "backward/full/B:1/H:1/Hkv:1/D:1/Tq:1/Tk:45/bias:1/alibi/seed:2740912256",
 };
 
 /* Of linear attention: nothing at all and sizes around tiles, queries that share a key, bands, lengths, layouts. */
