@@ -15,8 +15,8 @@
  * and values that come from afar serve them all (tile/schedule.c).
  *
  * Of 16 bits, keys and values of a key tile become floats once for all query tiles that pass them; or, where the processor
- * multiplies pairs of bfloat16 (tile/products.h) or tiles of them (tile/amx.h, tile/amx_attend.h), are multiplied as they are, weights being
- * rounded after they were summed, as in FlashAttention. */
+ * multiplies pairs of bfloat16 (tile/products.h) or tiles of them (tile/amx.h, tile/amx_attend.h), are multiplied as they are,
+ * weights being rounded after they were summed, as in FlashAttention. */
 #include "attention.h"
 #include "tile/schedule.h"
 

@@ -182,9 +182,6 @@ static int granted_threads(int threads) {
   return granted;
 }
 
-/* Less is the hurry of a dry run, whose rates tell nothing. */
-static const double hurry_seconds = 0.25;
-
 /* Each thread touches its own part, which lays it near that thread. Numbers are for sgemm and the first caches: what a memory
  * holds does not change its rate, and a GiB of them takes half a second. */
 static void fill(unsigned char *part, size_t bytes) {
@@ -193,6 +190,9 @@ static void fill(unsigned char *part, size_t bytes) {
   for (size_t n = 0; n < bytes / sizeof *numbers && n < matrices; n++) numbers[n] = (float)(n % 7) - 3;
   for (size_t at = matrices * sizeof *numbers / page * page; at < bytes; at += page) part[at] = 0;
 }
+
+/* Less is the hurry of a dry run, whose rates tell nothing. */
+static const double hurry_seconds = 0.25;
 
 /* Four times the last cache, or from a GiB on twice; no less than 256 MiB and 16 MiB a thread, within a quarter of what is free.
  * The least of them in a hurry. */

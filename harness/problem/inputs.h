@@ -23,8 +23,8 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
-/* Moves the tensors of all inputs that inputs_create has made, and of these, into a file in folder_temporary, and back: see guarded_put_away.
- * False when there is no room for it; some may then be away. */
+/* Moves the tensors of all inputs that inputs_create has made, and of these, into a file in folder_temporary, and back: see
+ * guarded_put_away. False when there is no room for it; some may then be away. */
 bool inputs_put_away(inputs *inputs);
 bool inputs_bring_back(inputs *inputs);
 

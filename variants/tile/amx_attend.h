@@ -72,8 +72,8 @@ INLINE void load_product(amx_unit *unit, const chunk_product *of) {
   amx_tileloadd(unit, 7, lower + AMX_COLUMNS, ROW);
 }
 
-/* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before the sums are stored: on
- * a Granite Rapids loads wait for the stores of tiles that come before them. */
+/* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before the sums are
+ * stored: on a Granite Rapids loads wait for the stores of tiles that come before them. */
 INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_product *then,
                            chunk_weights *meanwhile) {
   enum { ROW = CHUNK_ROWS * sizeof(float) };
@@ -125,8 +125,8 @@ INLINE chunk_product values_of_chunk(const tile_passage *of, int64_t c) {
                          .count = of->width};
 }
 
-/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after them the weighted values of the chunk two
- * before it, where there is one. */
+/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after them the weighted
+ * values of the chunk two before it, where there is one. */
 INLINE chunk_product product_of_round(const tile_passage *of, int64_t c, int64_t n) {
   const bool scores = c * CHUNK < of->keys && n * STEP_DEPTH < of->depth;
   return scores ? scores_of_chunk(of, c, n * STEP_DEPTH) : values_of_chunk(of, c - 2);
@@ -176,8 +176,8 @@ INLINE void begin_weights(const tile_passage *of, int64_t c, chunk_weights *weig
   }
 }
 
-/* Rows whose total is too large take the largest score of the chunk for their maximum, and what they have so far is rescaled. A row's bits
- * follow from its own total. */
+/* Rows whose total is too large take the largest score of the chunk for their maximum, and what they have so far is rescaled. A
+ * row's bits follow from its own total. */
 static void raise_maximum_where_large(const tile_passage *of, int64_t c, const vec total[CHUNK_VECTORS]) {
   vec largest[MAX_VECTORS];
   find_largest_pairs(CHUNK_VECTORS, CHUNK, chunk_scores(of, c), largest);
