@@ -139,17 +139,18 @@ count_team() {
     >"$folder/team.log" 2>&1 && team=(--head-team "$build/attnbench_mpi.so" --base-team "$object")
 }
 
-# Exact numbers of both sides, at the same time. Those of a base stay until base or program change.
+# Exact numbers of both sides, at the same time; of the base those of the variants alone whose code is not the head's. They
+# stay until base or program change, or whose code it is.
 count_both() {
   local base_process="" file=$folder/base/facts.json
   head_facts=$folder/head-facts.json
   base_facts=
   if [ -z "$why_no_base" ]; then
     base_facts=$file
-    if cmp -s "$folder/base/build/relinks/1.so" "$build/relinks/1.so"; then
-      base_facts=$head_facts # the same code, in the same file
-    elif [ ! "$file" -nt "$folder/base/build/relinks/1.so" ] || [ ! "$file" -nt "$build/attnbench" ]; then
-      count_facts "$folder/base/build" "$file" &
+    if [ ! "$file" -nt "$folder/base/build/relinks/1.so" ] || [ ! "$file" -nt "$build/attnbench" ] ||
+      [ "$(cat "$folder/base/identical" 2>/dev/null)" != "$identical" ]; then
+      echo "$identical" >"$folder/base/identical"
+      count_facts "$folder/base/build" "$file" --identical "$identical" &
       base_process=$!
     fi
   fi
@@ -192,7 +193,8 @@ if [ -n "$why_no_base" ]; then
 else
   mapfile -t bases < <(links --base "$folder/base/build")
   name=$(name_of_base "$commit" "$wanted")
-  arguments+=("${bases[@]}" --base-name "$name" --again "make gate BASE=$name ARGS='%'" --identical "$(scripts/gate_identical.sh "$folder/base/build" "$build")")
+  identical=$(scripts/gate_identical.sh "$folder/base/build" "$build")
+  arguments+=("${bases[@]}" --base-name "$name" --again "make gate BASE=$name ARGS='%'" --identical "$identical")
   echo "gate: the work tree against $(git log -1 --format='%h %s' "$commit")"
 fi
 if [ -n "$commit" ]; then

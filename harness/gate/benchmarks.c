@@ -70,14 +70,6 @@ static bool has_isa(const variant_list *list, const char *isa) {
   return set && *set;
 }
 
-/* True when a list with spaces between its words, or NULL, has this one. */
-static bool has_word(const char *list, const char *word) {
-  const size_t length = strlen(word);
-  for (const char *at = list; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
-    if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
-  return false;
-}
-
 /* False where its name is too long, or there are too many. */
 static bool name_benchmark(gate_benchmark *benchmark, const attn_variant *variant, const char *problem) {
   const size_t problem_size = sizeof benchmark->problem, name_size = sizeof benchmark->name;
@@ -104,7 +96,7 @@ static void add(gate_set *set, const attn_variant *variant, const workload *w, i
   gate_benchmark benchmark = {.isa = "-",
                               .threads = threads,
                               .against_itself = against_itself,
-                              .identical = has_word(options->identical, variant->name)};
+                              .identical = gate_is_identical(options, variant->name)};
   workload_name(w, problem);
   bool named = name_benchmark(&benchmark, variant, problem);
   if (named && asked_isa(options) && !against_itself) named = hold_to_isa(&benchmark, asked_isa(options));
@@ -159,7 +151,7 @@ void gate_set_fill(gate_set *set, const variant_list *base, const variant_list *
   for (int identical = 0; identical < 2; identical++)
     for (size_t n = 0; n < head->count; n++) {
       const attn_variant *variant = head->variants[n], *before = variant_list_find(base, variant->name);
-      if (has_word(options->identical, variant->name) != (identical != 0)) continue;
+      if (gate_is_identical(options, variant->name) != (identical != 0)) continue;
       if (!before) {
         set->head_only++;
         continue;

@@ -44,6 +44,7 @@ static bool compare_facts(const gate_options *options, gate_findings *findings, 
     snprintf(why, why_size, "there is no base and no committed baseline to compare with");
     good = false;
   }
+  if (good && base && head) gate_facts_share(base, head, options);
   if (good && !gate_compare(head, base, committed, options, findings, out)) {
     snprintf(why, why_size, "out of memory");
     good = false;

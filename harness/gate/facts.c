@@ -15,10 +15,16 @@
 
 static const char schema[] = "attnbench-gate-1";
 
-/* Lengths double, so that the last two give an exponent. Valgrind takes 1 to 4 s for a variant at the longest
+/* Lengths double, so that the last two give an exponent. Valgrind takes 1 to 7 s for a variant at the longest
  * of those that are counted; variants that grow more slowly are counted at four times these lengths. */
 static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
-enum { COUNTED_HEADS = 4, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
+static const int64_t causal_length = 200;
+enum { COUNTED_LENGTHS = 3, COUNTED_HEADS = 4, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
+
+/* A variant that takes more instructions for the shortest of them, seconds of valgrind's time, is counted at a quarter; and so
+ * is a layer, most of which are its library's. */
+static const uint64_t most_for_the_shortest = 50000000;
+enum { QUARTER = 4 };
 
 /* Of problems that are not the usual ones: about as much work as the longest of those. */
 static const double most_counted_flops = 7e7;
@@ -65,6 +71,11 @@ typedef struct subject {
   json_t *facts;
 } subject;
 
+/* Whoever writes facts is told whose code the other side has too. */
+static bool is_counted(const sides *sides, size_t n) {
+  return !gate_is_identical(sides->options, sides->list.variants[n]->name);
+}
+
 static subject subject_of(const sides *sides, size_t n) {
   const attn_variant *variant = sides->list.variants[n];
   return (subject){{variant, variant_list_find(&sides->other, variant->name)}, sides->options, sides->facts};
@@ -102,9 +113,11 @@ static void name_fact(char name[GATE_NAME_BYTES], const attn_variant *variant, c
 
 /* ---- each kind of fact ---- */
 
-static void add_growth(json_t *facts, const variant_list *list) {
+static void add_growth(const sides *sides) {
+  const variant_list *list = &sides->list;
   for (size_t n = 0; n < list->count; n++) {
-    json_t *growth = inside(inside(facts, "growth"), list->variants[n]->name);
+    if (!is_counted(sides, n)) continue;
+    json_t *growth = inside(inside(sides->facts, "growth"), list->variants[n]->name);
     json_object_set_new(growth, "time", json_integer(list->variants[n]->time_exponent));
     json_object_set_new(growth, "workspace", json_integer(list->variants[n]->workspace_exponent));
   }
@@ -127,18 +140,17 @@ static void add_workspace(const subject *of, const char *isa) {
   static const shape shapes[] = {
       {8, 0, 64, .causal = false}, {8, 0, 128, .causal = true}, {8, 0, 64, .type = ATTN_BFLOAT16}};
   section(of->facts, "workspace_bytes", isa);
-  size_t taken = 0;
+  size_t usual = 0; /* under any instruction set: to look for others takes a second */
   for (size_t s = 0; !of->options->problem_count && s < sizeof shapes / sizeof *shapes; s++)
     for (size_t n = 0; n < sizeof sized_lengths / sizeof *sized_lengths; n++) {
       shape shape = shapes[s];
       shape.length = sized_lengths[n];
       const workload w = workload_for(of->pair.variant, shape);
-      if (!can_solve_with(&of->pair, &w, isa)) continue;
-      add_workspace_of(of, &w, isa);
-      taken++;
+      usual += gate_takes(&of->pair, &w);
+      if (can_solve_with(&of->pair, &w, isa)) add_workspace_of(of, &w, isa);
     }
   workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = taken ? 0 : gate_posed(&of->pair, of->options, posed);
+  const size_t count = usual ? 0 : gate_posed(&of->pair, of->options, posed);
   for (size_t n = 0; n < count; n++)
     for (int halved = 0; halved < POSED_LENGTHS && can_solve_with(&of->pair, &posed[n], isa); halved++) {
       add_workspace_of(of, &posed[n], isa);
@@ -177,16 +189,15 @@ static bool add_error(const subject *of, const char *isa, char *why, size_t why_
                                  {4, 131, 128, .causal = true},
                                  {4, 200, 64, .type = ATTN_BFLOAT16},
                                  {4, 131, 128, .causal = true, .type = ATTN_FLOAT16}};
-  size_t taken = 0;
+  size_t usual = 0;
   for (size_t n = 0; !of->options->problem_count && n < sizeof shapes / sizeof *shapes; n++) {
     workload w = workload_for(of->pair.variant, shapes[n]);
     w.fill = FILL_NORMAL;
-    if (!can_solve_with(&of->pair, &w, isa)) continue;
-    if (!add_error_of(of, &w, isa, why, why_size)) return false;
-    taken++;
+    usual += gate_takes(&of->pair, &w);
+    if (can_solve_with(&of->pair, &w, isa) && !add_error_of(of, &w, isa, why, why_size)) return false;
   }
   workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = taken ? 0 : gate_posed(&of->pair, of->options, posed);
+  const size_t count = usual ? 0 : gate_posed(&of->pair, of->options, posed);
   for (size_t n = 0; n < count; n++)
     if (can_solve_with(&of->pair, &posed[n], isa) && !add_error_of(of, &posed[n], isa, why, why_size))
       return false;
@@ -202,6 +213,7 @@ static bool add_for_each_isa(const sides *sides, char *why, size_t why_size) {
     last = !sets[s];
     for (size_t n = 0; n < sides->list.count && good; n++) {
       const subject of = subject_of(sides, n);
+      if (!is_counted(sides, n)) continue;
       add_workspace(&of, sets[s]);
       good = add_error(&of, sets[s], why, why_size);
     }
@@ -233,20 +245,35 @@ static void add_point(counted *counted, const subject *of, const workload *w) {
   counted->count++;
 }
 
-/* Lengths that double, and a causal problem. */
-static void choose_points(counted *counted, const subject *of) {
-  const size_t before = counted->count, lengths = sizeof counted_lengths / sizeof *counted_lengths;
+/* A usual problem: one of the lengths that double, or a causal one. */
+static void add_usual(counted *counted, const subject *of, int64_t length, bool causal) {
   const attn_variant *variant = of->pair.variant;
-  for (size_t l = 0; !of->options->problem_count && l <= lengths; l++) {
-    const bool causal = l == lengths;
-    const int64_t length =
-        causal ? 200 : counted_lengths[l] * (variant->time_exponent < 2 ? SLOWLY_GROWING : 1);
-    const workload w =
-        workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
-    if (gate_takes(&of->pair, &w)) add_point(counted, of, &w);
+  const workload w =
+      workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
+  if (!of->options->problem_count && gate_takes(&of->pair, &w)) add_point(counted, of, &w);
+}
+
+static int64_t counted_length(const subject *of, size_t n) {
+  return counted_lengths[n] * (of->pair.variant->time_exponent < 2 ? SLOWLY_GROWING : 1);
+}
+
+/* Beside the shortest, of which it is known by now what it takes. */
+static void add_others(counted *counted, const subject *of, const instruction_point *shortest) {
+  if (shortest &&
+      (shortest->instructions > most_for_the_shortest || of->pair.variant->function == ATTN_LAYER)) {
+    for (size_t n = 0; counted_length(of, n) / QUARTER < counted_length(of, 0); n++)
+      add_usual(counted, of, counted_length(of, n) / QUARTER, false);
+    add_usual(counted, of, causal_length / QUARTER, true);
+  } else {
+    for (size_t n = 1; n < COUNTED_LENGTHS; n++) add_usual(counted, of, counted_length(of, n), false);
+    add_usual(counted, of, causal_length, true);
   }
+}
+
+/* What is posed, where a variant takes none of the usual problems. */
+static void add_posed(counted *counted, const subject *of) {
   workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = counted->count > before ? 0 : gate_posed(&of->pair, of->options, posed);
+  const size_t count = gate_posed(&of->pair, of->options, posed);
   for (size_t n = 0; n < count; n++) {
     bool shorter = true;
     while (shorter && workload_flops(&posed[n]) > most_counted_flops)
@@ -258,17 +285,44 @@ static void choose_points(counted *counted, const subject *of) {
   }
 }
 
+/* Counts those from the first on. */
+static bool count_from(counted *counted, size_t first, const sides *sides, char isa[INSTRUCTIONS_ISA_BYTES],
+                       char *why, size_t why_size) {
+  return counted->count == first ||
+         instructions_count(sides->options->program, sides->options->heads[0], NULL, counted->points + first,
+                            counted->count - first, isa, why, why_size);
+}
+
+static const instruction_point *shortest_of(const counted *counted, size_t count, const char *variant) {
+  for (size_t n = 0; n < count; n++)
+    if (strcmp(counted->points[n].variant, variant) == 0) return &counted->points[n];
+  return NULL;
+}
+
+static bool count_all(counted *counted, const sides *sides, char isa[INSTRUCTIONS_ISA_BYTES], char *why,
+                      size_t why_size) {
+  for (size_t n = 0; n < sides->list.count; n++) {
+    const subject of = subject_of(sides, n);
+    if (is_counted(sides, n)) add_usual(counted, &of, counted_length(&of, 0), false);
+  }
+  const size_t shortest = counted->count;
+  if (!count_from(counted, 0, sides, isa, why, why_size)) return false;
+  for (size_t n = 0; n < sides->list.count; n++) {
+    const subject of = subject_of(sides, n);
+    const size_t before = counted->count;
+    const instruction_point *known = shortest_of(counted, shortest, of.pair.variant->name);
+    if (!is_counted(sides, n)) continue;
+    add_others(counted, &of, known);
+    if (!known && counted->count == before) add_posed(counted, &of);
+  }
+  return count_from(counted, shortest, sides, isa, why, why_size);
+}
+
 static bool add_instructions(const sides *sides, char *why, size_t why_size) {
   counted *counted = calloc(1, sizeof *counted);
   char isa[INSTRUCTIONS_ISA_BYTES], kind[INSTRUCTIONS_ISA_BYTES + 40], compiler[32];
   if (!counted) return fail("out of memory", why, why_size);
-  for (size_t n = 0; n < sides->list.count; n++) {
-    const subject of = subject_of(sides, n);
-    choose_points(counted, &of);
-  }
-  const bool good =
-      counted->count == 0 || instructions_count(sides->options->program, sides->options->heads[0], NULL,
-                                                counted->points, counted->count, isa, why, why_size);
+  const bool good = count_all(counted, sides, isa, why, why_size);
   for (size_t n = 0; good && n < counted->count; n++) {
     const instruction_point *point = &counted->points[n];
     char name[GATE_NAME_BYTES];
@@ -284,7 +338,7 @@ static bool add_instructions(const sides *sides, char *why, size_t why_size) {
 }
 
 static bool add_all(const sides *sides, char *why, size_t why_size) {
-  add_growth(sides->facts, &sides->list);
+  add_growth(sides);
   return add_for_each_isa(sides, why, why_size) &&
          (instructions_unavailable() || add_instructions(sides, why, why_size));
 }
@@ -308,6 +362,29 @@ void gate_facts_keep(json_t *facts, const json_t *older) {
   for (size_t n = 0; n < sizeof sections / sizeof *sections; n++) {
     json_t *kept = json_object_get(older, sections[n]);
     if (kept) json_object_update_missing(inside(facts, sections[n]), kept);
+  }
+}
+
+/* "VARIANT/problem", or the variant alone. */
+static bool is_of_identical(const gate_options *options, const char *name) {
+  char variant[GATE_WORD_BYTES];
+  snprintf(variant, sizeof variant, "%.*s", (int)strcspn(name, "/"), name);
+  return gate_is_identical(options, variant);
+}
+
+void gate_facts_share(json_t *base, json_t *head, const gate_options *options) {
+  const char *section, *set, *name;
+  json_t *sets, *facts, *fact;
+  json_object_foreach(head, section, sets) {
+    json_object_foreach(sets, set, facts) {
+      if (strcmp(section, "growth") == 0) { /* {variant: ...} */
+        if (is_of_identical(options, set)) json_object_set(inside(base, section), set, facts);
+        continue;
+      }
+      json_object_foreach(facts, name, fact) {
+        if (is_of_identical(options, name)) json_object_set(inside(inside(base, section), set), name, fact);
+      }
+    }
   }
 }
 

@@ -133,6 +133,9 @@ bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out
 
 /* ---- what nobody has prepared ---- */
 
+/* Whether the variant's object code is said to be the base's. */
+bool gate_is_identical(const gate_options *options, const char *variant);
+
 typedef struct gate_prepared {
   char folder[64];                                 /* of its own; "": it cannot be made */
   char head_facts[96], base_facts[96], itself[96]; /* files in it */
@@ -168,8 +171,12 @@ bool gate_halve(const gate_pair *pair, workload *w);
  *   workspace_bytes   {"avx2": {"fused/full/.../threads:1": 12345}}
  *   error_share       {"avx2": {"fused/full/...": 0.04}}                          of the bound
  *   instructions      {"gcc-12/avx2": {"fused/full/...": 123456}}                 without valgrind: none
- * NULL, with the reason in words. Where there is a base, problems are such that both take them. */
+ * NULL, with the reason in words. Where there is a base, problems are such that both take them. Variants whose code is
+ * identical are left out. */
 json_t *gate_facts(const gate_options *options, char *why, size_t why_size);
+
+/* A base has the head's facts of the variants whose code is the same. */
+void gate_facts_share(json_t *base, json_t *head, const gate_options *options);
 
 /* Takes over from older facts what these lack: other compilers and instruction sets. */
 void gate_facts_keep(json_t *facts, const json_t *older);

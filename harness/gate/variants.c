@@ -13,6 +13,13 @@ static bool is_wanted(const gate_options *options, const char *name) {
   return wanted;
 }
 
+bool gate_is_identical(const gate_options *options, const char *variant) {
+  const size_t length = strlen(variant);
+  for (const char *at = options->identical; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
+    if (strcspn(at, " ") == length && strncmp(at, variant, length) == 0) return true;
+  return false;
+}
+
 bool gate_load(variant_list *list, const char *path, const gate_options *options, char *why,
                size_t why_size) {
   if (!variant_list_add(list, path, why, why_size)) return false;

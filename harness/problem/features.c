@@ -315,7 +315,6 @@ void feature_copy(const feature_row *row, const workload *from, workload *to) {
 bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *axes) {
   const attn_problem of_function = {.function = w->function};
   const char *letters = tensor_axes(&of_function, tensor);
-  workload copy = *w;
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
   if (tensor == TENSOR_ROPE_SIN) return w->rope != ROPE_NONE;        /* as the cosines */
@@ -334,6 +333,7 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   if (w->function == ATTN_LAYER && tensor == TENSOR_VALUE) return false;
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
     if (row->tensor != tensor) continue;
+    workload copy = *w;
     if (row->axes) *axes = *feature_axes(row, &copy);
     axes->query |= tensor == TENSOR_BLOCKS;
     if (row->number) return *(const int64_t *)(const void *)((const char *)w + row->number) > 0;

@@ -187,6 +187,28 @@ static void a_variant_is_identical_wherever_its_name_stands(void **state) {
   variant_list_destroy(&variants);
 }
 
+/* Nothing that the head alone has becomes the base's. */
+static void a_base_has_the_facts_of_identical_variants_from_the_head(void **state) {
+  (void)state;
+  const gate_options options = {.base_name = "main", .identical = "linear blocked"};
+  json_t *head = facts_with(NULL, NULL), *base = json_object();
+  gate_facts_share(base, head, &options);
+  char *said = json_dumps(base, JSON_COMPACT);
+  assert_non_null(said);
+  assert_non_null(strstr(said, "\"linear\":{\"time\":1"));
+  assert_non_null(strstr(said, "\"linear/T:512\":2000"));
+  assert_null(strstr(said, "fused"));
+  free(said);
+  gate_findings findings = {0};
+  FILE *out = fopen("/dev/null", "w");
+  assert_non_null(out);
+  assert_true(gate_compare(head, base, NULL, &options, &findings, out));
+  assert_int_equal(findings.count, 0);
+  fclose(out);
+  json_decref(base);
+  json_decref(head);
+}
+
 /* ---- variants ---- */
 
 /* A list of variants of these names, for which nothing is loaded. */
@@ -532,6 +554,7 @@ int main(void) {
       cmocka_unit_test(wrong_results_cannot_be_accepted),
       cmocka_unit_test(the_last_of_many_trailers_counts),
       cmocka_unit_test(a_variant_is_identical_wherever_its_name_stands),
+      cmocka_unit_test(a_base_has_the_facts_of_identical_variants_from_the_head),
       cmocka_unit_test(a_variant_that_the_head_lacks_is_found_and_can_be_accepted),
       cmocka_unit_test(benchmarks_without_room_are_counted),
       cmocka_unit_test(a_pass_without_the_base_says_so),
