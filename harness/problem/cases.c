@@ -372,7 +372,7 @@ static attn_type type_in_case(const golden_case *loaded, const case_words *words
 
 /* Packed; a mask is for all heads, a bias for all entries. */
 static attn_layout packed_layout(const attn_problem *p, tensor_id id, attn_type type) {
-  const char *axes = tensor_axes(p, id);
+  const char *axes = tensor_axes(p->function, id);
   const bool of_bias = id == TENSOR_BIAS || id == TENSOR_BIAS_GRAD;
   const bool batch = axes[0] != '1' && !of_bias, head = axes[1] != '1' && id != TENSOR_MASK;
   const tensor_shape whole = tensor_shape_of(p, id);

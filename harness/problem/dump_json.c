@@ -29,7 +29,7 @@ dump_file dump_file_of(const attn_problem *p, tensor_id id) {
   dump_file file = {.descr = descr_of(tensor_layout(p, id)->type)};
   snprintf(file.name, sizeof file.name, "%s.npy", row->file ? row->file : row->name);
   for (int axis = 0; axis < 4; axis++) {
-    if (tensor_axes(p, id)[axis] == '1') continue;
+    if (tensor_axes(p->function, id)[axis] == '1') continue;
     file.axis_of[file.axes] = axis;
     file.shape[file.axes++] = sizes[axis];
   }
@@ -85,7 +85,7 @@ static json_t *describe_tensor(const attn_problem *p, tensor_id id) {
   if (!tensor_is_written(p, id)) json_object_set_new(object, "file", json_string(file.name));
   json_object_set_new(object, "type", json_string(element_type_of(tensor_layout(p, id)->type)->words));
   json_object_set_new(object, "numpy", json_string(file.descr));
-  json_object_set_new(object, "axes", axes_of(tensor_axes(p, id)));
+  json_object_set_new(object, "axes", axes_of(tensor_axes(p->function, id)));
   json_object_set_new(object, "shape", list_of(file.shape, file.axes));
   return object;
 }

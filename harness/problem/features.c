@@ -313,8 +313,7 @@ void feature_copy(const feature_row *row, const workload *from, workload *to) {
 }
 
 bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *axes) {
-  const attn_problem of_function = {.function = w->function};
-  const char *letters = tensor_axes(&of_function, tensor);
+  const char *letters = tensor_axes(w->function, tensor);
   *axes = (workload_axes){true, letters[0] != '1', letters[1] != '1', letters[2] != '1'};
   if (tensor == TENSOR_KEY_DOCUMENTS) return w->document_length > 0; /* as those of the queries */
   if (tensor == TENSOR_ROPE_SIN) return w->rope != ROPE_NONE;        /* as the cosines */

@@ -93,9 +93,9 @@ bool function_is_backward(attn_function function) {
 
 bool tensors_are_of_layer(const attn_problem *problem) { return problem->function == ATTN_LAYER; }
 
-const char *tensor_axes(const attn_problem *problem, tensor_id id) {
-  if (problem->function == ATTN_LAYER && (id == TENSOR_QUERY || id == TENSOR_OUTPUT)) return "B1qM";
-  if (problem->function == ATTN_LAYER && id == TENSOR_KEY) return "B1kM";
+const char *tensor_axes(attn_function function, tensor_id id) {
+  if (function == ATTN_LAYER && (id == TENSOR_QUERY || id == TENSOR_OUTPUT)) return "B1qM";
+  if (function == ATTN_LAYER && id == TENSOR_KEY) return "B1kM";
   return tensor_table[id].axes;
 }
 
@@ -189,7 +189,7 @@ static int64_t axis_size(const attn_problem *p, char axis) {
 }
 
 tensor_shape tensor_shape_of(const attn_problem *p, tensor_id id) {
-  const char *axes = tensor_axes(p, id);
+  const char *axes = tensor_axes(p->function, id);
   return (tensor_shape){axis_size(p, axes[0]), axis_size(p, axes[1]), axis_size(p, axes[2]),
                         axis_size(p, axes[3])};
 }

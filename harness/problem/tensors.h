@@ -95,7 +95,7 @@ bool tensor_is_optional(const attn_problem *problem, tensor_id id);
 extern const tensor_row tensor_table[TENSORS];
 
 /* The row's, but of a layer what x, the memory and the output have. */
-const char *tensor_axes(const attn_problem *problem, tensor_id id);
+const char *tensor_axes(attn_function function, tensor_id id);
 
 /* [batch, heads, length, width] */
 typedef struct tensor_shape {

@@ -270,8 +270,8 @@ static bool hold_row(const gradients *all, const gradient_row *row, uint32_t tra
              "%s[b %lld, h %lld, %c %lld, d %lld] is %.9g, the reference is %.9g within %.3g: %.3g times the "
              "%s bound",
              tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
-             tensor_axes(&all->inputs->problem, row->tensor)[2] == 'k' ? 'j' : 'i', (long long)row->at.i,
-             (long long)d, number, held.truth, held.bounds[beyond], held.shares[beyond],
+             tensor_axes(all->inputs->problem.function, row->tensor)[2] == 'k' ? 'j' : 'i',
+             (long long)row->at.i, (long long)d, number, held.truth, held.bounds[beyond], held.shares[beyond],
              beyond == 0 ? "worst-case" : "probabilistic");
   }
   return is_right;

@@ -35,7 +35,7 @@ static int64_t original_index(const properties *all, const source *from, char ax
 /* One input of the copy. Axes that it does not vary over are written once for each place on them, with the same
  * numbers. */
 static void copy_tensor(const properties *all, inputs *to, tensor_id id, const source *from) {
-  const char *axes = tensor_axes(&to->problem, id);
+  const char *axes = tensor_axes(to->problem.function, id);
   const tensor_shape shape = tensor_shape_of(&to->problem, id);
   const size_t bytes = element_type_of(tensor_layout(&to->problem, id)->type)->bytes;
   const int64_t keys = all->original->problem.key_length; /* the copy may have more */

@@ -38,7 +38,7 @@ void property_hold_gradients_in_order(property_check *t) {
     return;
   for (int64_t n = 0; n < all->count; n++) {
     const gradient_row *row = &all->rows[n];
-    const char *axes = tensor_axes(&t->all->original->problem, row->tensor);
+    const char *axes = tensor_axes(t->all->original->problem.function, row->tensor);
     row_place there = row->at;
     if (axes[2] == 'k' || (axes[2] == 'q' && turns_queries)) there.i = keys - 1 - there.i;
     const number_row one = row_at(t->all->original, row->tensor, row->at),
