@@ -44,13 +44,6 @@ static int ranks(void) { return world_ranks; }
 /* In pieces whose length an int holds. */
 static const size_t most_bytes = (size_t)1 << 30;
 
-static void send(int to, const void *data, size_t bytes) {
-  for (size_t at = 0; at < bytes || at == 0; at += most_bytes) {
-    const size_t piece = bytes - at < most_bytes ? bytes - at : most_bytes;
-    PMPI_Send((const char *)data + at, (int)piece, MPI_BYTE, to, HARNESS_TAG, everybody);
-  }
-}
-
 static void receive(int from, void *data, size_t bytes) {
   for (size_t at = 0; at < bytes || at == 0; at += most_bytes) {
     const size_t piece = bytes - at < most_bytes ? bytes - at : most_bytes;
@@ -60,15 +53,40 @@ static void receive(int from, void *data, size_t bytes) {
 
 /* Between two problems rank 0 works for a while, and needs the processors: who waits for it looks often at first, and then
  * after a sixteenth of the time that it has waited, at most 10 ms. A look costs a tenth of a millisecond. */
+typedef struct patience {
+  int looks;
+  long pause; /* ns */
+} patience;
+
+static void wait_to_look(patience *of) {
+  enum { OFTEN = 200, FIRST_PAUSE = 300000, LONGEST_PAUSE = 10000000 };
+  if (++of->looks <= OFTEN) return;
+  if (of->pause == 0) of->pause = FIRST_PAUSE;
+  nanosleep(&(struct timespec){.tv_nsec = of->pause}, NULL);
+  if (of->pause < LONGEST_PAUSE) of->pause += of->pause / 16;
+}
+
 static void await(int from) {
-  enum { OFTEN = 200 };
-  struct timespec pause = {.tv_nsec = 300000};
   int has_come = 0;
-  for (int n = 0; !has_come; n++) {
+  for (patience patience = {0}; !has_come; wait_to_look(&patience))
     PMPI_Iprobe(from, HARNESS_TAG, everybody, &has_come, MPI_STATUS_IGNORE);
-    if (has_come || n < OFTEN) continue;
-    nanosleep(&pause, NULL);
-    if (pause.tv_nsec < 10000000) pause.tv_nsec += pause.tv_nsec / 16;
+}
+
+/* What is brief: it may be met by nobody until rank 0 has shrunk a failure, and PMPI_Send would keep a processor so long. */
+static void send_patiently(int to, const void *data, size_t bytes) {
+  int is_sent = 0;
+  MPI_Request request;
+  PMPI_Isend(data, (int)bytes, MPI_BYTE, to, HARNESS_TAG, everybody, &request);
+  for (patience patience = {0}; !is_sent; wait_to_look(&patience))
+    PMPI_Test(&request, &is_sent, MPI_STATUS_IGNORE);
+}
+
+static void send(int to, const void *data, size_t bytes) {
+  enum { BRIEF = 4096 };
+  if (bytes <= BRIEF) send_patiently(to, data, bytes);
+  for (size_t at = 0; bytes > BRIEF && at < bytes; at += most_bytes) {
+    const size_t piece = bytes - at < most_bytes ? bytes - at : most_bytes;
+    PMPI_Send((const char *)data + at, (int)piece, MPI_BYTE, to, HARNESS_TAG, everybody);
   }
 }
 
