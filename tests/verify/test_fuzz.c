@@ -174,8 +174,8 @@ static void an_interruption_ends_it_with_the_summary(void **state) {
 }
 
 /* Right on each, and together of ten seconds and more. */
-#define SOME " --problem full/H:4/D:64/T:400 --problem full/H:4/D:64/T:401 --problem full/H:4/D:64/T:402"
-#define MANY SOME SOME SOME SOME
+#define SOME " --problem full/H:1/D:64/T:400 --problem full/H:1/D:64/T:401 --problem full/H:1/D:64/T:402"
+#define MANY SOME SOME SOME SOME SOME SOME
 
 static void an_interrupted_verification_shows_what_it_found(void **state) {
   (void)state;
