@@ -279,6 +279,12 @@ static double highest_peak(const report *report) {
   return fmax(peak ? peak->high : 0, narrow ? narrow->high : 0);
 }
 
+/* Where one peak is many times the other (AMX: 15), a linear axis would press all that is held to the lower one together. */
+static bool peaks_are_far_apart(const report *report) {
+  const machine_rate *peak = report_peak(report, ATTN_FLOAT32), *narrow = picture_narrow_peak(report);
+  return peak && narrow && narrow->median > 4 * peak->median;
+}
+
 /* Of the points, with the ends of their intervals. */
 static bool find_range(const picture *picture, plot_axes *axes) {
   bool zeros = false;
@@ -328,7 +334,8 @@ static void find_axes(picture *picture) {
   plot_axes *axes = &picture->axes;
   const double scale = axes->scale;
   double widest = 0;
-  *axes = (plot_axes){INFINITY, 0, INFINITY, 0, picture->kind != RATE, 0, 0, scale};
+  const bool logarithmic = picture->kind != RATE || peaks_are_far_apart(picture->report);
+  *axes = (plot_axes){INFINITY, 0, INFINITY, 0, logarithmic, 0, 0, scale};
   for (size_t i = 0; i < picture->count + picture->machine_count; i++)
     widest = fmax(widest, plot_label_width(axes, picture->lines[i].label));
   const bool zeros = find_range(picture, axes);
@@ -341,8 +348,8 @@ static void find_axes(picture *picture) {
     axes->y_low = fmin(axes->y_low, axes->y_high); /* nothing but zeros */
   }
   if (picture->kind == RATE) {
-    axes->y_low = 0;
-    axes->y_high = 1.1 * fmax(axes->y_high, highest_peak(picture->report));
+    axes->y_low = logarithmic ? axes->y_low / 1.5 : 0;
+    axes->y_high = (logarithmic ? 1.5 : 1.1) * fmax(axes->y_high, highest_peak(picture->report));
   } else {
     /* Two decades at least, so that noise does not fill the picture. */
     double room = fmax(2.5, 10 / sqrt(axes->y_high / axes->y_low));

@@ -1,8 +1,9 @@
 load scripts.'/frame.gp'
 set ylabel 'rate (FLOP/s)'
-# A linear axis that ends below ten of its unit has steps of less than one: 1.0 T and 1.2 T.
+# A linear axis that ends below ten of its unit has steps of less than one: 1.0 T and 1.2 T. One that begins above 0 is logarithmic.
+if (y_low > 0) { set logscale y 10 }
 unit = 1000.0 ** floor(log10(y_high) / 3)
-set format y (y_high < 10 * unit ? '%.1s %c' : '%.0s %c')
+set format y (y_low == 0 && y_high < 10 * unit ? '%.1s %c' : '%.0s %c')
 # The peak with its spread, and what a large matrix product reaches; their names stand with the others.
 if (peak > 0) {
   if (peak_high > 0) { set object 1 rectangle from graph 0,first peak_low to graph 1,first peak_high behind fc rgb '#E0E0E0' fs noborder }

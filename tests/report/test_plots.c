@@ -368,6 +368,25 @@ static void an_axis_of_rates_names_no_two_the_same(void **state) {
   report_destroy(&report);
 }
 
+/* As with AMX: on an axis from 0 what is held to the lower peak would lie on one line. */
+static void an_axis_of_peaks_far_apart_is_logarithmic(void **state) {
+  (void)state;
+  for (int times = 2; times <= 16; times *= 8) {
+    report report;
+    sample_with_bytes(&report, &sample_variants[3], 1, 1024);
+    machine *machine = &report.machine;
+    machine_rate *narrow = &machine->peaks[machine->peak_count++];
+    *narrow = (machine_rate){.name = "avx512_amx", .type = ATTN_BFLOAT16};
+    narrow->median = narrow->low = narrow->high = times * machine->peaks[2].median;
+    snprintf(report.isa, sizeof report.isa, "avx512_amx");
+    for (size_t n = 0; n < report.result_count; n++) report.results[n].workload.type = ATTN_BFLOAT16;
+    char *svg = svg_of(&report, style, "flops.svg");
+    assert_int_equal(strstr(svg, ">0 <") != NULL || strstr(svg, ">0.0 <") != NULL, times == 2);
+    free(svg);
+    report_destroy(&report);
+  }
+}
+
 static void decoding_says_its_queries_and_has_keys_on_the_axis(void **state) {
   (void)state;
   report report;
@@ -450,6 +469,7 @@ int main(void) {
       cmocka_unit_test(a_picture_says_what_disturbed_it_and_shows_intervals),
       cmocka_unit_test(more_lines_than_colours_are_told_apart),
       cmocka_unit_test(an_axis_of_rates_names_no_two_the_same),
+      cmocka_unit_test(an_axis_of_peaks_far_apart_is_logarithmic),
       cmocka_unit_test(decoding_says_its_queries_and_has_keys_on_the_axis),
       cmocka_unit_test(a_format_is_drawn_where_it_is_asked_for),
       cmocka_unit_test(what_keeps_pictures_from_being_drawn_is_said),

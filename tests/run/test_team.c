@@ -15,7 +15,8 @@
 #define PROGRAM ATTN_BUILD_DIR "/attnbench "
 /* Of a process that ended with a status mpirun gives the others no second to end too. */
 #define MPIRUN(n)                                                                                            \
-  "OMP_NUM_THREADS=1 OMPI_MCA_pml=ob1 OMPI_MCA_odls_base_sigkill_timeout=0 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle " \
+  "OMP_NUM_THREADS=1 OMPI_MCA_pml=ob1 OMPI_MCA_odls_base_sigkill_timeout=0 mpirun --allow-run-as-root "      \
+  "--oversubscribe --mca mpi_yield_when_idle "                                                               \
   "1 -n " n " " PROGRAM
 #define RANKS(n) MPIRUN(n) "verify --threads 1 "
 /* Wrong on rank 2, from six keys on (tests/plugins/team). */
