@@ -341,8 +341,9 @@ static const char *const single[] = {
     "full/B:2/H:3/D:20/T:60/dropout:0.75/mask:bhq/bias:bhq/lse/weights/layout:mixed/seed:3",
     "full/B:1/H:1/D:64/Tq:600/Tk:1100/dropout:0.5/fill:exact",
     "full/B:1/H:2/D:20/T:70/dropout:0.5/fill:huge/lse/weights",
-    /* AMX takes another way without dropout, and rounds otherwise. */
+    /* AMX takes another way without dropout, or a pattern, and rounds otherwise. */
     "full/B:1/H:1/D:64/Dv:16/Tq:9/Tk:76/dropout:0.25,1/bf16",
+    "full/B:1/H:2/Hkv:1/D:64/Dv:16/Tq:59/Tk:176/see:local:20,20/bf16",
     "full/B:1/H:2/D:20/T:70/dropout:0.999/fill:equal/sink/lse/weights",
     /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
     "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
