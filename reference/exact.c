@@ -6,6 +6,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "narrow.h"
 #include "roundings.h"
 #include "rows.h"
 
@@ -131,14 +132,21 @@ static double sizes_of_sums(double count, double terms, double sum, double large
   return one_sign * fmin(count, count + 3 - other / largest);
 }
 
-/* own: the relative error of each term; shared: that of the sum of weights; sum: that sum as kernels have it. */
-static void set_outputs(const attn_problem *p, reference_row *row, double own, double shared, double sum) {
+/* What each term, and each sum of some, may lose below the normal range: where units multiply bfloat16, all of it. */
+static double lost_below(const attn_problem *p) {
+  const double flushed = reference_rounding_of(p->value.type).flushed;
+  return fmax(SUBNORMAL, p->keep.type ? flushed / (1 - p->dropout_p) : flushed);
+}
+
+/* own: the relative error of each term; shared: that of the sum of weights; sum: that sum as kernels have it; lost: of each term. */
+static void set_outputs(const attn_problem *p, reference_row *row, double own, double shared, double sum,
+                        double lost) {
   for (int64_t e = 0; e < p->value_dim; e++) {
     const double terms = row->output_bound[e], count = row->output_bound_probabilistic[e];
     const double o = fabs(row->output[e]);
     const double sums = terms > 0 ? sizes_of_sums(count, terms, o, row->output_deviation[e]) : 0;
     double bound = (terms * (own + 4 * UNIT) + sums * UNIT + o * (shared + 4 * UNIT)) * SECOND_ORDER +
-                   (count + 4) * SUBNORMAL;
+                   (count + 4) * lost;
     if (!(terms * sum <= LARGEST)) bound = INFINITY;
     row->output_bound[e] = isfinite(row->output[e]) ? bound : 0;
     row->output_bound_probabilistic[e] = row->output_deviation[e] = row->output_bound[e];
@@ -157,7 +165,7 @@ bool reference_exact_softmax(const attn_problem *p, const attn_tensors *tensors,
   const double logarithm = log(off.sum), lse = fabs(row->lse);
   const double joined = UNIT * (4 * logarithm + 2 * lse); /* parts, by their log-sum-exps */
   add_all_values(p, tensors, b, h, i, 1, row);
-  set_outputs(p, row, off.terms + joined, off.all + joined, ldexp(off.sum, LEVELS));
+  set_outputs(p, row, off.terms + joined, off.all + joined, ldexp(off.sum, LEVELS), lost_below(p));
   row->lse_bound = off.all * SECOND_ORDER + UNIT * (8 * logarithm + 4 * fabs(found.largest) + 4 * lse + 4);
   row->weights_bound = (off.terms + off.all + joined + 4 * UNIT) * SECOND_ORDER;
   row->lse_bound_probabilistic = row->lse_bound;
@@ -185,6 +193,6 @@ bool reference_exact_linear(const attn_problem *p, const attn_tensors *tensors, 
   }
   if (!(sum > 0 && sum <= WHOLE)) return false;
   add_all_values(p, tensors, b, h, i, p->unnormalised ? 1 : sum + p->epsilon, row);
-  set_outputs(p, row, (double)p->head_dim * UNIT, 4 * UNIT, sum);
+  set_outputs(p, row, (double)p->head_dim * UNIT, 4 * UNIT, sum, SUBNORMAL);
   return true;
 }

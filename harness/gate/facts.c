@@ -373,16 +373,16 @@ static bool is_of_identical(const gate_options *options, const char *name) {
 }
 
 void gate_facts_share(json_t *base, json_t *head, const gate_options *options) {
-  const char *section, *set, *name;
+  const char *kind, *set, *name;
   json_t *sets, *facts, *fact;
-  json_object_foreach(head, section, sets) {
+  json_object_foreach(head, kind, sets) {
     json_object_foreach(sets, set, facts) {
-      if (strcmp(section, "growth") == 0) { /* {variant: ...} */
-        if (is_of_identical(options, set)) json_object_set(inside(base, section), set, facts);
+      if (strcmp(kind, "growth") == 0) { /* {variant: ...} */
+        if (is_of_identical(options, set)) json_object_set(inside(base, kind), set, facts);
         continue;
       }
       json_object_foreach(facts, name, fact) {
-        if (is_of_identical(options, name)) json_object_set(inside(inside(base, section), set), name, fact);
+        if (is_of_identical(options, name)) json_object_set(inside(inside(base, kind), set), name, fact);
       }
     }
   }

@@ -344,6 +344,8 @@ static const char *const single[] = {
     /* AMX takes another way without dropout, or a pattern, and rounds otherwise. */
     "full/B:1/H:1/D:64/Dv:16/Tq:9/Tk:76/dropout:0.25,1/bf16",
     "full/B:1/H:2/Hkv:1/D:64/Dv:16/Tq:59/Tk:176/see:local:20,20/bf16",
+    /* Rows that see one key are exact, and their values flushed. */
+    "full/B:1/H:1/D:2/Dv:10/Tq:20/Tk:3/lengths:1/bf16/out:f32/fill:denormal",
     "full/B:1/H:2/D:20/T:70/dropout:0.999/fill:equal/sink/lse/weights",
     /* The first of them has fewer rows than the next: where tiles have 48, and where they have 64. */
     "full/B:1/H:24/D:16/T:200/blocks:100,64,0.5/bf16/lse",
