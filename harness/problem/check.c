@@ -114,9 +114,12 @@ static bool check_pass(const attn_problem *p, complaint to) {
   }
   if (p->function == ATTN_SOFTMAX_BACKWARD && !p->lse.type)
     return wrong(to, "the lse is not given: the backward pass needs it");
+  /* Of nothing a stride may be 0 or not. */
   const attn_layout *bias = &p->bias, *grad = &p->bias_grad;
-  if (grad->type && ((bias->batch == 0) != (grad->batch == 0) || (bias->head == 0) != (grad->head == 0) ||
-                     (bias->position == 0) != (grad->position == 0)))
+  const bool has_pairs = p->batch > 0 && p->query_heads > 0 && p->query_length > 0 && p->key_length > 0;
+  if (grad->type && has_pairs &&
+      ((bias->batch == 0) != (grad->batch == 0) || (bias->head == 0) != (grad->head == 0) ||
+       (bias->position == 0) != (grad->position == 0)))
     return wrong(to, "bias_grad has not the axes of the bias: its strides are 0 where those of the bias are");
   return true;
 }

@@ -89,6 +89,8 @@ static const char *const single[] = {
     "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",
     "backward/causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
     "backward/causal/B:2/H:3/D:20/T:60/mask:bhq/bias:bh/layout:mixed",
+    "backward/full/B:2/H:3/Hkv:1/D:16/Tq:5/Tk:0/bias:bhq/layout:mixed",
+    "backward/full/B:2/H:3/Hkv:1/D:16/Tq:0/Tk:5/bias:q/layout:mixed",
     /* elements of 16 bits */
     "backward/full/B:1/H:1/D:1/T:1/bf16",
     "backward/full/B:1/H:2/D:8/Dv:0/T:5/f16",
