@@ -39,6 +39,13 @@ static workload part_of(const properties *all, int64_t first, int64_t keys) {
   return w;
 }
 
+/* Whether a query would stand farther before the part's keys than problems go. */
+static bool is_too_far(const workload *w) {
+  bool is = w->offset < -ATTN_FARTHEST;
+  for (int64_t b = 0; w->has_offsets && b < w->batch; b++) is = is || w->offsets[b] < -ATTN_FARTHEST;
+  return is;
+}
+
 /* The final state's rows as the initial state of another problem's, from the numbers of a reference. */
 static void hand_over_truth(const gradients *from, const inputs *to) {
   for (int64_t n = 0; n < from->count; n++) {
@@ -103,6 +110,7 @@ bool property_make_parts(properties *all, char *why, size_t why_size) {
   const int64_t cut = cut_of(all);
   const source rest = {.key = cut, .group = 1};
   const workload before = part_of(all, 0, cut), behind = part_of(all, cut, p->key_length - cut);
+  if (is_too_far(&behind)) return true;
   if (!property_make(all, FIRST_PART, &before, &property_whole, false, why, why_size) ||
       !property_begin(all, SECOND_PART, &behind, &rest, why, why_size))
     return false;

@@ -46,6 +46,7 @@ static const char *const chosen[] = {
     "full/B:2/H:6/Hkv:2/D:16/Tq:3/Tk:300/dropout:0.1,bh/bias:h/lse",
     "linear/causal_bottom_right/B:3/H:2/Hkv:2/D:8/Tq:60/Tk:1100",
     "linear/full/B:5/H:4/Hkv:4/D:16/Tq:20/Tk:1100",
+    "linear/band:inf,3,-1152921504606846976/B:1/H:2/D:16/T:40", /* no query could stand farther before a part */
     "linear/causal/B:2/H:4/Hkv:2/D:17/T:140/phi:relu",
     "linear/causal/B:3/H:4/Hkv:2/D:17/Dv:40/T:140/decay",
     "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/unnormalised",
