@@ -356,7 +356,9 @@ static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors
 static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                           int64_t i, reference_row *row) {
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
-  const bool undefined = is_undefined(problem, bias, b, h, i, row);
+  /* A sink that is NaN or infinite makes the sum NaN, also where no key counts: 0 over that is 0 or NaN. */
+  const bool spoilt = !(reference_sink(problem, tensors, b, h, i) < INFINITY);
+  const bool undefined = spoilt || is_undefined(problem, bias, b, h, i, row);
   set_all_bounds(problem, row, undefined ? -0.0 : 0);
   if (undefined) return;
   if (!isfinite(row->lse)) return;
