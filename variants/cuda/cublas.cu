@@ -131,20 +131,6 @@ __global__ void __launch_bounds__(THREADS, 1)
   if (problem.lse.type) tensors.lse[row_begin(problem.lse, b, h, i)] = finished.lse;
 }
 
-/* Whether a key that the row sees weighs nothing all the same: its score is -inf, by the bias or by what is infinite in the query or the key, so
- * that not even an infinite value counts. Computed anew: a weight of 0 may be one that was too small. */
-__device__ __forceinline__ bool weighs_nothing(const attn_problem &problem, const attn_tensors &tensors,
-                                               const query_row &row, int64_t b, int64_t h, int64_t i,
-                                               int64_t j) {
-  const int64_t query = row_begin(problem.query, b, h, i),
-                key = row_begin(problem.key, b, kv_head_of(problem, h), j);
-  float product = 0;
-  for (int64_t d = 0; d < problem.head_dim; d++)
-    product += attn_load(tensors.query, problem.query.type, query + d) *
-               attn_load(tensors.key, problem.key.type, key + d);
-  return score_of(problem, tensors, row, j, product) == -INFINITY;
-}
-
 /* A thread for each element. */
 __global__ void finish_rows(attn_problem problem, attn_tensors tensors, workspace_parts work) {
   const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, Tk = problem.key_length;
@@ -156,7 +142,9 @@ __global__ void finish_rows(attn_problem problem, attn_tensors tensors, workspac
   const query_row row = place_row(problem, tensors, b, h, i);
   float sum = Tk > 0 ? work.sums[element] : 0;
   for (int64_t j = row.keys.first; work.any[head] && j < row.keys.end; j++) {
-    if (!work.spoilt[head * Tk + j] || !sees(row, j) || weighs_nothing(problem, tensors, row, b, h, i, j))
+    if (!work.spoilt[head * Tk + j] || !sees(row, j) ||
+        weighs_nothing(problem, tensors, row, row_begin(problem.query, b, h, i),
+                       row_begin(problem.key, b, kv_head, j), j))
       continue;
     const float value =
         attn_load(tensors.value, problem.value.type, row_begin(problem.value, b, kv_head, j) + e);

@@ -107,6 +107,19 @@ __device__ __forceinline__ void merge_warps(const attn_problem &problem, const r
   }
 }
 
+/* To the outputs of the rows that this warp has merged. */
+template <class shape>
+__device__ __forceinline__ void add_nonfinite_values(const attn_problem &problem, const row_stack &stack,
+                                                     const passage<shape> &keys, int block_row, int part,
+                                                     int parts, const part_results &to) {
+  const int row = warp_number() + TILE_WARPS * lane_number(),
+            r = row < shape::rows ? block_row + row : stack.rows;
+  const int64_t at = row_number(problem, stack, r) * parts + part;
+  __syncwarp(); /* all lanes have merged a row */
+  keys.for_each_nonfinite_value(
+      r, [&](int64_t e, float value) { to.outputs[at * problem.value_dim + e] += value; });
+}
+
 /* A block for each part of each 16 rows of each stack. */
 template <class shape>
 __global__ void __launch_bounds__(TILE_THREADS, 3)
@@ -128,6 +141,8 @@ __global__ void __launch_bounds__(TILE_THREADS, 3)
   leave_warp(keys, state, warps);
   __syncthreads();
   merge_warps(problem, stack, block_row, part, of.parts, warps, results);
+  if (keys.block_lacks_values())
+    add_nonfinite_values(problem, stack, keys, block_row, part, of.parts, results);
 }
 
 /* ---- all parts ---- */

@@ -162,13 +162,12 @@ template <attn_type type> __device__ __forceinline__ bool is_finite(uint16_t hal
   return (half & INFINITE) != INFINITE;
 }
 
-/* Two neighbours, to the outputs of a row that sees them. How much they weigh does not matter. */
 template <attn_type type>
-__device__ __forceinline__ void add_nonfinite(float output[2], const uint16_t *values) {
-  const uint32_t pair = *reinterpret_cast<const uint32_t *>(values);
-  const uint16_t low = (uint16_t)pair, high = (uint16_t)(pair >> 16);
-  if (!is_finite<type>(low)) output[0] += attn_load(&low, type, 0);
-  if (!is_finite<type>(high)) output[1] += attn_load(&high, type, 0);
+__device__ __forceinline__ bool is_finite_row(const uint16_t *elements, int64_t count) {
+  bool finite = true;
+  ATTN_KEEP_LOOP
+  for (int64_t n = 0; n < count; n++) finite = finite && is_finite<type>(elements[n]);
+  return finite;
 }
 
 /* By so many threads, of which this is one: 0 in their place. */

@@ -32,6 +32,7 @@ __global__ void __launch_bounds__(TILE_THREADS)
   row_state<shape> state;
   keys.go(state);
   store_rows(problem, tensors, stack, keys, state);
+  if (keys.lacks_values()) add_nonfinite_values(problem, tensors, stack, keys);
 }
 
 /* ---- host ---- */

@@ -31,7 +31,7 @@ constexpr unsigned EIGHT_ROWS = 8 * PANEL_ROW_BYTES;
 template <attn_type element_type, int padded_width> struct hopper_shape {
   static constexpr attn_type type = element_type;
   static constexpr int width = padded_width, panels = width / PANEL_WIDTH, row_tiles = 1;
-  static constexpr int keys = 128, warp_keys = keys, eights = keys / 8;
+  static constexpr int keys = 128, eights = keys / 8;
   static constexpr int warp_rows = 16, together_rows = 64, rows = together_rows * CONSUMERS;
   static constexpr unsigned query_panel = rows * PANEL_ROW_BYTES, panel = keys * PANEL_ROW_BYTES;
   static constexpr unsigned query_bytes = panels * query_panel, tile_bytes = panels * panel;
@@ -42,9 +42,6 @@ template <attn_type element_type, int padded_width> struct hopper_shape {
 
   __device__ static int first_together() { return group_of_warps() * together_rows; }
   __device__ static int first_row() { return first_together() + warp_number() % 4 * warp_rows; }
-  __device__ static int place_of_values(int key, int e) {
-    return e / 8 * (int)(panel / sizeof(uint16_t)) + place_of<PANEL_WIDTH>(key, e % 8);
-  }
 };
 
 /* Boxes of one panel and of a tile's rows, of a head of a batch entry. */
@@ -190,7 +187,7 @@ public:
         keys.leave(turn);
 
       values.wait(turn);
-      if (again) part_values(state, values.tile(turn), first_key);
+      if (again) remove_nonfinite_values(values.tile(turn));
       if (is_seen) multiply_values_of<shape>(state.output[0], weights[0], values.tile(turn));
       values.leave(turn);
     }
@@ -206,11 +203,14 @@ public:
     return repeated;
   }
 
+  /* Whether a warp that multiplies has done so without what is not finite, which is to be added to its
+   * outputs. */
+  __device__ __forceinline__ bool lacks_values() const { return votes[warp_number()]; }
+
 private:
   typedef softmax_rows<shape> rows;
   using rows::is_scaled;
-  using rows::problem, rows::tensors, rows::stack, rows::block_row, rows::any, rows::together_any,
-      rows::warp_all;
+  using rows::problem, rows::stack, rows::block_row, rows::any, rows::together_any, rows::warp_all;
   using typename rows::tile_scores, typename rows::tile_weights;
 
   unsigned char *const queries;
@@ -219,37 +219,8 @@ private:
   int *const votes;
   const int first_tile, tile_count;
 
-  /* A key with an infinity weighs nothing where its score is -inf, and everything else where it is not: there the row is NaN, or with a softcap
-   * infinite. So its values that are not finite become NaN, which 0 times an infinity is as well. */
-  __device__ __forceinline__ static void spoil_nonfinite(uint16_t &value) {
-    if (!is_finite<shape::type>(value)) value = shape::type == ATTN_BFLOAT16 ? 0x7fc0 : 0x7e00;
-  }
-
-  /* Read again: the tile has been left. */
-  __device__ __forceinline__ bool is_finite_key(int j) const {
-    if (j >= problem.key_length) return true;
-    const int64_t kv_head = kv_head_of(problem, stack.first_head);
-    const uint16_t *const key =
-        static_cast<const uint16_t *>(tensors.key) + row_begin(problem.key, stack.b, kv_head, j);
-    bool finite = true;
-    ATTN_KEEP_LOOP
-    for (int d = 0; d < (int)problem.head_dim; d++) finite = finite && is_finite<shape::type>(key[d]);
-    return finite;
-  }
-
-  __device__ __forceinline__ void part_values(row_state<shape> &state, unsigned char *tile,
-                                              int first_key) const {
+  __device__ __forceinline__ void remove_nonfinite_values(unsigned char *tile) const {
     uint16_t *const elements = reinterpret_cast<uint16_t *>(tile);
-    ATTN_KEEP_LOOP
-    for (int key = (int)threadIdx.x; key < shape::keys; key += CONSUMERS * GROUP_THREADS) {
-      if (is_finite_key(first_key + key)) continue;
-      ATTN_KEEP_LOOP
-      for (int n = 0; n < shape::width; n++)
-        spoil_nonfinite(elements[shape::place_of_values(key, n / 8) + n % 8]);
-    }
-    wait_at_barrier(ALL_CONSUMERS, CONSUMERS * GROUP_THREADS);
-    rows::add_nonfinite_values(state, elements, first_key);
-    wait_at_barrier(ALL_CONSUMERS, CONSUMERS * GROUP_THREADS);
     remove_nonfinite<shape::type, shape::tile_bytes / 2, CONSUMERS * GROUP_THREADS>(elements,
                                                                                     (int)threadIdx.x);
     fence_async_proxy();
@@ -284,6 +255,7 @@ __global__ void __launch_bounds__(BLOCK_THREADS, 1)
       again = !again && keys.is_to_be_repeated(state.is_finite());
     } while (again);
     store_rows(problem, tensors, stack, keys, state);
+    if (keys.lacks_values()) add_nonfinite_values(problem, tensors, stack, keys);
   }
 }
 

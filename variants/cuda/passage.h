@@ -6,8 +6,9 @@
  *
  * Hiding is by select, and a score of -inf weighs 0. That is not enough for values, since 0 times NaN is NaN
  * in a matrix unit. A NaN stays in an output once it is there: so nothing looks for them on the way, and a
- * block that ends with an output which is not finite goes past its keys once more, carefully (fragments.h).
- * Rows that did not see the value get then the bits that they would have got without it.
+ * block that ends with an output which is not finite goes past its keys once more, with zeros in their place.
+ * Rows that did not see the value get then the bits that they would have got without it; those in which it
+ * counts get it when their outputs are stored (add_nonfinite_values).
  *
  * A row's result, to the last bit, follows from itself: key tiles lie at multiples of their length, and a key
  * tile that it does not see changes nothing. */
@@ -35,10 +36,6 @@ struct passage_shape {
   /* A warp multiplies alone. */
   static constexpr int together_rows = warp_rows;
   __device__ static int first_together() { return first_row(); }
-  /* Of features 8 e and those behind it of one of the warp's keys, in a tile. */
-  __device__ static int place_of_values(int key, int e) {
-    return place_from<width>(place_of<width>(first_key() + key, e % 2), 0, e & ~1);
-  }
 };
 
 template <class shape> class passage : public softmax_rows<shape> {
@@ -60,6 +57,15 @@ public:
   __device__ __forceinline__ void go(row_state<shape> &state) {
     pass(state, false);
     if (is_to_be_repeated(state)) pass(state, true);
+  }
+
+  /* Whether the warp, or the block, has multiplied values without what is not finite, which is to be added to
+   * its outputs. Asked of shared memory, so that no register remembers it. */
+  __device__ __forceinline__ bool lacks_values() const { return votes[warp_number()]; }
+  __device__ __forceinline__ bool block_lacks_values() const {
+    bool lacks = false;
+    for (int warp = 0; warp < TILE_WARPS; warp++) lacks = lacks || votes[warp];
+    return lacks;
   }
 
 private:
@@ -103,9 +109,7 @@ private:
 
   /* ---- key tiles ---- */
 
-  __device__ __forceinline__ void part_values(uint16_t *tile, int first_key, row_state<shape> &state) const {
-    rows::add_nonfinite_values(state, tile, first_key);
-    __syncthreads();
+  __device__ __forceinline__ void remove_nonfinite_values(uint16_t *tile) const {
     remove_nonfinite<shape::type, shape::tile_elements, TILE_THREADS>(tile, (int)threadIdx.x);
     __syncthreads();
   }
@@ -142,7 +146,7 @@ private:
       load(value_tiles, values, tile + 1, end);
       wait_for_copies<2>();
       __syncthreads();
-      if (careful) part_values(stage(value_tiles, tile), first_key, state);
+      if (careful) remove_nonfinite_values(stage(value_tiles, tile));
       if (is_seen)
         multiply_values<shape::type, shape::width>(state.output, weights, stage(value_tiles, tile),
                                                    shape::first_key());
@@ -154,9 +158,7 @@ private:
     const bool finite = __all_sync(0xffffffffu, state.is_finite());
     if (lane_number() == 0) votes[warp_number()] = !finite;
     __syncthreads();
-    bool repeated = false;
-    for (int warp = 0; warp < TILE_WARPS; warp++) repeated = repeated || votes[warp];
-    return repeated;
+    return block_lacks_values();
   }
 };
 

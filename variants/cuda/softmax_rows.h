@@ -3,8 +3,8 @@
  * lane has of each 16 rows and 8 keys what mma and wgmma leave it, which is the same (multiply_add).
  *
  * A kernel's shape says: type, width (of features, padded), row_tiles (16 rows each of a warp), rows (of a
- * block), keys (of a tile), warp_keys, eights (of those), warp_rows and first_row() (in the block),
- * together_rows and first_together() (those that are multiplied at once), place_of_values(). */
+ * block), keys (of a tile), eights (of those that a warp multiplies), warp_rows and first_row() (in the
+ * block), together_rows and first_together() (those that are multiplied at once). */
 #ifndef ATTN_CUDA_SOFTMAX_ROWS_H
 #define ATTN_CUDA_SOFTMAX_ROWS_H
 
@@ -85,6 +85,10 @@ __device__ __forceinline__ float sum_of_four(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
+__device__ __forceinline__ key_span of_part(key_span keys, key_span part) {
+  return {keys.first > part.first ? keys.first : part.first, keys.end < part.end ? keys.end : part.end};
+}
+
 template <class shape> class softmax_rows {
 public:
   /* Rows [block_row, block_row + shape::rows) of the stack, and of all keys those of `part`. */
@@ -93,8 +97,7 @@ public:
       : problem(problem), tensors(tensors), stack(stack), block_row(block_row) {
     const int left = stack.rows - block_row,
               block_end = block_row + (left < shape::rows ? left : shape::rows);
-    any = keys_of_any(problem, stack, block_row, block_end);
-    any = {any.first > part.first ? any.first : part.first, any.end < part.end ? any.end : part.end};
+    any = of_part(keys_of_any(problem, stack, block_row, block_end), part);
     const float scale_log2e = (float)(problem.scale * LOG2E);
     /* What does no more to a product than to scale it up is left to the exponential. */
     is_scaled = problem.softcap > 0 || problem.bias.type || !(scale_log2e >= FLT_MIN);
@@ -104,7 +107,8 @@ public:
     together_any = warp_all = {0, 0};
     const int together = block_row + shape::first_together();
     if (together >= block_end) return;
-    together_any = keys_of_any(problem, stack, together, min(together + shape::together_rows, block_end));
+    together_any =
+        of_part(keys_of_any(problem, stack, together, min(together + shape::together_rows, block_end)), part);
     if (!problem.mask.type && first_row < block_end)
       warp_all = keys_of_all(problem, stack, first_row, min(first_row + shape::warp_rows, block_end));
   }
@@ -112,6 +116,45 @@ public:
   /* The lane's row, of the warp's m-th 16. The stack may have ended before: then it is not to be written. */
   __device__ __forceinline__ int row_of(int m, int half) const {
     return first_row + 16 * m + 8 * half + group_number();
+  }
+
+  /* The warp's rows, one for each lane; who gets none gets one behind the last. */
+  __device__ __forceinline__ int row_of_lane() const {
+    return lane_number() < shape::warp_rows ? first_row + lane_number() : stack.rows;
+  }
+
+  /* Gives each value that is not finite and counts in row r to a function of its feature and itself: by a
+   * whole warp, whose lanes each have a row of their own. None counts behind the last row. How much one weighs
+   * does not matter, unless that is nothing. Heads are divided in 32 bits, in which they fit: a division in 64
+   * is a call, for which the passage before it would take 30 registers more. */
+  template <class function>
+  __device__ __forceinline__ void for_each_nonfinite_value(int r, function of) const {
+    const int64_t h = stack.head(r), i = stack.query(r);
+    const query_row row = place_row(problem, tensors, stack.b, h, i);
+    const int kv_head = (int)stack.first_head / ((int)problem.query_heads / (int)problem.kv_heads);
+    const int64_t query = row_begin(problem.query, stack.b, h, i),
+                  key = row_begin(problem.key, stack.b, kv_head, 0);
+    const uint16_t *const values =
+        static_cast<const uint16_t *>(tensors.value) + row_begin(problem.value, stack.b, kv_head, 0);
+    ATTN_KEEP_LOOP
+    for (int first = together_any.first; first < together_any.end; first += 32) {
+      const int own = first + lane_number();
+      const unsigned keys =
+          __ballot_sync(0xffffffffu, own < together_any.end &&
+                                         !is_finite_row<shape::type>(values + own * problem.value.position,
+                                                                     problem.value_dim));
+      ATTN_KEEP_LOOP
+      for (int j = first; j < first + 32; j++) {
+        if (!(keys >> (j - first) & 1) || !sees(row, j) ||
+            weighs_nothing(problem, tensors, row, query, key + j * problem.key.position, j))
+          continue;
+        ATTN_KEEP_LOOP
+        for (int64_t e = 0; e < problem.value_dim; e++) {
+          const uint16_t *const value = values + j * problem.value.position + e;
+          if (!is_finite<shape::type>(*value)) of(e, attn_load(value, shape::type, 0));
+        }
+      }
+    }
   }
 
   /* The largest score, natural. */
@@ -183,28 +226,6 @@ protected:
     for_each_score(scores, first_key, [](const query_row &row, int j, float &score) {
       if (!sees(row, j)) score = -INFINITY;
     });
-  }
-
-  __device__ __forceinline__ bool is_hidden_by_bias(const query_row &row, int64_t j) const {
-    return problem.bias.type && attn_load(tensors.bias, problem.bias.type, row.bias + j) == -INFINITY;
-  }
-
-  /* Values that are not finite reach the rows that see them. */
-  __device__ __forceinline__ void add_nonfinite_values(row_state<shape> &state, const uint16_t *tile,
-                                                       int first_key) const {
-    ATTN_UNROLL
-    for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
-    for (int half = 0; half < 2; half++) {
-      const query_row row = place_row_of(m, half);
-      ATTN_KEEP_LOOP
-      for (int n = 0; n < shape::warp_keys; n++) {
-        if (!sees(row, first_key + n) || is_hidden_by_bias(row, first_key + n)) continue;
-        ATTN_UNROLL
-        for (int e = 0; e < shape::width / 8; e++)
-          add_nonfinite<shape::type>(state.output[m][e] + 2 * half,
-                                     tile + shape::place_of_values(n, e) + 2 * member_number());
-      }
-    }
   }
 
   /* Scores become weights, relative to the largest score so far, and what there was is rescaled to that.
@@ -285,6 +306,21 @@ __device__ __forceinline__ void store_rows(const attn_problem &problem, const at
     }
     if (problem.lse.type && member_number() == 0) tensors.lse[stack.begin(problem.lse, r)] = row.lse;
   }
+}
+
+/* To the stored outputs of the warp's rows, whose values have been multiplied without what is not finite. On
+ * the way past the keys no register is left for who weighs nothing; here all are free. */
+template <class shape>
+__device__ __forceinline__ void add_nonfinite_values(const attn_problem &problem, const attn_tensors &tensors,
+                                                     const row_stack &stack,
+                                                     const softmax_rows<shape> &keys) {
+  const int r = keys.row_of_lane();
+  const int64_t begin = stack.begin(problem.output, r);
+  __syncwarp(); /* four lanes have stored a row */
+  keys.for_each_nonfinite_value(r, [&](int64_t e, float value) {
+    attn_store(tensors.output, problem.output.type, begin + e,
+               attn_load(tensors.output, problem.output.type, begin + e) + value);
+  });
 }
 
 #endif

@@ -77,6 +77,18 @@ __device__ __forceinline__ float score_of(const attn_problem &problem, const att
   return score;
 }
 
+/* Whether a key that the row sees weighs nothing all the same: its score is -inf, by the bias or by what is
+ * infinite in the query or the key, which begin there, so that not even an infinite value counts. Computed
+ * anew: a weight of 0 may be one that was too small. */
+__device__ __forceinline__ bool weighs_nothing(const attn_problem &problem, const attn_tensors &tensors,
+                                               const query_row &row, int64_t query, int64_t key, int64_t j) {
+  float product = 0;
+  for (int64_t d = 0; d < problem.head_dim; d++)
+    product += attn_load(tensors.query, problem.query.type, query + d) *
+               attn_load(tensors.key, problem.key.type, key + d);
+  return score_of(problem, tensors, row, j, product) == -INFINITY;
+}
+
 /* What is left to do for a row when all its keys are summed: exp(score - max) summed to `sum`, 0 where it saw
  * no key. */
 struct finished_row {
