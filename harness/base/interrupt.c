@@ -1,5 +1,6 @@
 /* See interrupt.h. Some parents (timeout, some shells) send a signal to the process and then to its whole
- * group: what comes right after the first one is the same wish. */
+ * group: what comes right after the first one is the same wish. And what was sent to the group comes again from the process that
+ * watches this one, on a busy machine much later: so each way has a first one of its own. */
 #define _GNU_SOURCE
 #include "interrupt.h"
 
@@ -13,22 +14,26 @@
 static const int signals[2] = {SIGINT, SIGTERM};
 static const double same_wish_seconds = 0.2;
 static struct sigaction before[2];
-static _Atomic double wanted_since; /* 0: nobody has wished it; two threads may handle a signal at once */
+enum { DIRECT, FORWARDED, WAYS };
+static _Atomic double
+    wanted_since[WAYS]; /* 0: nobody has wished it; two threads may handle a signal at once */
 
 /* A signal from this very process is nobody's wish: a kernel raised it, and ends by it. */
 static void on_signal(int number, siginfo_t *from, void *context) {
   (void)context;
+  const bool is_sent = from->si_code <= 0; /* by a process */
+  const int way = is_sent && from->si_pid == getppid() ? FORWARDED : DIRECT;
   const double now = wall_seconds();
   double since = 0;
-  if ((from->si_code <= 0 && from->si_pid == getpid()) ||
-      (!atomic_compare_exchange_strong(&wanted_since, &since, now) && now - since > same_wish_seconds)) {
+  if ((is_sent && from->si_pid == getpid()) ||
+      (!atomic_compare_exchange_strong(&wanted_since[way], &since, now) && now - since > same_wish_seconds)) {
     signal(number, SIG_DFL);
     raise(number);
   }
 }
 
 void interrupt_catch(void) {
-  wanted_since = 0;
+  for (int way = 0; way < WAYS; way++) wanted_since[way] = 0;
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
   /* Neither interrupts the handler of the other. */
   sigemptyset(&action.sa_mask);
@@ -52,5 +57,5 @@ void interrupt_agree(bool wanted) {
 }
 
 void interrupt_decide_alone(void) { is_agreed = false; }
-bool interrupt_asked(void) { return wanted_since > 0; }
+bool interrupt_asked(void) { return wanted_since[DIRECT] > 0 || wanted_since[FORWARDED] > 0; }
 bool interrupt_wanted(void) { return is_agreed ? agreed : interrupt_asked(); }
