@@ -336,6 +336,13 @@ static bool is_undefined(const attn_problem *problem, const float *bias, int64_t
   return sees_a_key;
 }
 
+/* A sink that is NaN or infinite makes the sum NaN. Where keys that the row sees weigh nothing, 0 over that is 0 or NaN. */
+static bool is_spoilt(const attn_problem *problem, double sink, const reference_row *row) {
+  bool sees_a_key = false;
+  for (int64_t j = 0; j < problem->key_length; j++) sees_a_key = sees_a_key || row->visible[j];
+  return sees_a_key && !(sink < INFINITY);
+}
+
 /* A key whose score is -inf, or that is dropped, may be left out, or count with a weight of zero, which a NaN among its values
  * survives; and so does one that the row's weights are. */
 static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
@@ -356,9 +363,8 @@ static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors
 static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                           int64_t i, reference_row *row) {
   const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
-  /* A sink that is NaN or infinite makes the sum NaN, also where no key counts: 0 over that is 0 or NaN. */
-  const bool spoilt = !(reference_sink(problem, tensors, b, h, i) < INFINITY);
-  const bool undefined = spoilt || is_undefined(problem, bias, b, h, i, row);
+  const bool undefined = is_undefined(problem, bias, b, h, i, row) ||
+                         is_spoilt(problem, reference_sink(problem, tensors, b, h, i), row);
   set_all_bounds(problem, row, undefined ? -0.0 : 0);
   if (undefined) return;
   if (!isfinite(row->lse)) return;

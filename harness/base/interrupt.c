@@ -1,6 +1,6 @@
 /* See interrupt.h. Some parents (timeout, some shells) send a signal to the process and then to its whole
- * group: what comes right after the first one is the same wish. And what was sent to the group comes again from the process that
- * watches this one, on a busy machine much later: so each way has a first one of its own. */
+ * group: what comes right after the first one is the same wish. And what was sent to the group comes again from
+ * the process that watches this one, on a busy machine much later: so each way has a first one of its own. */
 #define _GNU_SOURCE
 #include "interrupt.h"
 
@@ -15,8 +15,8 @@ static const int signals[2] = {SIGINT, SIGTERM};
 static const double same_wish_seconds = 0.2;
 static struct sigaction before[2];
 enum { DIRECT, FORWARDED, WAYS };
-static _Atomic double
-    wanted_since[WAYS]; /* 0: nobody has wished it; two threads may handle a signal at once */
+/* 0: nobody has wished it. Two threads may handle a signal at once. */
+static _Atomic double wanted_since[WAYS];
 
 /* A signal from this very process is nobody's wish: a kernel raised it, and ends by it. */
 static void on_signal(int number, siginfo_t *from, void *context) {

@@ -365,24 +365,17 @@ void gate_facts_keep(json_t *facts, const json_t *older) {
   }
 }
 
-/* "VARIANT/problem", or the variant alone. */
-static bool is_of_identical(const gate_options *options, const char *name) {
-  char variant[GATE_WORD_BYTES];
-  snprintf(variant, sizeof variant, "%.*s", (int)strcspn(name, "/"), name);
-  return gate_is_identical(options, variant);
-}
-
 void gate_facts_share(json_t *base, json_t *head, const gate_options *options) {
   const char *kind, *set, *name;
   json_t *sets, *facts, *fact;
   json_object_foreach(head, kind, sets) {
     json_object_foreach(sets, set, facts) {
       if (strcmp(kind, "growth") == 0) { /* {variant: ...} */
-        if (is_of_identical(options, set)) json_object_set(inside(base, kind), set, facts);
+        if (gate_is_identical(options, set)) json_object_set(inside(base, kind), set, facts);
         continue;
       }
       json_object_foreach(facts, name, fact) {
-        if (is_of_identical(options, name)) json_object_set(inside(inside(base, kind), set), name, fact);
+        if (gate_is_identical(options, name)) json_object_set(inside(inside(base, kind), set), name, fact);
       }
     }
   }

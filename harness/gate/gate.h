@@ -133,8 +133,8 @@ bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out
 
 /* ---- what nobody has prepared ---- */
 
-/* Whether the variant's object code is said to be the base's. */
-bool gate_is_identical(const gate_options *options, const char *variant);
+/* Whether the object code of the variant, which is all of the name or what stands before its slash, is said to be the base's. */
+bool gate_is_identical(const gate_options *options, const char *name);
 
 typedef struct gate_prepared {
   char folder[64];                                 /* of its own; "": it cannot be made */

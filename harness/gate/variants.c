@@ -13,10 +13,10 @@ static bool is_wanted(const gate_options *options, const char *name) {
   return wanted;
 }
 
-bool gate_is_identical(const gate_options *options, const char *variant) {
-  const size_t length = strlen(variant);
+bool gate_is_identical(const gate_options *options, const char *name) {
+  const size_t length = strcspn(name, "/");
   for (const char *at = options->identical; at && *at; at += strcspn(at, " "), at += strspn(at, " "))
-    if (strcspn(at, " ") == length && strncmp(at, variant, length) == 0) return true;
+    if (strcspn(at, " ") == length && strncmp(at, name, length) == 0) return true;
   return false;
 }
 
