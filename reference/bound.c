@@ -360,14 +360,8 @@ static void admit_zero_times_nan(const attn_problem *problem, const attn_tensors
   }
 }
 
-static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
-                          int64_t i, reference_row *row) {
-  const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
-  const bool undefined = is_undefined(problem, bias, b, h, i, row) ||
-                         is_spoilt(problem, reference_sink(problem, tensors, b, h, i), row);
-  set_all_bounds(problem, row, undefined ? -0.0 : 0);
-  if (undefined) return;
-  if (!isfinite(row->lse)) return;
+static void bound_finite(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                         int64_t i, const float *bias, reference_row *row) {
   row->exact = reference_exact_softmax(problem, tensors, b, h, i, row);
   if (row->exact) return;
   reference_general general;
@@ -424,6 +418,27 @@ static void bound_softmax(const attn_problem *problem, const attn_tensors *tenso
                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
   bound_weights(row, &chains, &sums, largest_t, dropped);
+}
+
+static void admit_nan(const attn_problem *problem, reference_row *row) {
+  for (int64_t e = 0; e < problem->value_dim; e++) {
+    row->output_bound[e] = -row->output_bound[e];
+    row->output_bound_probabilistic[e] = -row->output_bound_probabilistic[e];
+  }
+  row->lse_bound = -row->lse_bound;
+  row->lse_bound_probabilistic = -row->lse_bound_probabilistic;
+  row->weights_bound = -row->weights_bound;
+  row->weights_bound_probabilistic = -row->weights_bound_probabilistic;
+}
+
+static void bound_softmax(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                          int64_t i, reference_row *row) {
+  const float *bias = problem->bias.type ? reference_vector(tensors->bias, problem->bias, b, h, i) : NULL;
+  set_all_bounds(problem, row, 0);
+  if (isfinite(row->lse)) bound_finite(problem, tensors, b, h, i, bias, row);
+  if (is_undefined(problem, bias, b, h, i, row) ||
+      is_spoilt(problem, reference_sink(problem, tensors, b, h, i), row))
+    admit_nan(problem, row);
 }
 
 static void redo_dropout(const attn_problem *problem, int64_t b, int64_t h, int64_t i, reference_row *row) {

@@ -344,8 +344,9 @@ static const char *const single[] = {
     /* AMX takes another way without dropout, or a pattern, and rounds otherwise. */
     "full/B:1/H:1/D:64/Dv:16/Tq:9/Tk:76/dropout:0.25,1/bf16",
     "full/B:1/H:2/Hkv:1/D:64/Dv:16/Tq:59/Tk:176/see:local:20,20/bf16",
-    /* A row whose only key has a score of -inf, beside a sink that is NaN or infinite. */
+    /* A row whose only key has a score of -inf, beside a sink that is NaN or infinite; and beside one that is finite. */
     "full/B:1/H:6/Hkv:1/D:1/T:1/sink/t5:16,14/fill:nonfinite/seed:3431631088",
+    "band:0,inf,0/B:1/H:2/Hkv:2/D:9/Tq:13/Tk:4/sink/lse/fill:nonfinite/seed:1579075825",
     /* Rows that see one key are exact, and their values flushed. */
     "full/B:1/H:1/D:2/Dv:10/Tq:20/Tk:3/lengths:1/bf16/out:f32/fill:denormal",
     "full/B:1/H:2/D:20/T:70/dropout:0.999/fill:equal/sink/lse/weights",
