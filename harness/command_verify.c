@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/interrupt.h"
 #include "commands.h"
@@ -11,6 +12,7 @@
 #include "run/team.h"
 #include "verify/fuzz.h"
 #include "verify/golden.h"
+#include "verify/properties.h"
 #include "verify/verify.h"
 
 /* The names in all tables, each once. */
@@ -59,12 +61,39 @@ static bool check_verify_problem(const options *options, const variant_list *lis
   return true;
 }
 
+static void list_properties(char *text, size_t size) {
+  size_t written = 0;
+  for (int n = 0; n < PROPERTIES && written < size; n++)
+    written += (size_t)snprintf(text + written, size - written, "%s, ", property_name((property)n));
+}
+
+/* Bits of those that are not named; none, where nothing is. */
+static bool find_left_out(const options *options, unsigned *left_out, char *why, size_t why_size) {
+  *left_out = options->properties.count ? PROPERTIES_ALL : 0;
+  for (size_t i = 0; i < options->properties.count; i++) {
+    const char *name = options->properties.items[i];
+    int n = 0;
+    while (n < PROPERTIES && strcmp(property_name((property)n), name) != 0) n++;
+    if (n < PROPERTIES) {
+      *left_out &= ~(1u << n);
+    } else if (strcmp(name, "none") != 0) {
+      char known[1024];
+      list_properties(known, sizeof known);
+      snprintf(why, why_size, "there is no property '%s'; there are: %snone", name, known);
+      return false;
+    }
+  }
+  return true;
+}
+
 /* verify and fuzz: the same variants, problems and instruction sets. */
 int run_verify(const options *options, const variant_list *list) {
   char why[WHY_BYTES];
   const char *isa;
+  unsigned left_out;
   if (!sweep_check_variants(list, &options->variants, why, sizeof why) ||
-      !command_isa(options, list, &isa, why, sizeof why))
+      !command_isa(options, list, &isa, why, sizeof why) ||
+      !find_left_out(options, &left_out, why, sizeof why))
     return command_complain(why);
   for (size_t i = 0; i < options->problems.count; i++)
     if (!check_verify_problem(options, list, options->problems.items[i], why, sizeof why))
@@ -81,6 +110,7 @@ int run_verify(const options *options, const variant_list *list) {
       .random_count = options->count,
       .every = options->every,
       .fail_fast = options->fail_fast,
+      .properties_left_out = left_out,
       .threads = (int)options->threads,
       .device = options->device,
       .own_left_out = !options->own,

@@ -210,6 +210,8 @@ static const option_row rows[] = {
      "random problems for each variant, among those that are always posed (100)"},
     {"--every", "N", IN_VERIFY, KIND_INTEGER, AT(every), 1, 1000000000, NULL,
      "only one in N of these problems; those of properties, as many as --count, are all posed (1)"},
+    {"--properties", "NAME,...", IN_VERIFY, KIND_WORDS, AT(properties), NO_LIMITS,
+     "of the properties hold only these, such as 'hidden keys,any workspace', or none; '?' names them (all)"},
     {"--fail-fast", NULL, IN_VERIFY, KIND_FLAG, AT(fail_fast), NO_LIMITS, "stop at the first failure"},
     {"--seconds", "SECONDS", IN_FUZZ, KIND_SECONDS, AT(seconds), NO_LIMITS,
      "how long to search, and then to shrink a failure at most (60)"},

@@ -80,13 +80,14 @@ typedef struct options {
   int64_t iterations;                                          /* in each repetition; 0: by min_time */
   int64_t repetitions;                                         /* 0: by precision */
 
-  int64_t count;     /* of random problems, verify only */
-  int64_t every;     /* verify only */
-  double seconds;    /* of searching and of shrinking, fuzz only */
-  const char *cases; /* a folder, or NULL */
-  bool fail_fast;    /* verify only */
-  bool isolate;      /* run kernels in a process of their own */
-  double run_limit;  /* seconds; 0: by the problem */
+  int64_t count;        /* of random problems, verify only */
+  int64_t every;        /* verify only */
+  double seconds;       /* of searching and of shrinking, fuzz only */
+  const char *cases;    /* a folder, or NULL */
+  bool fail_fast;       /* verify only */
+  text_list properties; /* of verify; empty: all */
+  bool isolate;         /* run kernels in a process of their own */
+  double run_limit;     /* seconds; 0: by the problem */
 
   /* As in Google Benchmark. */
   const char *filter; /* NULL: everything */

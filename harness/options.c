@@ -348,6 +348,8 @@ static bool check_cases(const options *options, char *why, size_t why_size) {
     snprintf(why, why_size, "verify --cases runs on every instruction set; leave out --isa");
   else if (options->fail_fast)
     snprintf(why, why_size, "verify --cases names every case that fails; leave out --fail-fast");
+  else if (options->properties.count)
+    snprintf(why, why_size, "verify --cases holds no properties; leave out --properties");
   else
     return true;
   return false;

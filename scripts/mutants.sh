@@ -83,6 +83,7 @@ read_table() {
 all_kinds=$("$build/attnbench" judge --help | sed -n '/^A hint begins with its kind: /,/[.]$/p' |
   sed 's/.*kind: //; s/[.]$//' | tr -d ',' | tr '\n' ' ')
 [ -n "$all_kinds" ] || { complain "$build/attnbench does not say which kinds there are: make"; exit 2; }
+all_properties=", $("$build/attnbench" verify --properties '?' 2>&1 | sed 's/.*there are: //')"
 all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
 # The source file, without .c, that has the kernels of an instruction set.
@@ -360,7 +361,7 @@ try() { # name
       outcome=survived
     elif [ $status -eq 1 ] && [ -n "$words" ]; then
       outcome=caught check=$(check_of "$words")
-      leave_for_control "$name" "$set" "$problem"
+      leave_for_control "$name" "$set" "$problem" "$check"
     else
       complain "$name: verify ended with status $status: $(tail -n 1 "$log")"
     fi
@@ -374,15 +375,17 @@ conclude() { # name, outcome, started, check, problem
   mv "$work/$1.result.new" "$work/$1.result"
 }
 
-# On what a fault was caught: options and problem of one for the host. Those for a device were on known problems.
-leave_for_control() { # name, instruction set, problem and threads
-  local threads=
+# On what a fault was caught: options, the property if it was one, and problem of one for the host. Those for a device were on
+# known problems.
+leave_for_control() { # name, instruction set, problem and threads, check
+  local threads= property=none
   ! is_for_device "$1" || return 0
   case $3 in *--threads*) threads=" --threads ${3##*--threads }" ;; esac
-  echo "$(options_of "$1" "$2" | tr '\n' ' ')$threads ${3%% *}" | tr -s ' ' >"$work/$1.control"
+  case $all_properties in *", $4, "*) property=${4// /_} ;; esac
+  echo "$(options_of "$1" "$2" | tr '\n' ' ')$threads $property ${3%% *}" | tr -s ' ' >"$work/$1.control"
 }
 
-# The same without a fault, or being caught would mean nothing: what is right passes on each problem that caught a fault.
+# The same without a fault, or being caught would mean nothing: what is right passes the check on each problem that caught a fault.
 control() {
   local log=$work/none.log started=${EPOCHREALTIME/[.,]/} options
   rm -f "$work"/none.*
@@ -401,12 +404,14 @@ control() {
 }
 
 # All problems under the same options.
-control_of() { # options
-  local part problems
+control_of() { # options and a property
+  local part problems property
   part=$work/none.of.${1//[^a-z0-9_]/_}
   mapfile -t problems < <(grep -x -e "$1 [^ ]*" "$work/none.runs" | sed 's/.* /--problem\n/')
+  property=${1##* }
   # shellcheck disable=SC2086 # words without blanks
-  verify "$sound" "$part" $1 "${problems[@]}" || echo "$1 ended with status $?" >>"$work/none.failed"
+  verify "$sound" "$part" ${1% *} --properties "${property//_/ }" "${problems[@]}" ||
+    echo "$1 ended with status $?" >>"$work/none.failed"
 }
 
 # ---- all of them -----------------------------------------------------------------------------------------

@@ -284,6 +284,19 @@ static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(v
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
 }
 
+static void only_the_properties_that_are_named_are_held(void **state) {
+  (void)state;
+  expect("verify --variant fused --isa portable --problem full/T:9 --properties layout,'order of keys'", 0,
+         "\n2 properties held on 1 problem: 2 checks", NULL);
+  expect("verify --variant fused --isa portable --problem full/T:9 --properties layout", 0,
+         "\n1 property held on 1 problem: 1 checks", NULL);
+  expect("verify --variant fused --isa portable --problem full/T:9 --properties none", 0, "1 cases, 0 failed",
+         NULL);
+  expect("verify --properties none,layouts", 2, NULL,
+         "there is no property 'layouts'; there are: same bits again, ");
+  expect("verify --properties layout --cases cases", 2, NULL, "leave out --properties");
+}
+
 static void an_instruction_set_is_looked_up_in_the_table_of_each_plugin(void **state) {
   (void)state;
   const char *odd =
@@ -420,6 +433,7 @@ int main(void) {
       cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
+      cmocka_unit_test(only_the_properties_that_are_named_are_held),
       cmocka_unit_test(an_instruction_set_is_looked_up_in_the_table_of_each_plugin),
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),

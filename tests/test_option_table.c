@@ -91,6 +91,7 @@ static const taken all_taken[] = {
     {COMMAND_VERIFY, "--seed 0", KIND_SEED, AT(seed), "0"},
     {COMMAND_VERIFY, "--count 0", KIND_INTEGER, AT(count), "0"},
     {COMMAND_VERIFY, "--every 3", KIND_INTEGER, AT(every), "3"},
+    {COMMAND_VERIFY, "--properties layout,none", KIND_WORDS, AT(properties), "layout none"},
     {COMMAND_VERIFY, "--fail-fast", KIND_FLAG, AT(fail_fast), "true"},
     {COMMAND_VERIFY, "--cases folder", KIND_TEXT, AT(cases), "folder"},
     {COMMAND_VERIFY, "--run-limit 3s", KIND_SECONDS, AT(run_limit), "3"},

@@ -22,7 +22,7 @@ typedef struct case_run {
   char name[WORKLOAD_NAME_BYTES];
   const char *isa; /* forced at the moment, or NULL */
   int threads;
-  unsigned wanted;
+  unsigned wanted, held;  /* held: properties, bits */
   int turn;               /* of the instruction set that it is run under; -1: every one */
   properties *properties; /* NULL: not to be held */
   int64_t held_turn;      /* of the instruction set that is held to them; -1: every one */
@@ -113,7 +113,7 @@ static bool repeat_case(variant_verdicts *to, case_run *at, int threads, uint64_
 static bool hold_properties(variant_verdicts *to, case_run *at, char *why, size_t why_size) {
   property_verdict verdict;
   const run_setup setup = setup_of(to, at, at->threads);
-  if (!properties_hold(at->properties, &setup, PROPERTIES_ALL, &verdict, why, why_size))
+  if (!properties_hold(at->properties, &setup, at->held, &verdict, why, why_size))
     return count_shortage(to, why);
   to->properties_checked += __builtin_popcount(verdict.checked | verdict.failed);
   if (!verdict.failed) return true;
@@ -274,7 +274,8 @@ static bool run_with_properties(verification *all, case_run *at, char *why, size
 
 /* Of these, those that ask for properties are held to them where that does not take too long. */
 static bool run_solved(verification *all, case_run *at, char *why, size_t why_size) {
-  const bool wanted = at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
+  at->held = PROPERTIES_ALL & ~all->options->properties_left_out;
+  const bool wanted = at->held && at->wanted & (HOLD_PROPERTIES | HOLD_PROPERTIES_IN_TURN);
   const bool held = wanted && properties_can_be_held(&at->inputs->workload);
   all->progress->properties_too_large += wanted && !held;
   return (held ? run_with_properties : run_variants)(all, at, why, why_size);
@@ -366,12 +367,13 @@ static void print_verdicts(const variant_verdicts *of, const verify_options *opt
 
 static void print_properties(const verification *all, FILE *out) {
   const verification_progress *progress = all->progress;
+  const int held = __builtin_popcount(PROPERTIES_ALL & ~all->options->properties_left_out);
   int64_t checked = 0;
   for (size_t n = 0; n < all->count; n++) checked += all->of[n].properties_checked;
   if (progress->properties_problems > 0)
-    fprintf(out, "\n%d properties held on %" PRId64 " problem%s: %" PRId64 " checks, %.1f s\n", PROPERTIES,
-            progress->properties_problems, progress->properties_problems == 1 ? "" : "s", checked,
-            progress->properties_seconds);
+    fprintf(out, "\n%d propert%s held on %" PRId64 " problem%s: %" PRId64 " checks, %.1f s\n", held,
+            held == 1 ? "y" : "ies", progress->properties_problems,
+            progress->properties_problems == 1 ? "" : "s", checked, progress->properties_seconds);
   if (progress->properties_too_large > 0)
     fprintf(out, "\nproperties not held on %" PRId64 " problem%s that would take too long\n",
             progress->properties_too_large, progress->properties_too_large == 1 ? "" : "s");

@@ -41,10 +41,11 @@ typedef struct verify_options {
   const char *cases;           /* the folder of cases that the variants are held to instead, or NULL */
   const char *isa;             /* hold to this one; NULL: every one that each variant's table names */
   uint64_t seed;
-  int64_t random_count; /* random problems for each variant */
-  int64_t every;        /* of so many problems of the grid and the sample one is posed; 0 or 1: all */
-  bool isa_in_turn;     /* each problem under one of them alone, another one each time */
-  bool fail_fast;       /* stop at the first failure */
+  int64_t random_count;         /* random problems for each variant */
+  int64_t every;                /* of so many problems of the grid and the sample one is posed; 0 or 1: all */
+  bool isa_in_turn;             /* each problem under one of them alone, another one each time */
+  bool fail_fast;               /* stop at the first failure */
+  unsigned properties_left_out; /* bits 1 << property */
   int threads;
   const char
       *device; /* NULL: the host. This and what follows are echoed in the command that reproduces a failure */
