@@ -485,7 +485,8 @@ void options_destroy(options *options) {
   text_list *const lists[] = {&options->words,      &options->variants,   &options->plugins,
                               &options->presets,    &options->problems,   &options->context,
                               &options->gate.heads, &options->gate.bases, &options->gate.accepted,
-                              &options->formats,    &options->parts,      &options->memory_only};
+                              &options->formats,    &options->parts,      &options->memory_only,
+                              &options->properties};
   for (size_t n = 0; n < sizeof lists / sizeof *lists; n++) list_destroy(lists[n]);
   size_list *const sizes[] = {&options->lengths, &options->batches, &options->head_dims};
   for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
