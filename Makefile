@@ -118,7 +118,7 @@ COMMON_OBJECTS := $(call object,$(filter-out harness/main.c,$(HARNESS_SOURCES)) 
 PROGRAM_OBJECTS := $(COMMON_OBJECTS) $(call object,harness/main.c)
 VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
 RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
-# A test may look into any room, so it is linked with everything but main.c.
+# A test may look into any room, so it is linked with an archive of everything but main.c, which gives it what it looks into.
 TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 # What `make test` leaves to `make test-full` and CI, for people wait for it: each takes more than ten seconds of a processor, and
@@ -396,9 +396,9 @@ run-tests:
 	@$(if $(LEFT_OUT),echo "$(words $(LEFT_OUT)) long tests are left to make test-full: $(notdir $(LEFT_OUT))")
 	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(filter-out $(LEFT_OUT),$(TESTS))
 
-# What test-full adds to `make test`; one that is not there is a failed test.
+# What test-full adds to `make test`, and that alone; one that is not there is a failed test.
 run-long-tests:
-	@ATTN_TEST_FULL=1 PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(LONG_TESTS) $(DRAWING_TESTS))
+	@ATTN_TEST_FULL=alone PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(LONG_TESTS) $(DRAWING_TESTS))
 
 SIMULATED := scripts/scale/model.c scripts/scale/simulate.c
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
@@ -568,8 +568,12 @@ $(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
 	  $$(printf '%s\n' $(VARIANT_OBJECTS) | awk 'BEGIN { srand($*) } { print rand(), $$0 }' | sort -n | cut -d ' ' -f 2) \
 	  $(BLAS_LIBS) -lm
 
-$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(TEST_LINKED_OBJECTS) $(BUILD)/sources
-	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) -lcmocka $(LIBS) $(QUADMATH)
+$(BUILD)/tests/rooms.a: $(TEST_LINKED_OBJECTS) $(BUILD)/sources
+	@rm -f $@
+	$(SHOW) $(if $(filter %gcc,$(CC)),$(CC:%gcc=%ar),ar) rcsT $@ $(filter %.o,$^)
+
+$(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/tests/rooms.a
+	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(QUADMATH)
 
 # The kernels of tests/adversary run on everything, so they are not to take long.
 PLUGIN_FLAGS := -O1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs test executables, as many at a time as there are processors (ATTN_TEST_JOBS), and sums up: one line for
+# Runs test executables, one more at a time than there are processors, for some wait (ATTN_TEST_JOBS), and sums up: one line for
 # each, all that a failing one said, and last "N passed, N failed". Status 1 when any test failed. A program
 # that crashes, hangs for ATTN_TEST_SECONDS or ends without a word is a failed test.
 # The tests speak TAP, cmocka's machine-readable form: "ok 3 - name" or "not ok 3 - name"; a skipped one
@@ -41,7 +41,7 @@ trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
 # From the end of the alphabet, where those of the variants are, which take longest.
-printf '%s\n' "$@" | sort -r | xargs -n 1 -P "${ATTN_TEST_JOBS:-$(nproc)}" "$0" --one "$folder"
+printf '%s\n' "$@" | sort -r | xargs -n 1 -P "${ATTN_TEST_JOBS:-$(($(nproc) + 1))}" "$0" --one "$folder"
 cat "$folder"/*.counts 2>/dev/null | awk -v tests=$# '
   { passed += $1; failed += $2 }
   END {

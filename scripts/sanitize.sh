@@ -10,9 +10,10 @@ status=0
 # Instrumented, the longest test takes minutes on a machine with nothing else to do.
 export ATTN_TEST_SECONDS="${ATTN_TEST_SECONDS:-1800}"
 
+lines=CFLAGS=-g1 # which reports show, and no more
 run() { # the make variables of the build
-  make --no-print-directory "-j$(nproc)" all tests "$@" $emulated &&
-    make --no-print-directory run-tests "$@" $emulated || status=1
+  make --no-print-directory "-j$(nproc)" all tests "$@" $lines $emulated &&
+    make --no-print-directory run-tests "$@" $lines $emulated || status=1
 }
 
 # The kernels of the emulated device are never instrumented, and take long to build: they are those of the plain build.
