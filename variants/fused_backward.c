@@ -255,14 +255,14 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
   }
 }
 
-static void hide(const backward *of, const pair_tile *tile, float hidden, float *numbers) {
+static void hide(const backward *of, const pair_tile *tile, float *scores) {
   const int64_t rows = of->kernels->max_rows;
   uint8_t visible[TILE_MAX_ROWS];
   for (int64_t n = 0; n < tile->count; n++) {
     attn_visible_row(of->problem, of->tensors, tile->b, tile->h, tile->i0 + n, tile->j0,
                      tile->j0 + tile->keys, visible);
     for (int64_t r = 0; r < rows; r++)
-      if (r >= tile->keys || !visible[r]) numbers[n * rows + r] = hidden;
+      if (r >= tile->keys || !visible[r]) scores[n * rows + r] = -INFINITY;
   }
 }
 
@@ -299,9 +299,10 @@ static void weigh(const backward *of, const pair_tile *tile, bool hides, const s
   const int64_t rows = of->kernels->max_rows;
   const int64_t first = (tile->b * p->query_heads + tile->h) * p->query_length + tile->i0;
   of->kernels->grade(rows, tile->count, of->shift + first, of->delta + first, mine->weights, mine->grads);
-  /* A weight of 0 times what overflowed is none for a hidden key. */
-  if (hides && !of->kernels->all_finite(tile->count, rows, (tile_rows){mine->grads, rows}))
-    hide(of, tile, 0, mine->grads);
+  /* A weight of 0 times what overflowed is none for a key that is hidden, or has a bias of -inf. */
+  if ((hides || !is_plain(p)) && !of->kernels->all_finite(tile->count, rows, (tile_rows){mine->grads, rows}))
+    for (int64_t n = 0; n < tile->count * rows; n++)
+      if (mine->weights[n] == 0) mine->grads[n] = 0;
   if (of->adds_bias_grads)
     add_bias_grads(of, tile, mine);
   else if (p->bias.type)
@@ -351,7 +352,7 @@ static void solve_pair(const backward *of, int64_t part, const pair_tile *tile, 
     memset(mine->grads, 0, (size_t)(tile->count * rows) * sizeof(float));
   if (!is_plain(p)) finish_scores(of, tile, mine);
   const bool hides = seen != ATTN_FULL || tile->keys < rows;
-  if (hides) hide(of, tile, -INFINITY, mine->weights);
+  if (hides) hide(of, tile, mine->weights);
   if (p->keep.type) drop(of, tile, mine->grads);
   weigh(of, tile, hides, mine);
   if (p->keep.type) drop(of, tile, mine->weights);

@@ -84,6 +84,7 @@ static const char *const single[] = {
     "backward/full/B:2/H:4/Hkv:2/D:17/Dv:9/Tq:70/Tk:131/dropout:0.3,h/bias:bhq/softcap:5/layout:padded",
     "backward/window:30/B:1/H:2/D:16/T:150/dropout:0.9/alibi/fill:equal",
     "backward/full/B:1/H:2/D:16/T:50/dropout:0,1/qlengths:33/sink",
+    "backward/full/B:1/H:6/Hkv:1/D:1/Dv:34/Tq:1/Tk:8/bias:h/dropout:0.9,1/fill:huge/seed:1603815770",
     /* layouts */
     "backward/causal/B:2/H:4/Hkv:2/D:24/T:90/layout:bthd",
     "backward/full/B:2/H:4/Hkv:2/D:24/T:70/bias:hq/sink/layout:padded",
