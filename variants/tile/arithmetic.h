@@ -16,7 +16,7 @@
 #ifdef __OPTIMIZE__
 #define INLINE static inline __attribute__((always_inline))
 #else
-#define INLINE static inline /* six times as fast to compile */
+#define INLINE static inline /* four times as fast to compile */
 #endif
 #define UNUSED __attribute__((unused)) /* where operands are pairs */
 
