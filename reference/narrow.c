@@ -43,6 +43,10 @@ typedef struct rounded_weights {
   bool has_equal;                                 /* two of them */
 } rounded_weights;
 
+static double kept_factor(const attn_problem *problem) {
+  return problem->keep.type ? 1 / (1 - problem->dropout_p) : 1;
+}
+
 /* Of a group of weights that round alike in every row nothing is left to chance; of another the members may still round
  * apart. */
 static void add_group(rounded_weights *sums, int64_t count) {
@@ -109,11 +113,19 @@ static void sum_values(const attn_problem *problem, const attn_tensors *tensors,
   add_group(sums, count);
 }
 
+/* What has the size of 1 where a kernel sums: the largest weight, of a key that dropout leaves out too, or of the sink. */
+static double largest_weight(const attn_problem *problem, double sink, const reference_row *row) {
+  double largest = sink;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) largest = fmax(largest, row->scores[j]);
+  return exp(largest - row->lse) * kept_factor(problem);
+}
+
 /* Weights round by at most u each. */
 static void add_rounded_weights(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
-                                int64_t h, reference_row *row, reference_rounding to) {
+                                int64_t h, int64_t i, reference_row *row, reference_rounding to) {
   const int64_t kv_head = reference_kv_head(problem, h), keys = sort_keys(problem, row);
-  const double largest = keys > 0 ? row->weights[row->order[keys - 1]] : 0;
+  const double largest = largest_weight(problem, reference_sink(problem, tensors, b, h, i), row);
   const double spacing = expected_spacing(row, keys);
   rounded_weights sums;
   for (int64_t first = 0; first < problem->value_dim; first += FEATURES) {
@@ -186,16 +198,15 @@ void reference_narrow_bound(const attn_problem *problem, const attn_tensors *ten
                            output = reference_rounding_of(problem->output.type);
   const reference_rounding shown = reference_rounding_of(problem->weights.type);
   reference_bounds model = {row->output_bound, row->output_bound_probabilistic, row->output_deviation};
-  (void)i;
   if (row->float32_weights.worst) {
     copy_bounds(problem, &model, &row->float32_weights);
     round_output(problem, row, output, &row->float32_weights);
   }
   if (weights.unit > 0 && problem->function == ATTN_SOFTMAX && !row->exact && isfinite(row->lse))
-    add_rounded_weights(problem, tensors, b, h, row, weights);
+    add_rounded_weights(problem, tensors, b, h, i, row, weights);
   round_output(problem, row, output, &model);
   /* Nobody flushes float16, which ends early. What dropout leaves may have been flushed before it was made larger. */
-  const double left = problem->keep.type ? 1 / (1 - problem->dropout_p) : 1, least = FLT_MIN * left;
+  const double least = FLT_MIN * kept_factor(problem);
   row->weights_vanish = problem->weights.type == ATTN_FLOAT16 ? fmax(0x1p-24, least) : least;
   if (shown.unit > 0) {
     row->weights_bound =

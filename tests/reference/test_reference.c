@@ -499,6 +499,33 @@ static void what_dropout_leaves_may_have_been_flushed_before(void **unused) {
   assert_true(a.row.weights_vanish == 4 * FLT_MIN);
 }
 
+/* A unit for bfloat16 flushes sums of what a key weighs by its largest weight, that of a key which is dropped or of the sink. */
+static void sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink(void **unused) {
+  (void)unused;
+  static const float keys[] = {0, 30.5F, 0.5F, 0.75F};
+  static float sink = 40;
+  small_row(ATTN_SOFTMAX);
+  a.problem.value.type = a.problem.output.type = ATTN_BFLOAT16;
+  a.query[0] = 1;
+  memcpy(a.key, keys, sizeof keys);
+  for (int j = 0; j < 4; j++) a.value[j] = 0x1p-100F;
+  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
+  a.problem.keep_data = a.keep;
+  a.problem.dropout_p = 0.75;
+  memset(a.keep, 1, 4);
+  a.keep[1] = 0;
+  solve_small_row();
+  assert_true(a.output[0] > 0 && a.output[0] < 0x1p-126);
+  assert_true(a.bound[0] > 3 * 4 * 0x1p-126 && a.bound[0] < 0x1p-120);
+  a.problem.keep.type = ATTN_ABSENT;
+  a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1);
+  a.tensors.sink = &sink;
+  a.key[1] = 0;
+  solve_small_row();
+  assert_true(a.output[0] > 0 && a.output[0] < 0x1p-126);
+  assert_true(a.bound[0] > 4 * 0x1p-126 && a.bound[0] < 0x1p-120);
+}
+
 static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   (void)unused;
   assert_true(reference_error_share(NAN, NAN, 0) == 0);
@@ -536,6 +563,7 @@ int main(void) {
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
       cmocka_unit_test(weights_of_large_scores_sum_to_one_with_dropout_and_sink),
       cmocka_unit_test(what_dropout_leaves_may_have_been_flushed_before),
+      cmocka_unit_test(sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink),
       cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
