@@ -166,11 +166,18 @@ INLINE vec pairs_of_keys(int64_t rows, int64_t width, tile_rows x, int64_t j, in
 
 /* Features one below the other, two keys to a unit; squares of them are transposed in registers. */
 static void copy_features(int64_t rows, int64_t width, tile_rows x, float *copy, int64_t stride) {
-  for (int64_t j = 0; j < rows; j += 2 * LANES)
-    for (int64_t e = 0; e < width; e += LANES) {
+  for (int64_t j = 0; j < rows; j += 2 * LANES) {
+    int64_t e = 0;
+    for (; rows - j >= 2 * LANES && e + PAIR_COLUMNS <= width; e += PAIR_COLUMNS) {
+      vec column[PAIR_COLUMNS];
+      pairs_of_rows((const uint16_t *)x.x + j * x.stride + e, x.stride, column);
+      for (int n = 0; n < PAIR_COLUMNS; n++) store(copy + (e + n) * stride + j / 2, column[n]);
+    }
+    for (; e < width; e += LANES) {
       vec square[LANES];
       for (int n = 0; n < LANES; n++) square[n] = pairs_of_keys(rows, width, x, j + 2 * n, e);
       transpose(square);
       for (int n = 0; n < LANES && e + n < width; n++) store(copy + (e + n) * stride + j / 2, square[n]);
     }
+  }
 }

@@ -1,6 +1,6 @@
-/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines split_weight, which is
- * split_power but gives infinity for what is large, and weight_polynomial besides. While the weights of one chunk are
- * made, the tiles multiply the scores of the next and add the values of the one before (tile.h, attend).
+/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines weights_of besides, which is
+ * exp2_each but gives infinity for what is large. While the weights of one chunk are made, the tiles multiply the scores of the
+ * next and add the values of the one before (tile.h, attend).
  *
  * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, 64 elements deep, which are
  * four multiplications onto two tiles. Its columns stay in four tiles while all rows of a chunk pass; the rows, which each
@@ -31,6 +31,7 @@ typedef struct chunk_weights {
   const float *scores;
   float *weights;
   int64_t left; /* keys */
+  bool often;   /* two steps make fewer than all */
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
 } chunk_weights;
 
@@ -42,12 +43,11 @@ static const float largest_total = 256;
 INLINE void weigh_two_keys(chunk_weights *of) {
   enum { EACH = 2 * CHUNK_VECTORS };
   if (of->left == 0) return;
-  powers x;
   vec weight[EACH];
   for (int i = 0; i < EACH; i++)
-    x.x[i] = fused_multiply_subtract(load(of->scores + i * LANES), of->factor, of->shift[i % CHUNK_VECTORS]);
-  for (int i = 0; i < EACH; i++) x.fraction[i] = split_weight(&x.x[i]);
-  end_powers_by(weight_polynomial, sizeof weight_polynomial / sizeof *weight_polynomial, EACH, &x, weight);
+    weight[i] =
+        fused_multiply_subtract(load(of->scores + i * LANES), of->factor, of->shift[i % CHUNK_VECTORS]);
+  weights_of(EACH, weight);
   for (int i = 0; i < EACH; i++) of->total[i % CHUNK_VECTORS] = add(of->total[i % CHUNK_VECTORS], weight[i]);
   for (int v = 0; v < CHUNK_VECTORS; v++)
     store(of->weights + v * LANES, pair_half_up(weight[v], weight[CHUNK_VECTORS + v]));
@@ -73,7 +73,8 @@ INLINE void load_product(amx_unit *unit, const chunk_product *of) {
 }
 
 /* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before the sums are
- * stored: on a Granite Rapids loads wait for the stores of tiles that come before them. */
+ * stored: on a Granite Rapids loads wait for the stores of tiles that come before them. Where weights are made between was found by
+ * trying 72 places for two and four of them. */
 INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_product *then,
                            chunk_weights *meanwhile) {
   enum { ROW = CHUNK_ROWS * sizeof(float) };
@@ -87,18 +88,20 @@ INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_
       amx_tileloadd(unit, 0, sums, ROW);
       amx_tileloadd(unit, 1, sums + AMX_COLUMNS, ROW);
     }
+    if (meanwhile->often) weigh_two_keys(meanwhile);
     amx_tdpbf16ps(unit, 0, 2, 4);
     amx_tdpbf16ps(unit, 1, 2, 5);
     weigh_two_keys(meanwhile);
     amx_tdpbf16ps(unit, 0, 3, 6);
     amx_tdpbf16ps(unit, 1, 3, 7);
-    weigh_two_keys(meanwhile);
     elements += AMX_ROWS * of->stride;
     if (m + AMX_ROWS < of->count)
       load_rows(unit, elements, of->stride);
     else if (then)
       load_product(unit, then);
+    weigh_two_keys(meanwhile);
     amx_tilestored(unit, 0, sums, ROW);
+    if (meanwhile->often) weigh_two_keys(meanwhile);
     amx_tilestored(unit, 1, sums + AMX_COLUMNS, ROW);
     sums += AMX_ROWS * CHUNK_ROWS;
   }
@@ -169,6 +172,7 @@ INLINE void begin_weights(const tile_passage *of, int64_t c, chunk_weights *weig
   *weights = (chunk_weights){.scores = chunk_scores(of, c),
                              .weights = chunk_scores(of, c),
                              .left = CHUNK,
+                             .often = of->depth + of->width < 4 * CHUNK,
                              .factor = broadcast(&of->factor)};
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     weights->shift[v] = zero_where_minus_infinity(load(of->state.max + v * LANES));

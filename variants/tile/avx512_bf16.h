@@ -33,6 +33,33 @@ OP vec pair_half_up(vec low, vec high) {
                 upper = _mm512_add_epi32(_mm512_castps_si512(high), half);
   return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, lower, upper));
 }
+enum { PAIR_COLUMNS = 8 };
+/* Element l of x[n]: elements n of rows 2l and 2l + 1, a pair. A piece of a row is loaded into each quarter of a register, so that a
+ * third of the permutations of `transpose` is none. */
+OP void pairs_of_rows(const uint16_t *rows, int64_t stride, vec x[PAIR_COLUMNS]) {
+  __m512i row[PAIR_COLUMNS], two[PAIR_COLUMNS], four[PAIR_COLUMNS];
+  for (int j = 0; j < PAIR_COLUMNS; j++) {
+    const uint16_t *at = rows + j * stride;
+    const int64_t quarter = PAIR_COLUMNS * stride;
+    row[j] = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)at));
+    row[j] = _mm512_inserti32x4(row[j], _mm_loadu_si128((const __m128i *)(at + quarter)), 1);
+    row[j] = _mm512_inserti32x4(row[j], _mm_loadu_si128((const __m128i *)(at + 2 * quarter)), 2);
+    row[j] = _mm512_inserti32x4(row[j], _mm_loadu_si128((const __m128i *)(at + 3 * quarter)), 3);
+  }
+  for (int j = 0; j < PAIR_COLUMNS; j += 2) {
+    two[j] = _mm512_unpacklo_epi16(row[j], row[j + 1]);
+    two[j + 1] = _mm512_unpackhi_epi16(row[j], row[j + 1]);
+  }
+  for (int j = 0; j < PAIR_COLUMNS; j += 4)
+    for (int i = 0; i < 2; i++) {
+      four[j + 2 * i] = _mm512_unpacklo_epi32(two[j + i], two[j + i + 2]);
+      four[j + 2 * i + 1] = _mm512_unpackhi_epi32(two[j + i], two[j + i + 2]);
+    }
+  for (int n = 0; n < PAIR_COLUMNS / 2; n++) {
+    x[2 * n] = _mm512_castsi512_ps(_mm512_unpacklo_epi64(four[n], four[n + 4]));
+    x[2 * n + 1] = _mm512_castsi512_ps(_mm512_unpackhi_epi64(four[n], four[n + 4]));
+  }
+}
 /* Elements n of two rows as pairs. */
 OP vec join_rows(const uint16_t *low, const uint16_t *high) {
   const __m512i lower = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)low)),

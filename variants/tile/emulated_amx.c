@@ -19,10 +19,9 @@ enum { LANES = 16 };
 
 #include "amx.h"
 
-#define weight_polynomial exp2_polynomial
-OP vec split_weight(vec *t) {
-  *t = minimum(set(128.0f), *t);
-  return split_power(t);
+INLINE void weights_of(const int n, vec x[]) {
+  for (int i = 0; i < n; i++) x[i] = minimum(set(128.0f), x[i]);
+  exp2_each(n, x);
 }
 #include "amx_attend.h"
 

@@ -145,6 +145,15 @@ OP vec pair(vec low, vec high) {
 OP vec pair_half_up(vec low, vec high) {
   return (vec)((((uvec)low + 0x8000) >> 16) | (((uvec)high + 0x8000) & 0xffff0000));
 }
+enum { PAIR_COLUMNS = 8 };
+OP void pairs_of_rows(const uint16_t *rows, int64_t stride, vec x[PAIR_COLUMNS]) {
+  for (int n = 0; n < PAIR_COLUMNS; n++) {
+    uint16_t halves[LANES][2];
+    for (int l = 0; l < LANES; l++)
+      for (int i = 0; i < 2; i++) halves[l][i] = rows[(2 * l + i) * stride + n];
+    memcpy(&x[n], halves, sizeof x[n]);
+  }
+}
 OP vec join_rows(const uint16_t *low, const uint16_t *high) {
   uint16_t halves[LANES][2];
   for (int l = 0; l < LANES; l++) halves[l][0] = low[l], halves[l][1] = high[l];

@@ -16,16 +16,17 @@ enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
   FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
   PAIRS_BLOCK = 8,  /* of pairs, which take half the room, and whose values are copied for each block */
-  MAX_BLOCK = 16,   /* of the smaller tiles of attend */
-  BLOCK_ROWS = PAIRS_BLOCK * TILE_MAX_ROWS, /* of a block of either kind */
-  ENOUGH_BLOCKS = 64, /* work for many threads; blocks are made no larger than leaves this many */
-  FEW_BLOCKS = 32,    /* fewer: threads share a block's parts */
-  FEW_TILES = 32,     /* of the rows of a head; fewer: keys are cut into parts */
+  MAX_BLOCK = 32,   /* of the smaller tiles of attend */
+  BLOCK_ROWS = MAX_BLOCK * TILE_CHUNK_ROWS, /* of a block of any kind */
+  ENOUGH_BLOCKS = 64,  /* work for many threads; blocks are made no larger than leaves this many */
+  FEW_BLOCKS = 32,     /* fewer: threads share a block's parts */
+  ATTENDED_BLOCKS = 2, /* for each thread the same where attend takes them */
+  FEW_TILES = 32,      /* of the rows of a head; fewer: keys are cut into parts */
   WANTED_PARTS = 64,
   LEAST_KEYS = 1024 /* of a part, worth its merge */
 };
 
-_Static_assert(TILE_CHUNK_ROWS *(int)MAX_BLOCK <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
+_Static_assert((int)PAIRS_BLOCK *TILE_MAX_ROWS <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
 
 /* All of a call that its parts look at, the instruction set chosen. */
 typedef struct schedule_call {
@@ -108,6 +109,21 @@ static int64_t tiles_of_block(const tiling *plan, int64_t most) {
   return most;
 }
 
+/* Where values are transposed once for a block, which takes as long as two of its tiles (Granite Rapids): of the sizes that leave
+ * each thread some blocks the one with which all ends first, if tiles take the same time and half a block is what one thread waits
+ * for another. */
+static int64_t attended_tiles(const tiling *plan, int64_t stacks, int64_t threads) {
+  enum { TRANSPOSED = 2 };
+  const int64_t enough = smaller(ENOUGH_BLOCKS, ATTENDED_BLOCKS * threads);
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t block = 1; block <= plan->most_tiles; block++) {
+    const int64_t blocks = stacks * pieces(plan->tiles_per_stack, block);
+    const int64_t time = pieces(blocks, threads) * (block + TRANSPOSED) + block / 2;
+    if (blocks >= enough && time <= least) best = block, least = time;
+  }
+  return best;
+}
+
 static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const attn_problem *problem = call->problem;
   tiling plan = {.blocks = 0};
@@ -130,11 +146,13 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
   plan.most_tiles = attends ? MAX_BLOCK : pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
-  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack)
-                                : tiles_of_block(&plan, larger(1, smaller(plan.most_tiles, tiles / enough)));
+  const int64_t most = attends ? attended_tiles(&plan, problem->batch * plan.stacks, call->threads)
+                               : larger(1, smaller(plan.most_tiles, tiles / enough));
+  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack) : tiles_of_block(&plan, most);
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
-  plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < FEW_BLOCKS
+  const int64_t shared = attends ? smaller(FEW_BLOCKS, ATTENDED_BLOCKS * call->threads) : FEW_BLOCKS;
+  plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < shared
                     ? smaller(plan.parts, pieces(WANTED_PARTS, plan.blocks))
                     : 1;
   plan.floats = query_tile_measure(problem, call->kernels, plan.steps, smaller(rows, plan.rows));
