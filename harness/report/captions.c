@@ -128,7 +128,7 @@ void caption_shapes(const report *report, const families *families, char *text, 
   char common[512], special[512], names[PLOT_MAX_LINES][PLOT_LABEL_BYTES];
   const char *type = picture_type(&picture);
   memcpy(names, families->names, sizeof names);
-  plot_common_parts(families->text, families->count, common, sizeof common);
+  plot_common_parts(families->text, names, families->count, common, sizeof common);
   plot_special_parts(families->text, names, families->count, special, sizeof special);
   snprintf(text, size, "%s, %s%s%s%s", common, type ? type : "float32 where nothing else is said",
            *special ? " (" : "", special, *special ? ")" : "");

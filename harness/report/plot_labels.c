@@ -182,15 +182,33 @@ static size_t families_with(const char *const *families, size_t count, const cha
   return with;
 }
 
-/* Parts that more than half of the families have. */
-void plot_common_parts(const char *const *families, size_t count, char *text, size_t size) {
+/* What the name says already needs no second word. */
+static bool name_says(const char *name, const char *part) {
+  char said[64];
+  snprintf(said, sizeof said, "%s", part);
+  if (strchr(said, ':')) *strchr(said, ':') = ' ';
+  return strstr(name, said) != NULL;
+}
+
+static bool names_say(const char *const *families, char names[][PLOT_LABEL_BYTES], size_t count,
+                      const char *part) {
+  for (size_t i = 0; i < count; i++)
+    if (has_part(families[i], part) && !name_says(names[i], part)) return false;
+  return true;
+}
+
+/* Parts that more than half of the families have, but for what their names tell them from the others by. */
+void plot_common_parts(const char *const *families, char names[][PLOT_LABEL_BYTES], size_t count, char *text,
+                       size_t size) {
   char part[64], seen[512] = "";
   text[0] = 0;
   for (size_t i = 0; i < count; i++) {
     const char *rest = families[i];
     next_part(&rest, part);
     while (next_part(&rest, part)) {
-      if (has_part(seen, part) || 2 * families_with(families, count, part) <= count) continue;
+      const size_t with = families_with(families, count, part);
+      if (has_part(seen, part) || 2 * with <= count) continue;
+      if (with < count && names_say(families, names, count, part)) continue;
       append(seen, sizeof seen, "/");
       append(seen, sizeof seen, part);
       append_part(text, size, *text ? ", " : "", part);
@@ -207,12 +225,8 @@ void plot_special_parts(const char *const *families, char names[][PLOT_LABEL_BYT
     bool named = false;
     next_part(&rest, variant);
     while (next_part(&rest, part)) {
-      /* What the name says already needs no second word. */
       if (2 * families_with(families, count, part) > count || strcmp(part, variant) == 0) continue;
-      char said[64];
-      snprintf(said, sizeof said, "%s", part);
-      if (strchr(said, ':')) *strchr(said, ':') = ' ';
-      if (strstr(names[i], said)) continue;
+      if (name_says(names[i], part)) continue;
       if (!named) {
         append(text, size, *text ? "; " : "");
         append(text, size, names[i]);

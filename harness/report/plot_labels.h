@@ -47,7 +47,8 @@ void plot_name_families(const char *const *families, size_t count, char names[][
 
 /* What all families have in common, "B 1, H 8, D 64", and what single ones have instead,
  * "multi_query Hkv 1". */
-void plot_common_parts(const char *const *families, size_t count, char *text, size_t size);
+void plot_common_parts(const char *const *families, char names[][PLOT_LABEL_BYTES], size_t count, char *text,
+                       size_t size);
 void plot_special_parts(const char *const *families, char names[][PLOT_LABEL_BYTES], size_t count, char *text,
                         size_t size);
 

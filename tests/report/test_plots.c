@@ -80,10 +80,17 @@ static void families_are_told_apart_by_what_differs(void **state) {
   assert_string_equal(names[0], "fused full");
   assert_string_equal(names[1], "fused causal");
   assert_string_equal(names[2], "blas");
-  plot_common_parts(families, 3, text, sizeof text);
+  plot_common_parts(families, names, 3, text, sizeof text);
   assert_string_equal(text, "full, B 1, H 8, D 64");
   plot_special_parts(families, names, 3, text, sizeof text);
   assert_string_equal(text, "");
+  /* More than half see the same, but all say what they see. */
+  const char *const patterns[] = {"sparse/full/B:1/H:8", "sparse/causal/B:1/H:8",
+                                  "sparse/causal/B:1/H:8/docs:9"};
+  plot_name_families(patterns, 3, names);
+  assert_string_equal(names[1], "sparse causal");
+  plot_common_parts(patterns, names, 3, text, sizeof text);
+  assert_string_equal(text, "B 1, H 8");
 }
 
 /* ---- with gnuplot ---- */
