@@ -397,7 +397,8 @@ static bool append_growth(json_t *rows, const report *report, const growth *grow
   if (growth->has_time)
     good = good && put_exponent(row, "time", growth->time) &&
            put_number(row, "time_constant", growth->time_law.constant / scale) &&
-           put_number(row, "time_factor", growth->time_law.coefficient / scale);
+           put_number(row, "time_factor", growth->time_law.coefficient / scale) &&
+           put_number(row, "time_power", growth->time_law.exponent);
   if (growth->has_time)
     good = good && put_integer(row, "time_passes", (int64_t)growth->blocks) &&
            put_number(row, "time_exponent_varying", growth->time_varying);

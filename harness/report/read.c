@@ -437,8 +437,11 @@ static bool get_growth(const reader *reader, const json_t *row, const char *fami
   new->blocks = passes > 0 ? (size_t)passes : 0;
   new->time_varying = optional_number(row, "time_exponent_varying");
   new->time_coefficient = optional_number(row, "real_coefficient") * scale;
-  new->time_law = (power_law){optional_number(row, "time_constant") * scale,
-                              optional_number(row, "time_factor") * scale, new->time.estimate};
+  /* An exponent may lie beside the law's, whose constant is uncertain; reports of before have not said by how much. */
+  const double power = optional_number(row, "time_power");
+  new->time_law =
+      (power_law){optional_number(row, "time_constant") * scale, optional_number(row, "time_factor") * scale,
+                  isfinite(power) ? power : new->time.estimate};
   return true;
 }
 

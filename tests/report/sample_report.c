@@ -125,7 +125,7 @@ static void add_growth(report *report, const sample_variant *variant, int family
   growth->time_coefficient = variant->factor / pow(1024, variant->exponent);
   growth->time_rms = 0.01;
   growth->time_law = (power_law){variant->fixed, growth->time_coefficient * pow(variant->longest / 3.0, 0.01),
-                                 growth->time.estimate};
+                                 growth->time.estimate - 0.001};
   growth->from_length = variant->longest / 32.0;
   growth->to_length = variant->longest;
 }
