@@ -6,6 +6,7 @@
 #   BUILD=folder                  where everything that is built goes
 #   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
 #   QUICK=1                       kernels that are built in a third of the time, and slower
+#   SINCE=1a2b3c4                 what `make lint` looks at: sources that have changed since that commit, or a header of theirs (all)
 #   EMULATED_FROM=build           the emulated device is taken from that folder, where `make emulated` has built it
 #   WERROR=1                      warnings are errors
 #   SETUP=no                      install nothing; say what is missing
@@ -406,6 +407,11 @@ LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOUR
   $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)) \
   $(if $(HAVE_MPI),$(TEAM_SOURCES) $(TEAM_PLUGIN_SOURCES) scripts/scale/rates.c) $(if $(shell command -v smpicc),$(SIMULATED))
 
+# Of the same text the same tools say the same.
+ifneq ($(SINCE),)
+LINTED := $(shell scripts/changed.sh $(SINCE) $(BUILD) $(LINTED))
+endif
+
 # The linker makes the names of functions that take the place of others.
 $(patsubst %.c,$(BUILD)/%.tidy,$(SIMULATED)): CHECKS = $(MPI_CHECKS),-bugprone-reserved-identifier
 # $(call compiler_includes,mpicc): where its headers are, of which nothing is to be said here.
@@ -430,7 +436,7 @@ $(BUILD)/%.tidy: %.c force
 	  { echo "$$said"; exit 1; }
 
 cppcheck:
-	$(SHOW) cppcheck --quiet --std=c11 --enable=warning,style,performance,portability --error-exitcode=1 \
+	$(SHOW) [ -z "$(LINTED)" ] || cppcheck --quiet --std=c11 --enable=warning,style,performance,portability --error-exitcode=1 \
 	  --suppressions-list=.cppcheck-suppressions --inline-suppr -D__$(firstword $(subst -, ,$(TARGET)))__ \
 	  $(DEFINES) $(LINTED)
 
