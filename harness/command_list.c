@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "commands.h"
 #include "machine/machine.h"
 #include "problem/workload.h"
@@ -31,8 +32,8 @@ static void print_variants(const attn_variant *const *variants, size_t count) {
     char time[16], workspace[16];
     describe_growth(time, variant->time_exponent);
     describe_growth(workspace, variant->workspace_exponent);
-    printf("%-21s %-15s %-10s %-10s %s\n", variant->name, reference_function_of(variant->function)->name,
-           time, workspace, variant->summary);
+    printf("%-*s %-15s %-10s %-10s %s\n", VARIANT_COLUMN, variant->name,
+           reference_function_of(variant->function)->name, time, workspace, variant->summary);
   }
 }
 
@@ -46,7 +47,7 @@ static void print_team(void) {
 }
 
 int run_list(const variant_list *list) {
-  printf("%-21s %-15s %-10s %-10s %s\n", "variant", "function", "time", "workspace", "");
+  printf("%-*s %-15s %-10s %-10s %s\n", VARIANT_COLUMN, "variant", "function", "time", "workspace", "");
   print_variants(list->variants, list->count);
   const attn_device *device = device_of(list->own->variants[0]);
   if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));

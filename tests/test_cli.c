@@ -244,8 +244,8 @@ static void whatever_ends_a_kernel_is_told_and_the_others_are_judged(void **stat
   static const struct {
     const char *command, *lasting; /* its row */
   } cases[] = {
-      {"verify --problem full/B:1/H:2/D:8/T:16", "lasting          passed"},
-      {golden, "lasting          passed"},
+      {"verify --problem full/B:1/H:2/D:8/T:16", "lasting               passed"},
+      {golden, "lasting               passed"},
       {"bench --quiet --benchmark_dry_run --lengths 16,32", "lasting/full/B:1/H:4/Hkv:4/D:64/T:32 "}};
   static const char *const told[] = {
       "variant 'crashing' crashed (SIGSEGV: ", "verify --variant crashing --problem '",
@@ -337,7 +337,7 @@ static void a_kernel_that_asks_for_the_absurd_fails_alone(void **state) {
   expect("verify --plugin " PLUGINS "side_effects.so --variant two_to_the_50,nothing --problem full/D:4/T:5",
          1, words, NULL);
   expect("verify --plugin " PLUGINS "side_effects.so --variant two_to_the_50,nothing --problem full/D:4/T:5",
-         1, "nothing          passed", NULL);
+         1, "nothing               passed", NULL);
   expect("fuzz --plugin " PLUGINS "side_effects.so --variant two_to_the_50 --seconds 2", 1, words, NULL);
 }
 

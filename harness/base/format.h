@@ -6,6 +6,9 @@
 
 enum { FORMAT_BYTES = 48 };
 
+/* Of a table: as wide as the longest name of our variants. */
+enum { VARIANT_COLUMN = 21 };
+
 /* Half the width of an interval; infinity where there is none to speak of. */
 double format_half_width(interval interval);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/statistics.h"
 #include "run/supervisor.h"
 
@@ -30,8 +31,8 @@ bool tightness_add(tightness *to, workload_fill fill, const verdict *verdict) {
 }
 
 void tightness_print_head(FILE *out) {
-  fprintf(out, "%-16s %-40s %s\n", "", "uniform and normal inputs", "inputs that hurt");
-  fprintf(out, "%-16s", "variant");
+  fprintf(out, "%-*s %-40s %s\n", VARIANT_COLUMN, "", "uniform and normal inputs", "inputs that hurt");
+  fprintf(out, "%-*s", VARIANT_COLUMN, "variant");
   for (int kind = 0; kind < TIGHTNESS_INPUTS; kind++)
     fprintf(out, " %6s  %-15s  %-15s", "cases", "worst", "probable");
   fputc('\n', out);
@@ -45,7 +46,7 @@ static double largest(const double *shares, size_t count) {
 }
 
 void tightness_print(const tightness *of, const char *variant, FILE *out) {
-  fprintf(out, "%-16s", variant);
+  fprintf(out, "%-*s", VARIANT_COLUMN, variant);
   for (int kind = 0; kind < TIGHTNESS_INPUTS; kind++) {
     const size_t count = of->of[kind].count;
     fprintf(out, " %6zu", count);

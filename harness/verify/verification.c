@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "base/timer.h"
@@ -342,7 +343,7 @@ void failure_print_command(const failure *entry, const char *variant, const veri
 /* One line for a variant, more only where it failed. */
 static void print_verdicts(const variant_verdicts *of, const verify_options *options, FILE *out) {
   const worst_case *worst = &of->probabilistic;
-  fprintf(out, "%-16s %-8s %6" PRId64 "  %-9.3g %-9.3g", of->name,
+  fprintf(out, "%-*s %-8s %6" PRId64 "  %-9.3g %-9.3g", VARIANT_COLUMN, of->name,
           of->failed  ? "FAILED"
           : of->cases ? "passed"
                       : "not run",
@@ -394,7 +395,8 @@ void verification_print(const verification *all, FILE *out) {
     fprintf(out,
             "There is one processor here: threads take turns on it, and races between them may not show.\n");
   fprintf(out, "Worst errors as shares of what float32 may do: in the worst case, and with probability.\n");
-  fprintf(out, "%-16s %-8s %6s  %-9s %-9s %s\n", "variant", "", "cases", "worst", "probable", "worst in");
+  fprintf(out, "%-*s %-8s %6s  %-9s %-9s %s\n", VARIANT_COLUMN, "variant", "", "cases", "worst", "probable",
+          "worst in");
   for (size_t n = 0; n < all->count; n++) print_verdicts(&all->of[n], all->options, out);
   print_properties(all, out);
   for (size_t n = 0; n < all->count; n++) print_unchecked(&all->of[n], out);

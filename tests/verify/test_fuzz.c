@@ -183,7 +183,7 @@ static void an_interrupted_verification_shows_what_it_found(void **state) {
   const int status = run_program(
       "timeout --preserve-status -s INT 2",
       "verify " PLANTED " --variant edge --problem 'full/B:1/H:1/D:8/T:65' " MANY MANY MANY MANY, &said);
-  if (status != 1 || !strstr(said, "edge             FAILED") ||
+  if (status != 1 || !strstr(said, "edge                  FAILED") ||
       !strstr(said, "\ninterrupted: 1 variant, ") || !strstr(said, " 1 failed, "))
     fail_msg("status %d and:\n%s", status, said);
   free(said);
