@@ -140,6 +140,15 @@ static attn_term random_term(draws *from, const workload *w) {
   return term;
 }
 
+enum { FEW_LISTED = 12 };
+
+/* Who asks key by key whether it is listed looks through the list for each pair: lists are no longer than that takes seconds. */
+static int64_t most_listed(const workload *w, int64_t longest) {
+  const double rows = (double)w->batch * (double)w->query_heads * (double)w->query_length;
+  const double most = 0x1p28 / fmax(1, rows * (double)longest);
+  return most < (double)longest + 1 ? (int64_t)fmax(most, FEW_LISTED) : longest + 1;
+}
+
 /* One problem in four has a pattern, or query lengths, from a stream of their own. */
 static void draw_pattern(draws *from, workload *w) {
   const int64_t kind = draw_between(from, 0, 5), longest = w->key_length > 0 ? w->key_length : 1;
@@ -158,7 +167,7 @@ static void draw_pattern(draws *from, workload *w) {
     w->block_k = sizes[draw_between(from, 0, COUNT(sizes) - 1)];
     w->block_density = shares[draw_between(from, 0, COUNT(shares) - 1)];
   }
-  if (kind == 5) w->topk = draw_between(from, 1, draw_one_in(from, 2) ? 12 : longest + 1);
+  if (kind == 5) w->topk = draw_between(from, 1, draw_one_in(from, 2) ? FEW_LISTED : most_listed(w, longest));
   if (w->batch > WORKLOAD_MAX_LISTED_BATCH || !draw_one_in(from, 4)) return;
   w->has_query_lengths = true;
   for (int64_t b = 0; b < w->batch; b++) w->query_lengths[b] = random_key_length(from, w->query_length);
