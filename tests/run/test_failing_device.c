@@ -38,8 +38,9 @@ static void a_kernel_that_breaks_its_device_is_named_and_the_others_go_on(void *
       "variant 'endless' did not end within 1 s on full/B:1/H:1/",
       "FAILED: fails on its device: an illegal memory access was encountered; it was left out since",
       "FAILED: fails on its device: no kernel image is available for execution on the device\n",
-      "hungry                not run ", "skipped 1: no memory on the device (1)", "FAILED: did not end within 1 s",
-      "right                 passed ", "--variant breaks_it --problem 'full/B:1/H:1/", NULL});
+      "hungry                not run ", "skipped 1: no memory on the device (1)",
+      "FAILED: did not end within 1 s", "right                 passed ",
+      "--variant breaks_it --problem 'full/B:1/H:1/", NULL});
 }
 
 static void a_bench_goes_on_without_it(void **state) {
