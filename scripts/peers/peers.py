@@ -40,9 +40,10 @@ def measure_peaks(options: Options, threads: int) -> dict[str, float]:
     for name, rate in line.findall(done.stdout):
         if name in TYPES:
             peaks[name] = float(rate) * 1e9
-        elif name in ("portable", "avx2", "avx512", "avx512_bf16"):
-            for kind in ("bf16",) if name.endswith("_bf16") else TYPES:
-                peaks[kind] = float(rate) * 1e9
+        elif name.endswith(("_bf16", "_amx")):
+            peaks["bf16"] = float(rate) * 1e9
+        elif name in ("portable", "avx2", "avx512", "neon"):
+            peaks |= {kind: float(rate) * 1e9 for kind in TYPES}
     return peaks
 
 
