@@ -61,6 +61,11 @@ static bool is_one_step(const query_tile *tile, attn_range own) {
   return own.end - own.first <= tile->layout.keys;
 }
 
+static bool lies_across(const query_tile *tile, attn_range own) {
+  const int64_t step = tile->layout.keys;
+  return is_one_step(tile, own) && own.end > own.first / step * step + step;
+}
+
 /* The first key from j on that the pattern may let a tile see of keys; their end where there is none. */
 static int64_t next_wanted(query_tile *tile, attn_range keys, int64_t j) {
   const attn_range own = own_keys(tile, keys);
@@ -90,7 +95,7 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
     next = smaller(j / step * step + step, keys.end);
     for (query_tile *tile = tiles; tile < tiles + count; tile++) {
       const attn_range own = own_keys(tile, keys);
-      const bool one_step = is_one_step(tile, own);
+      const bool one_step = lies_across(tile, own);
       const int64_t from = larger(j, own.first), to = smaller(next, own.end);
       if (from >= to || (one_step && from > own.first)) continue;
       if (one_step)

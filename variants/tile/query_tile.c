@@ -14,6 +14,7 @@ static const double ln2 = 0.69314718055994531;
 enum { LINE = 16 }; /* floats of a cache line */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t whole_lines(int64_t floats) { return (floats + LINE - 1) / LINE * LINE; }
 
@@ -436,12 +437,24 @@ static void attend_nonfinite(query_tile *tile, int64_t first, int64_t end, attn_
   }
 }
 
+/* Of values whose keys not all rows see. */
+static bool hidden_are_finite(const query_tile *tile, int64_t first, int64_t end) {
+  const int64_t width = tile->problem->value_dim;
+  int64_t from = first, to = end; /* what all see */
+  for (int64_t r = 0; r < tile->count; r++) {
+    from = larger(from, tile->row[r].visible.first);
+    to = smaller(to, tile->row[r].visible.end);
+  }
+  if (from >= to) from = to = end;
+  return tile->kernels->all_finite(from - first, width, tile_rows_from(tile->kernels, tile->value, first)) &&
+         tile->kernels->all_finite(end - to, width, tile_rows_from(tile->kernels, tile->value, to));
+}
+
 void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count, key_tile *of, int64_t first,
                        int64_t end, attn_visibility seen) {
   const int64_t chunk = tile->layout.chunk, whole = (end - first) / chunk * chunk, last = first + whole;
-  const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
   const bool hidden = seen != ATTN_FULL;
-  if (hidden && !tile->kernels->all_finite(whole, tile->problem->value_dim, elements))
+  if (hidden && !hidden_are_finite(tile, first, last))
     attend_nonfinite(tile, first, last, seen);
   else if (whole > 0)
     attend_chunks(tile, first, last, seen, copied_value(tile, first - of->keys.first),
