@@ -371,6 +371,7 @@ static const char *const single[] = {
     "causal/B:1/H:2/Hkv:1/D:64/Dv:48/T:230/bf16/fill:rising/lse",
     "full/B:1/H:1/D:128/Dv:16/Tq:33/Tk:1190/bf16/fill:rising/lse",
     "window:90/B:1/H:4/Hkv:2/D:64/T:300/bf16/fill:nonfinite/lse",
+    "window:9/B:1/H:1/Hkv:1/D:64/T:200/bf16/fill:nonfinite/lse",
     "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/bf16/fill:saturated/lse/layout:bthd",
     "full/B:1/H:1/D:64/T:130/scale:-0.2/bf16/out:f32/fill:heavy/lse",
 };
