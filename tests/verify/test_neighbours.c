@@ -49,12 +49,12 @@ static variant_list in_turns(void) {
 static void expect_only_the_corrupting_to_fail(const char *text) {
   for (int n = 0; n < CORRUPTING; n++) {
     char line[64];
-    snprintf(line, sizeof line, "%-16s FAILED", corrupting[n]);
+    snprintf(line, sizeof line, "%-21s FAILED", corrupting[n]);
     if (!strstr(text, line)) fail_msg("%s did not fail:\n%s", corrupting[n], text);
   }
   if (strstr(text, "\nnothing          FAILED") || strstr(text, "\nteam             FAILED"))
     fail_msg("a right one failed:\n%s", text);
-  if (!strstr(text, "\nnothing          passed") || !strstr(text, "\nteam             passed"))
+  if (!strstr(text, "\nnothing               passed") || !strstr(text, "\nteam                  passed"))
     fail_msg("a right one did not pass:\n%s", text);
 }
 

@@ -146,12 +146,6 @@ OP void even_and_odd(vec x[2]) {
 OP void in_turn(vec x[2]) {
   take(x, _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), 8);
 }
-#ifdef __AVX512BF16__
-/* Denormal numbers become zero; eight operations less. */
-OP void store_bfloat16(uint16_t *x, vec a) {
-  _mm256_storeu_si256((__m256i *)x, (__m256i)_mm512_cvtneps_pbh(a));
-}
-#else
 OP void store_bfloat16(uint16_t *x, vec a) {
   const __m512i bits = _mm512_castps_si512(a),
                 last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -160,7 +154,6 @@ OP void store_bfloat16(uint16_t *x, vec a) {
   const __m512i kept = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
   _mm256_storeu_si256((__m256i *)x, _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16)));
 }
-#endif
 OP vec load_float16(const uint16_t *x) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)x)); }
 OP vec load_float16_part(const uint16_t *x, int n) { return _mm512_cvtph_ps(some_halves(x, n)); }
 OP void store_float16(uint16_t *x, vec a) {

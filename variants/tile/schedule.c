@@ -17,7 +17,7 @@ enum {
   FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
   PAIRS_BLOCK = 8,  /* of pairs, which take half the room, and whose values are copied for each block */
   MAX_BLOCK = 32,   /* of the smaller tiles of attend */
-  BLOCK_ROWS = MAX_BLOCK * TILE_CHUNK_ROWS, /* of a block of any kind */
+  STACK_ROWS = PAIRS_BLOCK * TILE_MAX_ROWS, /* of a block, but one of attend */
   ENOUGH_BLOCKS = 64,  /* work for many threads; blocks are made no larger than leaves this many */
   FEW_BLOCKS = 32,     /* fewer: threads share a block's parts */
   ATTENDED_BLOCKS = 2, /* for each thread the same where attend takes them */
@@ -25,8 +25,6 @@ enum {
   WANTED_PARTS = 64,
   LEAST_KEYS = 1024 /* of a part, worth its merge */
 };
-
-_Static_assert((int)PAIRS_BLOCK *TILE_MAX_ROWS <= (int)BLOCK_ROWS, "tiles of attend have half the rows");
 
 /* All of a call that its parts look at, the instruction set chosen. */
 typedef struct schedule_call {
@@ -46,6 +44,7 @@ typedef struct tiling {
   int64_t stacks, tiles_per_stack;  /* stacks of a batch entry, and query tiles of each */
   int64_t parts, part_keys;         /* part p has keys from p * part_keys */
   int64_t most_tiles;               /* of a block, whatever T */
+  int64_t row_floats;               /* for the rows of a block, where the stack is too small */
   int64_t block, blocks_per_stack, blocks; /* tiles of a block */
   int64_t shares; /* threads that a block's parts are for, each with a state for every part */
   query_tile_sizes floats;
@@ -145,6 +144,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   const int64_t few = attn_uses(problem, ATTN_ROPE) ? 8 : 16, each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
   const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
   plan.most_tiles = attends ? MAX_BLOCK : pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
+  plan.row_floats = attends ? MAX_BLOCK * TILE_CHUNK_ROWS * sizeof(query_tile_row) / sizeof(float) : 0;
   const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
   const int64_t most = attends ? attended_tiles(&plan, problem->batch * plan.stacks, call->threads)
                                : larger(1, smaller(plan.most_tiles, tiles / enough));
@@ -164,7 +164,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
 static size_t thread_floats(const tiling *plan) {
   const size_t states = plan->parts > 1 && plan->shares == 1 ? 2 : 1;
   return (size_t)plan->most_tiles * (plan->floats.queries + states * plan->floats.state) +
-         plan->floats.scratch;
+         plan->floats.scratch + (size_t)plan->row_floats;
 }
 
 /* Where threads share a block's parts, every part has states in the memory of all. */
@@ -178,7 +178,7 @@ typedef struct passage {
   const tiling *plan;
   int64_t block, count;
   query_tile tiles[MAX_BLOCK];
-  query_tile_row rows[BLOCK_ROWS];
+  query_tile_row rows[STACK_ROWS];
   attn_range keys;              /* all that some tile sees */
   int64_t first_part, end_part; /* those with such keys; one where there is none */
   float *states;                /* [2][most_tiles], of this thread */
@@ -202,8 +202,9 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
   const attn_problem *problem = call->problem;
   const int64_t stack = block / plan->blocks_per_stack, rows = problem->query_length * plan->heads;
   const int64_t first = (plan->blocks_per_stack - 1 - block % plan->blocks_per_stack) * plan->block;
-  float *scratch = call->workspace + (size_t)omp_get_thread_num() * thread_floats(plan);
-  float *queries = scratch + plan->floats.scratch;
+  float *room = call->workspace + (size_t)omp_get_thread_num() * thread_floats(plan);
+  float *scratch = room + plan->row_floats, *queries = scratch + plan->floats.scratch;
+  query_tile_row *rows_of_block = plan->row_floats > 0 ? (query_tile_row *)(void *)room : of->rows;
   of->call = call;
   of->plan = plan;
   of->states = queries + (size_t)plan->most_tiles * plan->floats.queries;
@@ -225,7 +226,7 @@ static void place(const schedule_call *call, const tiling *plan, int64_t block, 
     tile->first_row = (first + t) / plan->tiles_per_period * plan->period + within;
     tile->count = smaller(smaller(plan->rows, plan->period - within), rows - tile->first_row);
     tile->leads = t == 0;
-    tile->row = of->rows + t * plan->rows;
+    tile->row = rows_of_block + t * plan->rows;
     query_tile_place(tile);
     query_tile_use(tile, queries + (size_t)t * plan->floats.queries,
                    of->states + (size_t)t * plan->floats.state, scratch);
