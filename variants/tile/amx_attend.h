@@ -31,7 +31,7 @@ typedef struct chunk_weights {
   const float *scores;
   float *weights;
   int64_t left; /* keys */
-  bool often;   /* two steps make fewer than all */
+  bool often;   /* two in each step would not be all */
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
 } chunk_weights;
 
