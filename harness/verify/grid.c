@@ -364,6 +364,8 @@ static const char *const single[] = {
     "band:141,5,0/B:1/H:32/D:8/Dv:2/T:390/bf16/fill:nonfinite/seed:2",
     "linear/full/B:2/H:1/D:32/T:70/lengths:70,60/f16/fill:nonfinite",
     "window:20/B:1/H:2/D:33/T:170/lse/f16/fill:nonfinite",
+    /* More heads that share keys than a tile has rows: tiles begin to see with the same key, and do not end so. */
+    "window:20/B:1/H:20/Hkv:1/D:8/T:130/lse/f16",
     "causal/B:1/H:1/D:16/T:33/scale:0/bf16",
     "full/B:1/H:1/D:1601/Dv:3/Tq:17/Tk:9/bias:h/bf16",
     /* Chunks of keys of which one is multiplied while another becomes weights: with a rest, and more than a key tile has; weights
