@@ -464,6 +464,14 @@ static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused)
   assert_true(a.weights[0] > 0 && a.weights[2] > 0 && a.weights[3] == 0);
 }
 
+/* Of a small row with dropout. */
+static void keep_all(double dropout_p) {
+  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
+  a.problem.keep_data = a.keep;
+  a.problem.dropout_p = dropout_p;
+  memset(a.keep, 1, 4);
+}
+
 /* Beside such scores the logarithm of a sum vanishes. */
 static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unused) {
   (void)unused;
@@ -472,10 +480,7 @@ static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unus
   small_row(ATTN_SOFTMAX);
   a.query[0] = -0x1p60F;
   for (int j = 0; j < 4; j++) a.key[j] = j < 2 ? 0x1p60F : 0x1p61F;
-  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
-  a.problem.keep_data = a.keep;
-  a.problem.dropout_p = 0.25;
-  memset(a.keep, 1, 4);
+  keep_all(0.25);
   a.keep[1] = 0;
   solve_small_row();
   assert_true(a.weights[0] == kept / 2 && a.weights[1] == 0 && a.weights[2] == 0);
@@ -491,10 +496,7 @@ static void what_dropout_leaves_may_have_been_flushed_before(void **unused) {
   small_row(ATTN_SOFTMAX);
   solve_small_row();
   assert_true(a.row.weights_vanish == FLT_MIN);
-  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
-  a.problem.keep_data = a.keep;
-  a.problem.dropout_p = 0.75;
-  memset(a.keep, 1, 4);
+  keep_all(0.75);
   solve_small_row();
   assert_true(a.row.weights_vanish == 4 * FLT_MIN);
 }
@@ -509,10 +511,7 @@ static void sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink(vo
   a.query[0] = 1;
   memcpy(a.key, keys, sizeof keys);
   for (int j = 0; j < 4; j++) a.value[j] = 0x1p-100F;
-  a.problem.keep = attn_packed(ATTN_UINT8, 1, 1, 4);
-  a.problem.keep_data = a.keep;
-  a.problem.dropout_p = 0.75;
-  memset(a.keep, 1, 4);
+  keep_all(0.75);
   a.keep[1] = 0;
   solve_small_row();
   assert_true(a.output[0] > 0 && a.output[0] < 0x1p-126);
