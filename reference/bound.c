@@ -83,29 +83,95 @@ static score_error error_of_additive(const attn_problem *problem, int64_t h, con
   return error;
 }
 
+/* What the error of a score is made of, summed over its features. */
+typedef struct score_sums {
+  double products, queries, keys;
+  double sizes, turned; /* of the products, and of those of rotated features */
+  double repeated;      /* products that are the one before */
+  double terms;         /* products that are not 0 */
+  double small;         /* features below the smallest normal number, 0 among them */
+} score_sums;
+
+/* The query's feature d as keys meet it, and the key's. */
+static inline reference_feature query_feature(const attn_problem *problem, const score_of *of, int64_t d) {
+  return of->general ? (reference_feature){of->general->value[d], of->general->size[d]}
+                     : reference_rotated(problem, of->query_position, of->query, d);
+}
+static inline reference_feature key_feature(const attn_problem *problem, const score_of *of, int64_t d) {
+  return reference_rotated(problem, of->key_position, of->key, d);
+}
+
+static score_sums sums_of_score(const attn_problem *problem, const score_of *of) {
+  score_sums sums = {0};
+  double previous = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const reference_feature query = query_feature(problem, of, d), key = key_feature(problem, of, d);
+    const double product = fabs(query.value) * fabs(key.value), size = query.size * key.size;
+    sums.products += product;
+    sums.sizes += size;
+    if (d < problem->rope_features || (of->general && problem->rope_features > 0)) sums.turned += size;
+    sums.queries += query.size;
+    sums.keys += key.size;
+    sums.terms += product > 0;
+    sums.small += (query.size < FLT_MIN) + (key.size < FLT_MIN);
+    sums.repeated += product > 0 && product == previous;
+    previous = product;
+  }
+  return sums;
+}
+
+/* Sizes of products of which a unit may take a factor for 0. */
+static double flushed_of_score(const attn_problem *problem, const score_of *of) {
+  double flushed = 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) {
+    const double query = query_feature(problem, of, d).size, key = key_feature(problem, of, d).size;
+    if (query < FLT_MIN || key < FLT_MIN) flushed += query * key;
+  }
+  return flushed;
+}
+
+typedef double two __attribute__((vector_size(16)));
+typedef int64_t two_bits __attribute__((vector_size(16)));
+
+/* Two features, the second 0 where there is one; as sizes. */
+static inline two sizes_of(const float *x, int64_t count) {
+  const two numbers = {x[0], count > 1 ? x[1] : 0};
+  return (two)((two_bits)numbers & INT64_MAX);
+}
+
+/* The same where features meet as they were given, which every row does with every key: most of the time that a bound takes. */
+static score_sums sums_of_plain_score(int64_t D, const float *query, const float *key) {
+  const two_bits one = (two_bits)(two){1, 1};
+  two products = {0}, queries = {0}, keys = {0}, terms = {0}, repeated = {0}, small = {0}, before = {0};
+  for (int64_t d = 0; d < D; d += 2) {
+    const two q = sizes_of(query + d, D - d), k = sizes_of(key + d, D - d), product = q * k;
+    const two behind = {before[1], product[0]}, counts = (two)((product > 0) & one);
+    products += product;
+    queries += q;
+    keys += k;
+    terms += counts;
+    repeated += (two)((product == behind) & (two_bits)counts);
+    small += (two)((q < FLT_MIN) & one) + (two)((k < FLT_MIN) & one);
+    before = product;
+  }
+  const double all = products[0] + products[1];
+  return (score_sums){.products = all,
+                      .queries = queries[0] + queries[1],
+                      .keys = keys[0] + keys[1],
+                      .sizes = all,
+                      .repeated = repeated[0] + repeated[1],
+                      .terms = terms[0] + terms[1],
+                      .small = small[0] + small[1]};
+}
+
 static score_error error_of_score(const attn_problem *problem, const score_of *of, const float *bias,
                                   reference_terms position, double score) {
-  double products = 0, queries = 0, keys = 0, flushed = 0, repeated = 0, previous = 0;
-  double sizes = 0, turned = 0; /* of the products; of those that are of rotated features */
-  int64_t terms = 0;
-  for (int64_t d = 0; d < problem->head_dim; d++) {
-    const reference_feature query = of->general
-                                        ? (reference_feature){of->general->value[d], of->general->size[d]}
-                                        : reference_rotated(problem, of->query_position, of->query, d),
-                            key = reference_rotated(problem, of->key_position, of->key, d);
-    const double q = fabs(query.value), k = fabs(key.value);
-    products += q * k;
-    sizes += query.size * key.size;
-    if (d < problem->rope_features || (of->general && problem->rope_features > 0))
-      turned += query.size * key.size;
-    queries += query.size;
-    keys += key.size;
-    terms += q * k > 0;
-    repeated += q * k > 0 && q * k == previous;
-    previous = q * k;
-    if (query.size < FLT_MIN || key.size < FLT_MIN) flushed += query.size * key.size;
-  }
-  if (of->general) products = sizes; /* whatever cancels in the features of the query */
+  const bool plain = !of->general && problem->rope_cos.type == ATTN_ABSENT;
+  const score_sums sums =
+      plain ? sums_of_plain_score(problem->head_dim, of->query, of->key) : sums_of_score(problem, of);
+  /* Whatever cancels in the features of a general query. */
+  const double products = of->general ? sums.sizes : sums.products, sizes = sums.sizes;
+  const double queries = sums.queries, keys = sums.keys;
   const double cap = problem->softcap;
   /* Kernels in base 2 scale by log2(e) too; under a softcap some divide by the cap first. */
   double factor = 2 * fabs(problem->scale);
@@ -116,15 +182,15 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   const double ahead = fmax(queries, fmax(keys, sizes));
   error.overflows = !(ahead <= LARGEST && ahead * factor <= LARGEST && factor <= LARGEST && cap <= LARGEST &&
                       (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
-  error.exact = terms == 1 && cap == 0 && problem->rope_features == 0 && !of->general &&
+  error.exact = sums.terms == 1 && cap == 0 && problem->rope_features == 0 && !of->general &&
                 (!bias || *bias == 0) && position.size == 0 && is_power_of_four(problem->scale) &&
                 is_power_of_two(products);
   if (error.exact) return error;
   error.products = scaled;
-  error.repeated = repeated;
+  error.repeated = sums.repeated;
   error.fixed = 5 * UNIT * sized; /* the factor, made in float32, and its use; one for u squared */
   /* A rotation rounds twice, of the query and of the key. */
-  error.fixed += 4 * UNIT * fabs(problem->scale) * turned;
+  error.fixed += 4 * UNIT * fabs(problem->scale) * sums.turned;
   if (problem->rope_features > 0) error.fixed += 4 * SUBNORMAL * fabs(problem->scale) * (queries + keys);
   error.fixed +=
       4 * SUBNORMAL * (queries + keys + products + (double)problem->head_dim * (1 + fabs(problem->scale)));
@@ -133,7 +199,8 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
                    (queries + keys + (double)problem->head_dim);
   /* Units that multiply bfloat16 take denormal numbers for 0, and leave none. */
   if (problem->key.type == ATTN_BFLOAT16)
-    error.fixed += fabs(problem->scale) * (flushed + (double)problem->head_dim * FLT_MIN);
+    error.fixed += fabs(problem->scale) * ((sums.small > 0 ? flushed_of_score(problem, of) : 0) +
+                                           (double)problem->head_dim * FLT_MIN);
   if (cap > 0) error.fixed += 2 * UNIT * sized + 12 * UNIT * cap;
   error.fixed += error_of_terms(bias, position, score);
   return error;

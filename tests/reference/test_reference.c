@@ -525,6 +525,43 @@ static void sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink(vo
   assert_true(a.bound[0] > 4 * 0x1p-126 && a.bound[0] < 0x1p-120);
 }
 
+/* Three equal products one after the other; a query's feature that a unit flushes, beside a large key's. Of two features, products that
+ * sum to a power of two, which one alone would be. */
+static void draw_small_row_of(int64_t D, attn_type type) {
+  small_row(ATTN_SOFTMAX);
+  a.problem.head_dim = D;
+  use_arena();
+  a.problem.key.type = type;
+  fill(a.query, (size_t)D, 1);
+  fill(a.key, (size_t)(4 * D), 1);
+  for (int64_t d = 1; d < D; d++)
+    if (d % 3 != 0) {
+      a.query[d] = a.query[d - 1];
+      for (int64_t j = 0; j < 4; j++) a.key[j * D + d] = a.key[j * D + d - 1];
+    }
+  a.query[D / 2] = 0x1p-130F;
+  a.key[D / 2] = 0x1p100F;
+  for (int64_t d = 0; D == 2 && d < 4 * D; d++) a.query[d] = a.key[d] = 1;
+}
+
+/* Scores of features that are not turned are bounded in a way of their own, which is quicker. */
+static void no_rotation_and_one_of_no_features_have_the_same_bounds(void **unused) {
+  (void)unused;
+  for (int64_t D = 1; D <= 9; D++)
+    for (int narrow = 0; narrow < 2; narrow++) {
+      double plain[3];
+      draw_small_row_of(D, narrow ? ATTN_BFLOAT16 : ATTN_FLOAT32);
+      solve_small_row();
+      plain[0] = a.bound[0], plain[1] = a.probabilistic[0], plain[2] = a.deviation[0];
+      a.problem.rope_cos = a.problem.rope_sin = attn_packed(ATTN_FLOAT32, 1, 4, 1);
+      solve_small_row();
+      const double general[] = {a.bound[0], a.probabilistic[0], a.deviation[0]};
+      for (int n = 0; n < 3; n++)
+        if (!(plain[n] > 0 && fabs(plain[n] - general[n]) <= 1e-13 * general[n]))
+          fail_msg("D %d, type %d, form %d: %.17g and %.17g", (int)D, narrow, n, plain[n], general[n]);
+    }
+}
+
 static void shares_tell_nan_infinity_and_error_apart(void **unused) {
   (void)unused;
   assert_true(reference_error_share(NAN, NAN, 0) == 0);
@@ -563,6 +600,7 @@ int main(void) {
       cmocka_unit_test(weights_of_large_scores_sum_to_one_with_dropout_and_sink),
       cmocka_unit_test(what_dropout_leaves_may_have_been_flushed_before),
       cmocka_unit_test(sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink),
+      cmocka_unit_test(no_rotation_and_one_of_no_features_have_the_same_bounds),
       cmocka_unit_test(shares_tell_nan_infinity_and_error_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
