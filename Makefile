@@ -84,7 +84,7 @@ ifeq ($(SANITIZE),thread)
     tests/measure/test_complexity.c tests/measure/test_crossover.c \
     $(patsubst %,tests/variants/test_%.c,emulation pattern_visibility position visibility)
   # Nor those that run the program and read what it says: they start no other threads than test_verify and test_bench.
-  UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c
+  UNINSTRUMENTED_TESTS += tests/test_cli.c tests/verify/test_fuzz.c tests/verify/test_fitting.c
 endif
 TEST_SUPPORT_SOURCES := $(filter-out $(TEST_SOURCES) $(TEST_PLUGIN_SOURCES) $(TEAM_PLUGIN_SOURCES) $(ADVERSARY_SOURCES),$(call sources,tests))
 

@@ -4,7 +4,7 @@
 #   scripts/changed.sh COMMIT BUILD FILE...
 #
 # What a source includes says the list beside its object in BUILD; one without a list has changed with any header. All have,
-# where something has that decides how they are compiled or looked at.
+# where something has that decides how they are looked at.
 set -u
 commit=$1 build=$2
 shift 2
@@ -13,7 +13,8 @@ headers=
 while IFS= read -r file; do
   changed[$file]=yes
   case $file in
-  Makefile | .clang-tidy | .cppcheck-suppressions | scripts/changed.sh | scripts/setup.sh) exec printf '%s\n' "$@" ;;
+  Makefile) scripts/same_commands.sh "$commit" cppcheck tidy || exec printf '%s\n' "$@" ;;
+  .clang-tidy | .cppcheck-suppressions | scripts/changed.sh | scripts/same_commands.sh | scripts/setup.sh) exec printf '%s\n' "$@" ;;
   *.h) headers=yes ;;
   esac
 done < <(git diff --name-only "$commit" -- || echo Makefile
