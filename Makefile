@@ -208,7 +208,7 @@ ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS
 INSTRUMENT_FLAGS := -O2 -ffp-contract=off -fPIC -fno-semantic-interposition
 # Instrumented for addresses at -O3, one file of kernels takes gcc minutes; at -O1 20 s, at -O0 one, and what runs it takes a twentieth longer.
 # For threads clang takes 4 s at -O1, and the tests a fifth longer at -O0. And of planted faults it matters only whether they are caught.
-KERNEL_LEVEL := $(if $(QUICK),-O0,$(if $(SANITIZE),$(if $(filter thread,$(SANITIZE)),-O1,-O0),-O3))
+KERNEL_LEVEL := $(if $(QUICK)$(filter-out thread,$(SANITIZE)),-O0,$(if $(SANITIZE),-O1,-O3))
 KERNEL_FLAGS := $(KERNEL_LEVEL) -fPIC -fvisibility=hidden -falign-functions=64
 AVX2_FLAGS := -mavx2 -mfma -mf16c
 AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma

@@ -2,7 +2,7 @@
 # Whether make would run the same commands for these targets with the Makefile of another commit (status 0): then what they
 # say is that of the sources alone.
 #
-#   scripts/same_commands.sh COMMIT TARGET...
+#   scripts/same_commands.sh COMMIT [VARIABLE=VALUE] TARGET...
 set -u
 cd "$(dirname "$0")/.." || exit 2
 theirs=$(mktemp) || exit 2

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/format.h"
 #include "run/plugins.h"
 #include "run/runner.h"
 #include "verify/golden.h"
@@ -132,7 +133,7 @@ static void every_variant_keeps_to_the_properties(void **state) {
 /* What the table of a verification says of a variant: how many cases it passed. -1: not that it passed. */
 static int64_t passed_cases(const char *said, const char *variant) {
   char name[64];
-  snprintf(name, sizeof name, "\n%-21s passed ", variant);
+  snprintf(name, sizeof name, "\n%-*s passed ", VARIANT_COLUMN, variant);
   const char *line = strstr(said, name);
   return line ? strtoll(line + strlen(name), NULL, 10) : -1;
 }
