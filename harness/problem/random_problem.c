@@ -260,10 +260,13 @@ static void draw_layer(draws *from, workload *w) {
   w->biases = draw_one_in(from, 2);
 }
 
-/* One in fourteen of the forward pass has general scores, from one more. */
+/* One in fourteen of the forward pass has general scores, from one more; of denormal numbers only where few are multiplied by the
+ * matrices, for each such product takes a processor a hundred cycles. */
 static void draw_general(draws *from, workload *w) {
   enum { MOST_FEATURES = 160 };
-  w->general = w->function == ATTN_SOFTMAX && w->head_dim <= MOST_FEATURES && draw_one_in(from, 14);
+  const int64_t products = w->batch * w->query_heads * w->query_length * w->head_dim * w->head_dim;
+  w->general = w->function == ATTN_SOFTMAX && w->head_dim <= MOST_FEATURES && draw_one_in(from, 14) &&
+               (w->fill != FILL_DENORMAL || products <= most_work);
 }
 
 /* One in sixteen of those left has additive scores. */
