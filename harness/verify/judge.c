@@ -1,6 +1,7 @@
 /* See judge.h. Arrays are copied to where a variant would have written them, and what judges variants judges them. */
 #include "judge.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -157,37 +158,92 @@ static void fill(judge_verdict *to, const expected *known, uint32_t traits, cons
   snprintf(to->hint, sizeof to->hint, "%s", hint.words);
 }
 
-static bool judge_inputs(inputs *in, const judge_question *question, judge_verdict *to, complaint why) {
+/* What is known of a problem: its inputs, in which outputs that are given take their place, and its solution. */
+typedef struct solved_problem {
+  inputs inputs;
   expected known;
+} solved_problem;
+
+/* False, with the reason in words and nothing to destroy. */
+static bool solve(solved_problem *problem, const workload *posed, const judge_question *question,
+                  complaint why) {
+  inputs *in = &problem->inputs;
+  if (!inputs_create(in, posed, false, why.text, why.size)) return false;
+  take_arrays(in, question);
+  /* What was drawn is sound; what was given may list a key that is none. */
+  if (check_pattern_tensors(&in->problem, why.text, why.size) &&
+      expected_solve(&problem->known, in, expected_affordable_rows(&in->workload), why.text, why.size))
+    return true;
+  inputs_destroy(in);
+  return false;
+}
+
+static void solved_destroy(solved_problem *problem) {
+  expected_destroy(&problem->known);
+  inputs_destroy(&problem->inputs);
+}
+
+static bool judge_solved(const solved_problem *problem, const judge_question *question, judge_verdict *to,
+                         complaint why) {
   verdict result;
   examination seen;
-  if (!expected_solve(&known, in, expected_affordable_rows(&in->workload), why.text, why.size)) return false;
-  const bool had_memory = examine(&known, question->traits, &seen);
-  if (had_memory) {
-    expected_compare(&known, question->traits, &result);
-    fill(to, &known, question->traits, &result, &seen, !question->no_hint);
-    examination_destroy(&seen);
+  if (!examine(&problem->known, question->traits, &seen)) return wrong(why, "no memory for the verdict");
+  expected_compare(&problem->known, question->traits, &result);
+  fill(to, &problem->known, question->traits, &result, &seen, !question->no_hint);
+  examination_destroy(&seen);
+  return true;
+}
+
+/* The last problem of drawn inputs, for the solution costs far more than the verdict, and who writes a kernel or compares many asks
+ * the same again and again. */
+static struct {
+  pthread_mutex_t lock;
+  char name[WORKLOAD_NAME_BYTES]; /* empty: there is none */
+  solved_problem problem;
+} last = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool judge_last(const workload *posed, const judge_question *question, judge_verdict *to,
+                       complaint why) {
+  char name[WORKLOAD_NAME_BYTES];
+  workload_name(posed, name);
+  if (strcmp(name, last.name) == 0) {
+    take_arrays(&last.problem.inputs, question);
+  } else {
+    if (*last.name) solved_destroy(&last.problem);
+    *last.name = 0;
+    if (!solve(&last.problem, posed, question, why)) return false;
+    memcpy(last.name, name, sizeof name);
   }
-  expected_destroy(&known);
-  return had_memory || wrong(why, "no memory for the verdict");
+  return judge_solved(&last.problem, question, to, why);
+}
+
+static bool judge_alone(const workload *posed, const judge_question *question, judge_verdict *to,
+                        complaint why) {
+  solved_problem problem;
+  if (!solve(&problem, posed, question, why)) return false;
+  const bool judged = judge_solved(&problem, question, to, why);
+  solved_destroy(&problem);
+  return judged;
 }
 
 bool judge(const judge_question *question, judge_verdict *to, char *why, size_t why_size) {
   const complaint complaint = {why, why_size};
   workload posed;
-  inputs in;
+  bool is_drawn = true;
   *to = (judge_verdict){.worst.tensor = TENSOR_OUTPUT};
   workload_name(question->workload, to->problem);
-  for (tensor_id id = 0; id < TENSORS; id++) to->given[id] = question->arrays[id].data != NULL;
   if (!pose(question, &posed, complaint)) return false;
   const attn_problem problem = workload_problem(&posed);
-  for (tensor_id id = 0; id < TENSORS; id++) to->given[id] &= tensor_is_written(&problem, id);
-  if (!check_arrays(question, &problem, complaint) || !inputs_create(&in, &posed, false, why, why_size))
-    return false;
-  take_arrays(&in, question);
-  /* What was drawn is sound; what was given may list a key that is none. */
-  const bool judged =
-      check_pattern_tensors(&in.problem, why, why_size) && judge_inputs(&in, question, to, complaint);
-  inputs_destroy(&in);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const bool is_given = question->arrays[id].data != NULL, is_output = tensor_is_written(&problem, id);
+    to->given[id] = is_given && is_output;
+    is_drawn = is_drawn && (is_output || !is_given);
+  }
+  if (!check_arrays(question, &problem, complaint)) return false;
+  /* Where another thread is judging, this one solves its own. */
+  if (!is_drawn || pthread_mutex_trylock(&last.lock) != 0)
+    return judge_alone(&posed, question, to, complaint);
+  const bool judged = judge_last(&posed, question, to, complaint);
+  pthread_mutex_unlock(&last.lock);
   return judged;
 }

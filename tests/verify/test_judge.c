@@ -366,6 +366,30 @@ static void given_inputs_stand_in_the_place_of_drawn_ones(void **state) {
   forget(&right);
 }
 
+/* The judge keeps the solution of the last problem that was drawn: neither another seed, nor outputs that were not there, nor what was given
+ * before may be taken for it. */
+static void each_answer_is_held_to_its_own_problem(void **state) {
+  (void)state;
+  static const char *const lines[] = {"causal/B:1/H:2/D:8/T:12/seed:1", "causal/B:1/H:2/D:8/T:12/seed:2",
+                                      "full/B:1/H:2/D:8/T:12/seed:2"};
+  enum { LINES = sizeof lines / sizeof *lines };
+  answers of[LINES];
+  for (int n = 0; n < LINES; n++) solve(&of[n], lines[n]);
+  for (int asked = 0; asked < LINES; asked++)
+    for (int given = 0; given < LINES; given++) {
+      judge_question question = question_of(&of[asked].workload, &of[given]);
+      for (int with_lse = 1; with_lse >= 0; with_lse--) {
+        if (!with_lse) question.arrays[TENSOR_LSE].data = NULL;
+        const judge_verdict verdict = verdict_of(&question), again = verdict_of(&question);
+        if (verdict.ok != (asked == given))
+          fail_msg("%s on the answer to %s: %d", lines[asked], lines[given], verdict.ok);
+        assert_int_equal(verdict.given[TENSOR_LSE], with_lse);
+        assert_true(again.ok == verdict.ok && again.worst.share == verdict.worst.share);
+      }
+    }
+  for (int n = 0; n < LINES; n++) forget(&of[n]);
+}
+
 /* ---- what cannot be judged ---- */
 
 static void expect_refusal(const judge_question *question, const char *words) {
@@ -412,6 +436,7 @@ static void what_is_no_answer_is_refused_in_a_sentence(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(right_answers_pass),
+      cmocka_unit_test(each_answer_is_held_to_its_own_problem),
       cmocka_unit_test(neither_type_nor_strides_change_the_verdict),
       cmocka_unit_test(the_worst_element_is_named),
       cmocka_unit_test(the_answer_to_another_problem_tells_the_mistake),
