@@ -220,19 +220,15 @@ void reference_vectors_score_errors(const attn_problem *problem, const attn_tens
     errors[form] = error.overflows ? INFINITY : chains[form] * error.products + error.fixed;
 }
 
-double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
-                             const reference_pair *pair, double score, int form) {
-  const float *query = reference_vector(tensors->query, problem->query, pair->b, pair->h, pair->i);
-  const float *bias =
-      problem->bias.type ? reference_vector(tensors->bias, problem->bias, pair->b, pair->h, pair->i) : NULL;
-  const float *key =
-      reference_vector(tensors->key, problem->key, pair->b, reference_kv_head(problem, pair->h), pair->j);
-  const score_of of = {query, key, reference_query_position(problem, pair->b, pair->i), pair->j, NULL};
-  const score_error error =
-      error_of_score(problem, &of, bias ? bias + pair->j : NULL,
-                     reference_position(problem, pair->b, pair->h, pair->i, pair->j), score);
-  if (error.overflows) return INFINITY;
-  return reference_chain_error(form, (double)problem->head_dim) * error.products + error.fixed;
+void reference_score_errors(const attn_problem *problem, const attn_tensors *tensors,
+                            const reference_pair *pair, double score, double errors[]) {
+  double chains[PROBABLE + 1];
+  for (int form = WORST; form <= PROBABLE; form++)
+    chains[form] = reference_chain_error(form, (double)problem->head_dim);
+  reference_vectors_score_errors(
+      problem, tensors, pair, reference_vector(tensors->query, problem->query, pair->b, pair->h, pair->i),
+      reference_vector(tensors->key, problem->key, pair->b, reference_kv_head(problem, pair->h), pair->j),
+      score, chains, errors);
 }
 
 /* What the first pass over the keys of a row finds. */
@@ -330,11 +326,6 @@ static double exponent_error(const softmax_row *found, int form, double score, s
   return scores + shift + (1 + rescales) * EXPONENTIAL * (1 + 4 * EXPONENTIAL);
 }
 
-/* p (exp(t) - 1), also where p underflows but what rounding makes of it does not. */
-static double weight_error(double weight, double log_weight, double t) {
-  return t < 1 ? weight * expm1(t) : exp(log_weight + t);
-}
-
 static void bound_lse(reference_row *row, const softmax_row *found, const chain_errors *chains,
                       const weight_sums *sums) {
   double bounds[FORMS];
@@ -378,10 +369,10 @@ static void add_sink(const attn_problem *problem, reference_row *row, const soft
   const double weight = exp(sink - row->lse);
   for (int form = WORST; form < FORMS; form++) {
     const double t = exponent_error(found, form, sink, error_of_sink(sink));
-    const double error = weight_error(weight, sink - row->lse, t);
+    const double error = bound_weight_error(weight, sink - row->lse, t);
     double *bound = bound_of_output(row, form);
     sums->grown[form] += error;
-    sums->kept[form] += weight * exp(-t);
+    sums->kept[form] += weight * bound_kept(t);
     for (int64_t e = 0; e < problem->value_dim; e++) bound[e] += error * fabs(row->output[e]);
   }
 }
@@ -466,9 +457,9 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {
       const double t = exponent_error(&found, form, row->scores[j], scored);
-      error[form] = weight_error(weight, log_weight, t);
+      error[form] = bound_weight_error(weight, log_weight, t);
       sums.grown[form] += error[form];
-      sums.kept[form] += weight * exp(-t);
+      sums.kept[form] += weight * bound_kept(t);
       if (log_weight + t > LOG_SMALLEST) largest_t[form] = fmax(largest_t[form], t);
     }
     const float *value = reference_vector(tensors->value, problem->value, b, view.kv_head, j);

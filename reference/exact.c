@@ -76,8 +76,8 @@ static bool find_levels(const attn_problem *p, const attn_tensors *tensors, int6
  * rounds otherwise in one product than in another. */
 static double weight_error(const levels *found, int level, int rises) {
   const double m = fabs(found->largest), below = level * M_LN2;
-  if (level == 0) return expm1(2 * UNIT * m);
-  return expm1(6 * UNIT * (m + fabs(found->largest - below)) + 4 * UNIT * below + 5 * UNIT * rises);
+  if (level == 0) return bound_grown(2 * UNIT * m);
+  return bound_grown(6 * UNIT * (m + fabs(found->largest - below)) + 4 * UNIT * below + 5 * UNIT * rises);
 }
 
 /* What the row's weights can be off, and their sum. */

@@ -83,10 +83,12 @@ static bounded weight_of(const attn_problem *problem, const attn_tensors *tensor
                          double score, double lse) {
   const double exponent = score - lse;
   bounded weight = {.value = exp(exponent)};
+  double off[BOUNDS];
+  reference_score_errors(problem, tensors, at, score, off);
   for (int form = WORST; form < BOUNDS; form++) {
-    const double t = reference_score_error(problem, tensors, at, score, form) +
-                     UNIT * (4 * fabs(lse) + 2 * fabs(score) + 4 * fabs(exponent)) + 2 * EXPONENTIAL;
-    weight.error[form] = (t < 1 ? weight.value * expm1(t) : exp(exponent + t)) + FLUSHED;
+    const double t =
+        off[form] + UNIT * (4 * fabs(lse) + 2 * fabs(score) + 4 * fabs(exponent)) + 2 * EXPONENTIAL;
+    weight.error[form] = bound_weight_error(weight.value, exponent, t) + FLUSHED;
   }
   return weight;
 }
@@ -98,8 +100,10 @@ static bounded slope_of(const attn_problem *problem, const attn_tensors *tensors
   if (problem->softcap <= 0) return slope;
   const double t = tanh(scaled / problem->softcap);
   slope.value = 1 - t * t;
+  double of_score[BOUNDS];
+  reference_score_errors(problem, tensors, at, score, of_score);
   for (int form = WORST; form < BOUNDS; form++) {
-    const double off = reference_score_error(problem, tensors, at, score, form) / problem->softcap;
+    const double off = of_score[form] / problem->softcap;
     slope.error[form] = fmin(1, off * (2 * fabs(t) + off) + 3 * UNIT);
   }
   return slope;
@@ -399,7 +403,7 @@ void reference_sink_gradient(const attn_problem *problem, const attn_tensors *te
       for (int form = WORST; form < BOUNDS; form++) {
         const double t =
             UNIT * (3 * fabs(sink) + 4 * fabs(given->lse[n]) + 4 * fabs(exponent)) + 2 * EXPONENTIAL;
-        weight.error[form] = (t < 1 ? weight.value * expm1(t) : exp(exponent + t)) + FLUSHED;
+        weight.error[form] = bound_weight_error(weight.value, exponent, t) + FLUSHED;
         delta.error[form] =
             reference_chain_error(form, (double)problem->value_dim + 2) * given->delta_size[n] +
             (double)problem->value_dim * SUBNORMAL;

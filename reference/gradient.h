@@ -68,9 +68,9 @@ void reference_linear_decay_gradient(const attn_problem *problem, const attn_ten
                                      const reference_given *given, int64_t b, int64_t kv_head, int64_t t,
                                      double *room, reference_gradient *to);
 
-/* How far the score of a pair may be off (bound.c); infinite where it may overflow. form: of roundings.h. */
-double reference_score_error(const attn_problem *problem, const attn_tensors *tensors,
-                             const reference_pair *pair, double score, int form);
+/* How far the score of a pair may be off, in both forms (bound.c); infinite where it may overflow. */
+void reference_score_errors(const attn_problem *problem, const attn_tensors *tensors,
+                            const reference_pair *pair, double score, double errors[]);
 
 /* The same of linear attention (linear_gradient.c), for the above. */
 void reference_linear_give(const attn_problem *problem, const attn_tensors *tensors, reference_given *given);

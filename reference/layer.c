@@ -338,11 +338,6 @@ static double exponent_error(const head *of, int form, double score, double erro
          (1 + (form == WORST ? rescales : sqrt(rescales))) * EXPONENTIAL * (1 + 4 * EXPONENTIAL);
 }
 
-/* p (exp(t) - 1) */
-static double weight_error(double weight, double exponent, double t) {
-  return t < 1 ? weight * expm1(t) : exp(exponent + t);
-}
-
 static void find_output(const head *of, double *output) {
   const attn_problem *p = of->problem;
   for (int64_t e = 0; e < p->value_dim; e++) output[e] = 0;
@@ -368,13 +363,13 @@ static weight_sums bound_weights(const head *of, int form) {
     const double exponent = of->scores[j] - of->lse;
     const double t =
         exponent_error(of, form, of->scores[j], of->score_error[form][j], of->score_error[WORST][j]);
-    of->error[j] = weight_error(of->weights[j], exponent, t);
+    of->error[j] = bound_weight_error(of->weights[j], exponent, t);
     sums.grown += of->error[j];
-    kept += of->weights[j] * exp(-t);
+    kept += of->weights[j] * bound_kept(t);
   }
   if (of->sink != -INFINITY) {
     const double own = 3 * UNIT * fabs(of->sink), t = exponent_error(of, form, of->sink, own, own);
-    sums.of_sink = weight_error(exp(of->sink - of->lse), of->sink - of->lse, t);
+    sums.of_sink = bound_weight_error(exp(of->sink - of->lse), of->sink - of->lse, t);
     sums.grown += sums.of_sink;
     kept += exp(of->sink - of->lse - t);
   }

@@ -54,7 +54,7 @@ static const float *value_of(const linear_view *view, int64_t j) {
  * products round is counted with the other sums'. log: the sum, none of which is above 0. */
 double reference_decay_error(int form, double gates, double log) {
   if (gates <= 0) return 0;
-  return expm1(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);
+  return bound_grown(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);
 }
 
 static linear_key survey_key(const linear_view *view, const reference_row *row, int64_t j) {

@@ -20,7 +20,7 @@ static void fade_features(double log, double gates, feature_sum *sum) {
   const double gate = exp(log);
   for (int form = WORST; form < BOUNDS && log > -INFINITY; form++) {
     const double off = EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log;
-    const double more = (gate > 0 ? gate * expm1(off) : 0) + FLUSHED;
+    const double more = (gate > 0 ? gate * bound_grown(off) : 0) + FLUSHED;
     sum->error[form] = gate * sum->error[form] + more * (sum->size + sum->error[form]);
   }
   for (int form = WORST; form < BOUNDS && log == -INFINITY; form++) sum->error[form] = 0;

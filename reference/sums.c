@@ -10,7 +10,7 @@ double reference_chain_error(int form, double roundings) {
   double worst = roundings * UNIT / (1 - roundings * UNIT);
   if (form == WORST) return worst;
   if (form == EXPECTED) return fmin(worst, UNIT * sqrt(roundings / 3)); /* each within u, anywhere */
-  return fmin(worst, expm1(LAMBDA * sqrt(roundings) * UNIT + roundings * UNIT * UNIT));
+  return fmin(worst, bound_grown(LAMBDA * sqrt(roundings) * UNIT + roundings * UNIT * UNIT));
 }
 
 double *bound_of_output(const reference_row *row, int form) {

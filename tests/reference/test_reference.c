@@ -18,6 +18,7 @@
 #include "reference/layer.h"
 #include "reference/linear_state.h"
 #include "reference/reference.h"
+#include "reference/roundings.h"
 #include "tests/reference/oracle.h"
 
 enum {
@@ -349,8 +350,22 @@ static void every_independent_case_is_met_within_four_units_in_the_last_place(vo
   assert_int_equal(cases, 130);
 }
 
+/* The series that bounds are made of, on either side of where the library takes over. */
+static void series_are_bounds_and_hardly_more(void **state) {
+  (void)state;
+  const long double rounding = 0x1p-50L;
+  for (double x = 0x1p-40; x < 2; x *= 1.01) {
+    const long double grown = expm1l(x), kept = expl(-(long double)x);
+    assert_true(bound_grown(x) >= grown * (1 - rounding) && bound_grown(x) <= grown * (1 + 1e-6L));
+    assert_true(bound_kept(x) <= kept * (1 + rounding) && bound_kept(x) >= kept * (1 - 1e-8L));
+  }
+  assert_true(bound_grown(0) == 0 && bound_kept(0) == 1);
+  assert_true(bound_grown(INFINITY) == INFINITY && bound_kept(INFINITY) == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(series_are_bounds_and_hardly_more),
       cmocka_unit_test(softmax_agrees_with_quadruple_precision),
       cmocka_unit_test(linear_agrees_with_quadruple_precision),
       cmocka_unit_test(every_independent_case_is_met_within_four_units_in_the_last_place),
