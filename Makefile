@@ -347,7 +347,7 @@ gate-selftest: ## false alarms, power and cost of the gate, short; FULL=1: 30 an
 OF_TEAM = $(filter $(ARGS),$(shell sed -n 's/^name: //p' tests/mutants/team_faults.txt))
 mutants: all ## plant faults into the variants, one at a time; each must be caught (ARGS=NAME: one)
 	+@$(if $(OF_TEAM),,scripts/mutants.sh $(BUILD) $(ARGS))
-	@$(if $(and $(ARGS),$(if $(OF_TEAM),,yes)),,scripts/team_mutants.sh $(BUILD) $(ARGS))
+	@$(if $(and $(filter-out --since=%,$(ARGS)),$(if $(OF_TEAM),,yes)),,scripts/team_mutants.sh $(BUILD) $(filter-out --since=%,$(ARGS)))
 
 adversary: all $(ADVERSARIES) $(POSED) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
 	@scripts/adversary.sh $(BUILD) $(if $(FULL),--full) $(if $(TABLE),--readme) $(ARGS)
@@ -398,9 +398,9 @@ run-tests:
 	@$(if $(LEFT_OUT),echo "$(words $(LEFT_OUT)) long tests are left to make test-full: $(notdir $(LEFT_OUT))")
 	@PYTHON="$(PYTHON)" scripts/run_tests.sh $(filter-out $(LEFT_OUT),$(TESTS))
 
-# What test-full adds to `make test`, and that alone; one that is not there is a failed test.
+# What test-full adds to `make test`, and that alone, but for the UNASKED; one that is not there is a failed test.
 run-long-tests:
-	@ATTN_TEST_FULL=alone PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(LONG_TESTS) $(DRAWING_TESTS))
+	@ATTN_TEST_FULL=alone PYTHON="$(PYTHON)" scripts/run_tests.sh $(patsubst %.c,$(BUILD)/%,$(filter-out $(UNASKED),$(LONG_TESTS) $(DRAWING_TESTS)))
 
 SIMULATED := scripts/scale/model.c scripts/scale/simulate.c
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plants faults into the variants, one at a time, and sees that each is caught:
 #
-#   scripts/mutants.sh BUILD [--check | --hints | --readme] [--each] [--whole] [NAME...]
+#   scripts/mutants.sh BUILD [--check | --hints | --readme] [--each] [--whole] [--since=COMMIT] [NAME...]
 #
 # The faults stand in tests/mutants/faults.txt. For each, the fault is written into a copy of its source, the objects made
 # from that are built as this repository's Makefile does with QUICK=1 (what the fault does not touch is built so once for
@@ -18,6 +18,8 @@
 #   --check     only see that every fault still fits the sources; builds nothing
 #   --hints     only faults that have a kind: say of each what the hint names, and last how often that is the fault's kind
 #   --whole     pose all problems at once: no fault is known
+#   --since=COMMIT  only faults of variants that are not what they were at that commit, at which all were caught. For who knows that the rest
+#               is as it was: the table, the Makefile, what verifies and the headers that it shares with variants
 #   --readme    also write these faults' rows of tests/mutants/README.md; the others stay
 #
 # Status: 0 every fault is caught, 1 one survived or could not be planted. With --hints: 0 where two thirds of the kinds are named.
@@ -25,7 +27,7 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/check_of.sh"
 table=${ATTN_FAULTS:-$root/tests/mutants/faults.txt}
-build= check= print= hints= readme= each= whole= wanted=
+build= check= print= hints= readme= each= whole= since= wanted=
 for argument; do
   case $argument in
   --check) check=yes ;;
@@ -34,7 +36,8 @@ for argument; do
   --readme) readme=yes ;;
   --whole) whole=yes ;;
   --each) each=yes ;;
-  -*) echo "mutants: there is no option $argument; there are --each, --whole, --check, --hints and --readme" >&2; exit 2 ;;
+  --since=*) since=${argument#*=} ;;
+  -*) echo "mutants: there is no option $argument; there are --each, --whole, --check, --hints, --readme and --since=COMMIT" >&2; exit 2 ;;
   *) if [ -z "$build" ]; then build=$argument; else wanted="$wanted $argument"; fi ;;
   esac
 done
@@ -242,6 +245,27 @@ build_sound() {
   # shellcheck disable=SC2086 # two words
   read_commands $what
   read_needed
+}
+
+# Leaves in the list the faults of variants of which a source has changed since the commit, of kernels for GPUs any of theirs.
+keep_changed() {
+  local source object name device= all=${#list[@]} kept=()
+  declare -A changed=()
+  while IFS= read -r source; do
+    case $source in variants/cuda/*) device=yes ;; esac
+    for object in ${users[$source]-}; do changed[$object]=yes; done
+  done < <(cd "$root" && git diff --name-only "$since" -- variants && git ls-files --others --exclude-standard variants)
+  for name in "${list[@]}"; do
+    if is_for_device "$name"; then
+      [ -z "$device" ] || kept+=("$name")
+      continue
+    fi
+    for object in ${needed[${variant[$name]}]-}; do
+      if [ -n "${changed[$object]-}" ]; then kept+=("$name"); break; fi
+    done
+  done
+  list=("${kept[@]}")
+  echo "$((all - ${#list[@]})) faults are of variants that are what they were at $since, and are not planted"
 }
 
 # The objects that are made again. The kernels of instruction sets that a host's fault is not for stay as they are, and so
@@ -517,6 +541,7 @@ fi
 rm -f "$work"/*.result "$work"/*.control "$work"/*.searched
 read_known
 build_sound || exit 1
+[ -z "$since" ] || keep_changed
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 caught=0 survived=0 printed=0 hinted=0 named=0
 for name in "${list[@]}"; do
@@ -538,4 +563,4 @@ if [ -n "$hints" ]; then
   exit
 fi
 echo "$caught caught, $survived survived, $SECONDS s"
-[ $survived -eq 0 ] && [ $caught -gt 0 ]
+[ $survived -eq 0 ] && { [ $caught -gt 0 ] || [ -n "$since" ]; }

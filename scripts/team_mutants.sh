@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Plants faults into the variants whose work is spread over ranks of MPI, one at a time, and sees that each is caught:
 # `scripts/team_mutants.sh BUILD [--readme] [NAME...]`. As scripts/mutants.sh, whose table has the same form, but in
-# attnbench_mpi.so, and verified by `mpirun -n 4`. Last comes the control: without a fault, all that caught one passes.
+# attnbench_mpi.so, and verified by `mpirun -n 4`, first on what caught it last. Last comes the control: without a fault, all that caught one passes.
 # --readme: also write the table to tests/mutants/TEAM.md. Status: 0 every fault is caught.
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -30,10 +30,10 @@ problems=(causal/B:2/H:4/Hkv:2/D:8/T:37/lse full/B:1/H:4/Hkv:4/D:8/T:30/sink win
   full/B:2/H:5/Hkv:5/D:8/Tq:9/Tk:21/lengths:7,21 causal/B:2/H:4/Hkv:4/D:8/T:33/offsets:0,5
   full/B:2/H:8/Hkv:4/D:8/T:29/qlengths:5,29 causal/B:1/H:6/Hkv:2/D:8/T:24/alibi full/B:1/H:6/Hkv:2/D:8/Dv:4/T:31/bf16
   full/B:1/H:4/Hkv:2/D:16/Tq:1/Tk:100/fill:rising full/B:1/H:4/Hkv:2/D:16/Tq:1/Tk:100/sink/lengths:20)
-verify() { # folder, variant, options...
-  local folder=$1 variant=$2
-  shift 2
-  OMPI_MCA_pml=ob1 timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 4 "$folder/attnbench" verify \
+verify() { # folder, ranks, variant, options...
+  local folder=$1 ranks=$2 variant=$3
+  shift 3
+  OMPI_MCA_pml=ob1 timeout 300 mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 --mca odls_base_sigkill_timeout 0 -n "$ranks" "$folder/attnbench" verify \
     --variant "$variant" --threads 1 --run-limit 3 --fail-fast "$@" >"$folder/log" 2>&1
 }
 problems_of() { # variant, which takes them
@@ -41,6 +41,21 @@ problems_of() { # variant, which takes them
   for problem in "${problems[@]}"; do
     [[ $1 == ring_striped && $problem == */alibi ]] || printf -- '--problem %s ' "$problem"
   done
+}
+
+what_failed() { # folder
+  grep -m 1 -E '^ *FAILED: |crashed \(|did not end within' "$1/log" | sed 's/^ *FAILED: //'
+}
+
+# On what caught the fault when TEAM.md was written, with no more ranks than that takes: they start slowly. Status 1 where the same check
+# catches it again.
+verify_known() { # name, variant
+  local check problem ranks
+  IFS=$'\t' read -r check problem ranks < <(sed -n "s/^| $1 | .* | \([^|]*\) | \`\([^ ]*\) on \([1-4]\) ranks\` |\$/\1\t\2\t\3/p" "$root/tests/mutants/TEAM.md")
+  [ -n "${ranks-}" ] || return 0
+  verify "$work/$1" "$ranks" "$2" --problem "$problem"
+  [ $? -eq 1 ] && [ "$(check_of "$(what_failed "$work/$1")")" = "$check" ] && return 1
+  return 0
 }
 
 plant() { # name
@@ -62,10 +77,14 @@ for name in ${wanted:-$(sed -n 's/^name: //p' "$ATTN_FAULTS")}; do
   outcome=broken check= words=
   if plant "$name"; then
     variant=$(field "$name" variant)
-    # shellcheck disable=SC2046 # words
-    verify "$work/$name" "$variant" $(problems_of "$variant")
+    verify_known "$name" "$variant"
     status=$?
-    words=$(grep -m 1 -E '^ *FAILED: |crashed \(|did not end within' "$work/$name/log" | sed 's/^ *FAILED: //')
+    if [ $status -eq 0 ]; then
+      # shellcheck disable=SC2046 # words
+      verify "$work/$name" 4 "$variant" $(problems_of "$variant")
+      status=$?
+    fi
+    words=$(what_failed "$work/$name")
     if [ $status -eq 0 ]; then outcome=survived; elif [ -n "$words" ]; then outcome=caught check=$(check_of "$words"); fi
   fi
   problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa ranks\([0-9]*\)\)\{0,1\}.*/\1 on \3 ranks/p" "$work/$name/log" | head -n 1)
@@ -75,7 +94,7 @@ for name in ${wanted:-$(sed -n 's/^name: //p' "$ATTN_FAULTS")}; do
 done
 for variant in ring ring_striped ulysses tree_decode; do
   # shellcheck disable=SC2046 # words
-  verify "$work/none" $variant $(problems_of $variant) ||
+  verify "$work/none" 4 $variant $(problems_of $variant) ||
     { echo "none: $variant fails without a fault: $(grep -m 1 -E 'FAILED: |attnbench: ' "$work/none/log")"; survived=$((survived + 1)); }
 done
 if [ -n "$readme" ]; then
