@@ -108,19 +108,35 @@ static int64_t tiles_of_block(const tiling *plan, int64_t most) {
   return most;
 }
 
-/* Where values are transposed once for a block, which takes as long as two of its tiles (Granite Rapids): of the sizes that leave
- * each thread some blocks the one with which all ends first, if tiles take the same time and half a block is what one thread waits
- * for another. */
-static int64_t attended_tiles(const tiling *plan, int64_t stacks, int64_t threads) {
+/* Of tiles that attend takes: how many make a block; returns how many blocks are enough for threads to have each some. Values are
+ * transposed once for a block, which takes as long as two of its tiles (Granite Rapids): of the sizes that leave each thread some
+ * blocks the one with which all ends first, if tiles take the same time and half a block is what one thread waits for another. */
+static int64_t size_attended_blocks(const schedule_call *call, tiling *plan) {
   enum { TRANSPOSED = 2 };
-  const int64_t enough = smaller(ENOUGH_BLOCKS, ATTENDED_BLOCKS * threads);
-  int64_t best = 1, least = INT64_MAX;
+  const int64_t enough = smaller(ENOUGH_BLOCKS, ATTENDED_BLOCKS * call->threads);
+  const int64_t stacks = call->problem->batch * plan->stacks;
+  int64_t least = INT64_MAX;
+  plan->block = 1;
+  plan->most_tiles = MAX_BLOCK;
+  plan->row_floats = MAX_BLOCK * TILE_CHUNK_ROWS * sizeof(query_tile_row) / sizeof(float);
   for (int64_t block = 1; block <= plan->most_tiles; block++) {
     const int64_t blocks = stacks * pieces(plan->tiles_per_stack, block);
-    const int64_t time = pieces(blocks, threads) * (block + TRANSPOSED) + block / 2;
-    if (blocks >= enough && time <= least) best = block, least = time;
+    const int64_t time = pieces(blocks, call->threads) * (block + TRANSPOSED) + block / 2;
+    if (blocks >= enough && time <= least) plan->block = block, least = time;
   }
-  return best;
+  return smaller(FEW_BLOCKS, ATTENDED_BLOCKS * call->threads);
+}
+
+/* Of others. Keys are rotated, and values of pairs copied, once for the tiles of a block, which are better many. */
+static int64_t size_blocks(const schedule_call *call, tiling *plan) {
+  const bool pairs = call->kernels->step > 1;
+  const int64_t few = attn_uses(call->problem, ATTN_ROPE) ? 8 : 16,
+                each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
+  const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
+  const int64_t tiles = call->problem->batch * plan->stacks * plan->tiles_per_stack;
+  plan->most_tiles = pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
+  plan->block = larger(1, smaller(plan->most_tiles, tiles / enough));
+  return FEW_BLOCKS;
 }
 
 static tiling make_plan(const schedule_call *call, schedule_choice choose) {
@@ -139,20 +155,11 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   place_tiles(problem, rows, &plan);
   cut_keys(problem, &plan);
 
-  /* Keys are rotated, and values of pairs copied, once for the tiles of a block, which are better many. */
-  const bool pairs = call->kernels->step > 1;
-  const int64_t few = attn_uses(problem, ATTN_ROPE) ? 8 : 16, each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
-  const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
-  plan.most_tiles = attends ? MAX_BLOCK : pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
-  plan.row_floats = attends ? MAX_BLOCK * TILE_CHUNK_ROWS * sizeof(query_tile_row) / sizeof(float) : 0;
-  const int64_t tiles = problem->batch * plan.stacks * plan.tiles_per_stack;
-  const int64_t most = attends ? attended_tiles(&plan, problem->batch * plan.stacks, call->threads)
-                               : larger(1, smaller(plan.most_tiles, tiles / enough));
-  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack) : tiles_of_block(&plan, most);
+  const int64_t enough = attends ? size_attended_blocks(call, &plan) : size_blocks(call, &plan);
+  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack) : tiles_of_block(&plan, plan.block);
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
-  const int64_t shared = attends ? smaller(FEW_BLOCKS, ATTENDED_BLOCKS * call->threads) : FEW_BLOCKS;
-  plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < shared
+  plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < enough
                     ? smaller(plan.parts, pieces(WANTED_PARTS, plan.blocks))
                     : 1;
   plan.floats = query_tile_measure(problem, call->kernels, plan.steps, smaller(rows, plan.rows));
