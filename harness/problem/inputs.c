@@ -213,17 +213,6 @@ static uint64_t without_signs_of_nans(uint64_t word, element_bits of) {
   return word & ~nans;
 }
 
-__extension__ typedef unsigned __int128 product_of_words;
-
-/* What a word adds to a checksum: both halves of one product, of which another word or another place leaves other bits. A third of what
- * random_bits takes, and after each run each input is asked. */
-static uint64_t word_at(uint64_t word, uint64_t place, element_bits of) {
-  if (of.signs) word = without_signs_of_nans(word, of);
-  const product_of_words product = (product_of_words)(word ^ UINT64_C(0x5851f42d4c957f2d)) *
-                                   ((2 * place + 1) * UINT64_C(0x9e3779b97f4a7c15));
-  return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
 /* of: {0, 0} where all bits count. */
 static uint64_t checksum(const guarded *buffer, element_bits of) {
   const int64_t words = (int64_t)(buffer->bytes / 8);
@@ -232,12 +221,12 @@ static uint64_t checksum(const guarded *buffer, element_bits of) {
   for (int64_t n = 0; n < words; n++) {
     uint64_t word;
     memcpy(&word, buffer->data + 8 * n, 8);
-    sum += word_at(word, (uint64_t)n, of);
+    sum += random_bits(of.signs ? without_signs_of_nans(word, of) : word, (uint64_t)n);
   }
   uint64_t rest = 0;
   if (buffer->bytes % 8 == 0) return sum;
   memcpy(&rest, buffer->data + 8 * words, buffer->bytes % 8);
-  return sum + word_at(rest, (uint64_t)words, of);
+  return sum + random_bits(of.signs ? without_signs_of_nans(rest, of) : rest, (uint64_t)words);
 }
 
 static uint64_t checksum_of(const inputs *in, bool written) {
