@@ -511,6 +511,8 @@ sets_here() { # name
 
 read_table && { [ -z "$print" ] || { edited ${wanted}; exit; } } && check_table || exit 1
 [ -z "$check" ] || { echo "${#names[@]} faults fit the sources"; exit 0; }
+[ -z "$since" ] || git -C "$root" rev-parse -q --verify "$since^{commit}" >/dev/null ||
+  { complain "git knows no commit '$since'; give --since a branch, a tag or a hash"; exit 2; }
 for name in $wanted; do
   [ -n "${what[$name]-}" ] || { complain "there is no fault $name; tests/mutants/faults.txt names them"; exit 2; }
 done
