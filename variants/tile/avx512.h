@@ -147,6 +147,14 @@ OP void in_turn(vec x[2]) {
   take(x, _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), 8);
 }
 OP void store_bfloat16(uint16_t *x, vec a) {
+#ifdef __AVX512BF16__
+  /* The instruction takes denormal numbers for 0, which are kept here. */
+  const int denormal = 0x20;
+  if (__builtin_expect(_mm512_fpclass_ps_mask(a, denormal) == 0, 1)) {
+    _mm256_storeu_si256((__m256i *)x, (__m256i)_mm512_cvtneps_pbh(a));
+    return;
+  }
+#endif
   const __m512i bits = _mm512_castps_si512(a),
                 last = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
   const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(bits, last), _mm512_set1_epi32(0x7fff));
