@@ -158,14 +158,22 @@ static void fetch_ahead(const tile_passage *of, int64_t c) {
         __builtin_prefetch((const char *)ahead->of[i].x + n * ahead->of[i].stride + b, 0, 2);
 }
 
+/* Whether a row sees less than all of the chunk: most chunks have none. */
+INLINE bool is_partly_hidden(const tile_passage *of, int64_t c) {
+  const vec begin = broadcast(&(float){(float)(c * CHUNK)}),
+            end = broadcast(&(float){(float)((c + 1) * CHUNK)});
+  bool hidden = false;
+  for (int64_t r = 0; of->first && r < CHUNK_ROWS; r += LANES)
+    hidden = hidden || any_less(begin, load(of->first + r)) || any_less(load(of->end + r), end);
+  return hidden;
+}
+
 static void hide_in_chunk(const tile_passage *of, int64_t c) {
   float first[CHUNK_ROWS], end[CHUNK_ROWS];
-  bool hides = false;
-  for (int r = 0; of->first && r < CHUNK_ROWS; r++) {
+  if (!is_partly_hidden(of, c)) return;
+  for (int r = 0; r < CHUNK_ROWS; r++)
     first[r] = of->first[r] - (float)(c * CHUNK), end[r] = of->end[r] - (float)(c * CHUNK);
-    hides = hides || first[r] > 0 || end[r] < CHUNK;
-  }
-  if (hides) hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, chunk_scores(of, c));
+  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, chunk_scores(of, c));
 }
 
 INLINE void begin_weights(const tile_passage *of, int64_t c, chunk_weights *weights) {
@@ -192,7 +200,8 @@ static void raise_maximum_where_large(const tile_passage *of, int64_t c, const v
     const vec rescale = exp2_vec(subtract(old, zero_where_minus_infinity(new)));
     store(max, new);
     store(sum, multiply(load(sum), rescale));
-    for (int64_t e = 0; e < of->width; e++) {
+    const bool has_output = any_less(broadcast(&(float){-INFINITY}), old);
+    for (int64_t e = 0; has_output && e < of->width; e++) {
       float *output = of->output + e * CHUNK_ROWS + v * LANES;
       store(output, multiply(load(output), rescale));
     }

@@ -149,8 +149,8 @@ OP void in_turn(vec x[2]) {
 OP void store_bfloat16(uint16_t *x, vec a) {
 #ifdef __AVX512BF16__
   /* The instruction takes denormal numbers for 0, which are kept here. */
-  const int denormal = 0x20;
-  if (__builtin_expect(_mm512_fpclass_ps_mask(a, denormal) == 0, 1)) {
+  enum { DENORMAL = 0x20 };
+  if (__builtin_expect(_mm512_fpclass_ps_mask(a, DENORMAL) == 0, 1)) {
     _mm256_storeu_si256((__m256i *)x, (__m256i)_mm512_cvtneps_pbh(a));
     return;
   }
