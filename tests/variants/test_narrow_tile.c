@@ -283,6 +283,36 @@ static const struct {
     {"neon_bf16", odd_after_each},
 };
 
+/* One number of a kind of its own among normal ones, here and there in a tile that is stored. */
+static void check_unpack(const tile_kernels *kernels) {
+  enum { WIDTH = 64 + 3, GUARD = 0x5a5a };
+  static const float odd[] = {0x1p-130f, -0x1.8p-128f, INFINITY, NAN, 0, -FLT_MAX, 0x1.8p-127f};
+  const int64_t rows = kernels->lanes, count = rows - 1;
+  float factor[TILE_MAX_ROWS];
+  void *to[TILE_MAX_ROWS];
+  for (int64_t r = 0; r < count; r++) to[r] = elements + r * WIDTH, factor[r] = 1 + 0.37f * (float)r;
+  for (int64_t at = 0; at < count * WIDTH; at += 5) {
+    for (int64_t n = 0; n < WIDTH * rows; n++) columns[n] = 1 + 0.01f * (float)n;
+    columns[at % WIDTH * rows + at / WIDTH] = odd[at % (int64_t)(sizeof odd / sizeof *odd)];
+    elements[count * WIDTH] = GUARD;
+    kernels->unpack(rows, count, WIDTH, columns, factor, to);
+    for (int64_t n = 0; n < count * WIDTH; n++) {
+      const float number = columns[n % WIDTH * rows + n / WIDTH] * factor[n / WIDTH];
+      const uint16_t expected =
+          kernels->type == ATTN_BFLOAT16 ? attn_to_bfloat16(number) : attn_to_float16(number);
+      const bool none = isnan(number) && isnan(element(kernels, elements, n));
+      if (elements[n] != expected && !none)
+        fail_msg("%s: %a is stored as %#x, not %#x", kernels->name, (double)number, elements[n], expected);
+    }
+    assert_int_equal(elements[count * WIDTH], GUARD);
+  }
+}
+
+static void outputs_are_stored_as_elements_are_converted(void **state) {
+  (void)state;
+  with_each(check_unpack);
+}
+
 /* From 2^-140 to 2^20, or with products and sums about the smallest normal number, or about as large as the largest; now
  * and then infinite. */
 static void fill_widely(uint32_t seed) {
@@ -356,6 +386,7 @@ int main(void) {
       cmocka_unit_test(weights_are_summed_and_then_rounded),
       cmocka_unit_test(few_rows_read_elements_as_they_are),
       cmocka_unit_test(elements_are_converted_as_everywhere),
+      cmocka_unit_test(outputs_are_stored_as_elements_are_converted),
       cmocka_unit_test(pairs_have_the_bits_that_the_architecture_says),
       cmocka_unit_test(emulated_tiles_have_the_bits_of_the_processor),
   };

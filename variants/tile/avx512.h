@@ -146,11 +146,14 @@ OP void even_and_odd(vec x[2]) {
 OP void in_turn(vec x[2]) {
   take(x, _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0), 8);
 }
+OP __mmask16 denormals(vec a) {
+  enum { DENORMAL = 0x20 };
+  return _mm512_fpclass_ps_mask(a, DENORMAL);
+}
 OP void store_bfloat16(uint16_t *x, vec a) {
 #ifdef __AVX512BF16__
   /* The instruction takes denormal numbers for 0, which are kept here. */
-  enum { DENORMAL = 0x20 };
-  if (__builtin_expect(_mm512_fpclass_ps_mask(a, DENORMAL) == 0, 1)) {
+  if (__builtin_expect(denormals(a) == 0, 1)) {
     _mm256_storeu_si256((__m256i *)x, (__m256i)_mm512_cvtneps_pbh(a));
     return;
   }

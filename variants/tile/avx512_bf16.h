@@ -25,6 +25,25 @@ OP vec pair(vec low, vec high) {
                                          22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return (vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
+#define BFLOAT16_IN_PAIRS
+/* 2 LANES columns of LANES rows, times the rows' factors, as bfloat16 from element e of `count` rows on: of pairs half as many have to
+ * be transposed. False, and nothing is stored, where a number is denormal, which the conversion takes for 0. */
+OP bool store_in_pairs(int64_t rows, int count, const float *columns, const float *factor, void *const *row,
+                       int64_t e) {
+  const vec factors = load_part(factor, count);
+  vec square[LANES];
+  __mmask16 denormal = 0;
+  for (int x = 0; x < LANES; x++) {
+    const vec low = multiply(load(columns + 2 * x * rows), factors),
+              high = multiply(load(columns + (2 * x + 1) * rows), factors);
+    denormal |= denormals(low) | denormals(high);
+    square[x] = pair(low, high);
+  }
+  if (denormal) return false;
+  transpose(square);
+  for (int x = 0; x < count; x++) store((void *)((uint16_t *)row[x] + e), square[x]);
+  return true;
+}
 /* The same, ties away from zero: four operations that any port takes but one, where the conversion keeps both for two cycles
  * (Granite Rapids). */
 OP vec pair_half_up(vec low, vec high) {

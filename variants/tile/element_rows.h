@@ -187,14 +187,21 @@ static void NAME(unpack)(int64_t rows, int64_t count, int64_t width, const float
                          const float *factor, void *const *row) {
   const int64_t whole = width / LANES * LANES;
   for (int64_t r = 0; r < count; r += LANES) {
-    for (int64_t e = 0; e < whole; e += LANES) {
+    int64_t e = 0;
+#ifdef STORE_IN_PAIRS
+    const int here = (int)(count - r < LANES ? count - r : LANES);
+    while (e + 2 * LANES <= width &&
+           STORE_IN_PAIRS(rows, here, columns + e * rows + r, factor + r, row + r, e))
+      e += 2 * LANES;
+#endif
+    for (; e < whole; e += LANES) {
       vec square[LANES];
       for (int x = 0; x < LANES; x++) square[x] = load(columns + (e + x) * rows + r);
       transpose(square);
       for (int x = 0; x < LANES && r + x < count; x++)
         STORE((element *)row[r + x] + e, multiply(broadcast(&factor[r + x]), square[x]));
     }
-    for (int64_t e = whole; e < width; e++)
+    for (; e < width; e++)
       for (int64_t x = r; x < r + LANES && x < count; x++)
         ((element *)row[x])[e] = TO_ELEMENT(columns[e * rows + x] * factor[x]);
   }
@@ -221,3 +228,4 @@ static void NAME(scale_rows)(int64_t count, int64_t width, tile_matrix x, const 
 #undef STORE
 #undef FROM_ELEMENT
 #undef TO_ELEMENT
+#undef STORE_IN_PAIRS
