@@ -56,7 +56,10 @@ typedef struct judge_verdict {
   char hint[JUDGE_HINT_BYTES]; /* and a sentence about it */
 } judge_verdict;
 
-/* False, with the reason in a sentence, where nothing can be judged: a problem that is not sound, an output that is not given, an array of a type
+/* Any thread may call. Of the last problem with drawn inputs the solution is kept, with the memory of its inputs: another output of
+ * it costs the verdict alone.
+ *
+ * False, with the reason in a sentence, where nothing can be judged: a problem that is not sound, an output that is not given, an array of a type
  * that the tensor cannot have, memory that is short.
  *
  * Outputs may have the type that the problem gives them, or a wider one (float32 where it says bf16, float64), which is

@@ -20,10 +20,11 @@
 #include "reference/reference.h"
 #include "reference/roundings.h"
 #include "tests/reference/oracle.h"
+#include "tests/reference/row_arrays.h"
 
 enum {
-  MAX_KEYS = 96,
-  MAX_DIM = 24,
+  MAX_KEYS = ROW_KEYS,
+  MAX_DIM = ROW_DIM,
   MAX_BATCH = 2,
   MAX_HEADS = 4,
   MOST_REACH = 30,
@@ -59,10 +60,7 @@ typedef struct arena {
   float value[MAX_BATCH * MAX_HEADS * MAX_KEYS * MAX_DIM];
   float bias[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
   uint8_t mask[MAX_BATCH * MAX_HEADS * 24 * MAX_KEYS];
-  double weights[MAX_KEYS], scores[MAX_KEYS];
-  double output[MAX_DIM], bound[MAX_DIM], probabilistic[MAX_DIM], deviation[MAX_DIM];
-  bool visible[MAX_KEYS];
-  int64_t order[MAX_KEYS];
+  row_arrays arrays;
   reference_row row;
 } arena;
 
@@ -82,14 +80,7 @@ static void use_arena(void) {
   p->bias = attn_packed(bias, p->query_heads, p->query_length, p->key_length);
   a.tensors =
       (attn_tensors){.query = a.query, .key = a.key, .value = a.value, .mask = a.mask, .bias = a.bias};
-  a.row = (reference_row){.weights = a.weights,
-                          .scores = a.scores,
-                          .visible = a.visible,
-                          .order = a.order,
-                          .output = a.output,
-                          .output_bound = a.bound,
-                          .output_bound_probabilistic = a.probabilistic,
-                          .output_deviation = a.deviation};
+  a.row = row_in(&a.arrays);
 }
 
 /* Queries stand where there are angles. */
@@ -216,7 +207,8 @@ static void check_against_oracle(attn_function function, int problems) {
       reference_solve(p, &a.tensors, b, h, r % p->query_length, &a.row);
       oracle_row(p, &a.tensors, b, h, r % p->query_length, output, &lse);
       for (int64_t e = 0; e < p->value_dim; e++)
-        worst = fmax(worst, reference_error_share(a.output[e], output[e], double_bound(a.bound[e])));
+        worst = fmax(worst,
+                     reference_error_share(a.row.output[e], output[e], double_bound(a.row.output_bound[e])));
       if (function == ATTN_SOFTMAX)
         worst = fmax(worst, reference_error_share(a.row.lse, lse, double_bound(a.row.lse_bound)));
       if (!(worst <= 1)) fail_msg("problem %d, row %lld: %g times the bound", n, (long long)r, worst);
@@ -253,7 +245,7 @@ static double weights_size(const golden_case *given, const attn_tensors *x, int6
   double size = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     const float *k = (const float *)x->key + b * p->key.batch + kv_head * p->key.head + j * p->key.position;
-    for (int64_t d = 0; a.visible[j] && d < p->head_dim; d++)
+    for (int64_t d = 0; a.row.visible[j] && d < p->head_dim; d++)
       size += (1 + fabs((double)q[d])) * (1 + fabs((double)k[d]));
   }
   return p->unnormalised ? size : 1;
@@ -274,7 +266,7 @@ static double check_case(const golden_case *given) {
                                         r % p->query_length);
     double largest_score = 0;
     for (int64_t j = 0; p->function == ATTN_SOFTMAX && j < p->key_length; j++)
-      if (a.visible[j]) largest_score = fmax(largest_score, fabs(a.scores[j]));
+      if (a.row.visible[j]) largest_score = fmax(largest_score, fabs(a.row.scores[j]));
     if (given->answers[TENSOR_LSE])
       worst = fmax(worst, ulps(a.row.lse, given->answers[TENSOR_LSE][r], 1 + largest_score));
     for (int64_t e = 0; e < p->value_dim; e++) {
@@ -283,9 +275,9 @@ static double check_case(const golden_case *given) {
         const int64_t kv_head = head % p->query_heads / (p->query_heads / p->kv_heads);
         const float *value = (const float *)widened.tensors.value + (head / p->query_heads) * p->value.batch +
                              kv_head * p->value.head + j * p->value.position;
-        if (a.visible[j]) size = fmax(size, fabs((double)value[e]));
+        if (a.row.visible[j]) size = fmax(size, fabs((double)value[e]));
       }
-      worst = fmax(worst, ulps(a.output[e], given->answers[TENSOR_OUTPUT][r * p->value_dim + e],
+      worst = fmax(worst, ulps(a.row.output[e], given->answers[TENSOR_OUTPUT][r * p->value_dim + e],
                                size * weights * (1 + largest_score)));
     }
   }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "reference/reference.h"
+#include "tests/reference/row_arrays.h"
 
 enum { KEYS = 4, MOST_DIM = 9 };
 
@@ -20,9 +20,7 @@ typedef struct arena {
   attn_tensors tensors;
   float query[MOST_DIM], key[KEYS * MOST_DIM], value[KEYS], bias[KEYS];
   uint8_t mask[KEYS], keep[KEYS];
-  double weights[KEYS], scores[KEYS], output[1], bound[1], probabilistic[1], deviation[1];
-  bool visible[KEYS];
-  int64_t order[KEYS];
+  row_arrays arrays;
   reference_row row;
 } arena;
 
@@ -41,14 +39,7 @@ static void pack(void) {
   p->mask = p->bias = attn_packed(ATTN_ABSENT, 1, 1, KEYS);
   a.tensors =
       (attn_tensors){.query = a.query, .key = a.key, .value = a.value, .mask = a.mask, .bias = a.bias};
-  a.row = (reference_row){.weights = a.weights,
-                          .scores = a.scores,
-                          .visible = a.visible,
-                          .order = a.order,
-                          .output = a.output,
-                          .output_bound = a.bound,
-                          .output_bound_probabilistic = a.probabilistic,
-                          .output_deviation = a.deviation};
+  a.row = row_in(&a.arrays);
 }
 
 /* One row of four keys, D = Dv = 1. */
@@ -83,7 +74,7 @@ static void a_row_that_sees_no_key_is_zero(void **unused) {
     a.problem.right = 0;
     a.value[0] = NAN;
     solve_small_row();
-    assert_true(a.output[0] == 0 && a.bound[0] == 0);
+    assert_true(a.row.output[0] == 0 && a.row.output_bound[0] == 0);
     if (functions[n] == ATTN_SOFTMAX) assert_true(a.row.lse == -INFINITY);
   }
 }
@@ -94,7 +85,7 @@ static void a_row_whose_bias_is_all_minus_infinity_is_zero(void **unused) {
   a.problem.bias.type = ATTN_FLOAT32;
   for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
   solve_small_row();
-  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.weights[0] == 0);
+  assert_true(a.row.output[0] == 0 && a.row.lse == -INFINITY && a.row.weights[0] == 0);
 }
 
 static void a_row_with_no_score_above_minus_infinity_may_be_nan(void **unused) {
@@ -103,13 +94,15 @@ static void a_row_with_no_score_above_minus_infinity_may_be_nan(void **unused) {
   a.query[0] = -1;
   for (int j = 0; j < 4; j++) a.key[j] = INFINITY;
   solve_small_row();
-  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && signbit(a.bound[0]) && signbit(a.row.lse_bound));
-  assert_true(a.bound[0] == 0 && a.row.lse_bound == 0 && a.row.weights_bound == 0);
+  assert_true(a.row.output[0] == 0 && a.row.lse == -INFINITY && signbit(a.row.output_bound[0]) &&
+              signbit(a.row.lse_bound));
+  assert_true(a.row.output_bound[0] == 0 && a.row.lse_bound == 0 && a.row.weights_bound == 0);
   a.problem.bias.type = ATTN_FLOAT32;
   for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
   solve_small_row();
-  assert_true(a.output[0] == 0 && a.row.lse == -INFINITY && a.bound[0] == 0 && a.row.lse_bound == 0);
-  assert_true(!signbit(a.bound[0]) && !signbit(a.row.lse_bound));
+  assert_true(a.row.output[0] == 0 && a.row.lse == -INFINITY && a.row.output_bound[0] == 0 &&
+              a.row.lse_bound == 0);
+  assert_true(!signbit(a.row.output_bound[0]) && !signbit(a.row.lse_bound));
 }
 
 /* And where it counts, its weight of zero makes no more of a NaN than a NaN. */
@@ -120,9 +113,10 @@ static void a_key_of_score_minus_infinity_may_be_left_out(void **unused) {
   a.key[2] = INFINITY;
   a.value[2] = NAN;
   solve_small_row();
-  assert_true(isfinite(a.output[0]) && a.weights[2] == 0 && signbit(a.bound[0]) && isfinite(a.bound[0]));
-  assert_true(reference_error_share(NAN, a.output[0], a.bound[0]) == 0);
-  assert_true(reference_error_share(a.output[0] + 1, a.output[0], a.bound[0]) > 1);
+  assert_true(isfinite(a.row.output[0]) && a.row.weights[2] == 0 && signbit(a.row.output_bound[0]) &&
+              isfinite(a.row.output_bound[0]));
+  assert_true(reference_error_share(NAN, a.row.output[0], a.row.output_bound[0]) == 0);
+  assert_true(reference_error_share(a.row.output[0] + 1, a.row.output[0], a.row.output_bound[0]) > 1);
   assert_false(signbit(a.row.lse_bound));
 }
 
@@ -133,14 +127,14 @@ static void hidden_keys_hide_their_nan(void **unused) {
     small_row(functions[n]);
     a.problem.right = 1; /* keys 0 and 1 */
     solve_small_row();
-    const double before = a.output[0];
+    const double before = a.row.output[0];
     a.key[2] = a.value[2] = NAN;
     a.key[3] = a.value[3] = INFINITY;
     solve_small_row();
-    assert_true(isfinite(before) && a.output[0] == before);
+    assert_true(isfinite(before) && a.row.output[0] == before);
     a.problem.right = 2;
     solve_small_row();
-    assert_true(isnan(a.output[0]) && a.bound[0] == 0);
+    assert_true(isnan(a.row.output[0]) && a.row.output_bound[0] == 0);
   }
 }
 
@@ -150,7 +144,7 @@ static void a_score_of_plus_infinity_makes_the_row_nan(void **unused) {
   a.problem.bias.type = ATTN_FLOAT32;
   a.bias[1] = INFINITY;
   solve_small_row();
-  assert_true(isnan(a.output[0]) && isnan(a.row.lse));
+  assert_true(isnan(a.row.output[0]) && isnan(a.row.lse));
 }
 
 static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused) {
@@ -159,8 +153,8 @@ static void scores_beyond_float32_leave_no_bound_but_hide_nothing(void **unused)
   a.problem.right = 2; /* keys 0 to 2 */
   a.query[0] = a.key[1] = FLT_MAX;
   solve_small_row();
-  assert_true(isinf(a.row.weights_bound) && isinf(a.bound[0]));
-  assert_true(a.weights[0] > 0 && a.weights[2] > 0 && a.weights[3] == 0);
+  assert_true(isinf(a.row.weights_bound) && isinf(a.row.output_bound[0]));
+  assert_true(a.row.weights[0] > 0 && a.row.weights[2] > 0 && a.row.weights[3] == 0);
 }
 
 /* Of a small row with dropout. */
@@ -182,12 +176,12 @@ static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unus
   keep_all(0.25);
   a.keep[1] = 0;
   solve_small_row();
-  assert_true(a.weights[0] == kept / 2 && a.weights[1] == 0 && a.weights[2] == 0);
+  assert_true(a.row.weights[0] == kept / 2 && a.row.weights[1] == 0 && a.row.weights[2] == 0);
   assert_true(a.row.weights_bound > 0 && a.row.weights_bound < 1e-5);
   a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1);
   a.tensors.sink = &sink;
   solve_small_row();
-  assert_true(fabs(a.weights[0] - kept / 3) < 1e-15 && a.row.weights_bound > 0);
+  assert_true(fabs(a.row.weights[0] - kept / 3) < 1e-15 && a.row.weights_bound > 0);
 }
 
 static void what_dropout_leaves_may_have_been_flushed_before(void **unused) {
@@ -213,15 +207,15 @@ static void sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink(vo
   keep_all(0.75);
   a.keep[1] = 0;
   solve_small_row();
-  assert_true(a.output[0] > 0 && a.output[0] < 0x1p-126);
-  assert_true(a.bound[0] > 3 * 4 * 0x1p-126 && a.bound[0] < 0x1p-120);
+  assert_true(a.row.output[0] > 0 && a.row.output[0] < 0x1p-126);
+  assert_true(a.row.output_bound[0] > 3 * 4 * 0x1p-126 && a.row.output_bound[0] < 0x1p-120);
   a.problem.keep.type = ATTN_ABSENT;
   a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1);
   a.tensors.sink = &sink;
   a.key[1] = 0;
   solve_small_row();
-  assert_true(a.output[0] > 0 && a.output[0] < 0x1p-126);
-  assert_true(a.bound[0] > 4 * 0x1p-126 && a.bound[0] < 0x1p-120);
+  assert_true(a.row.output[0] > 0 && a.row.output[0] < 0x1p-126);
+  assert_true(a.row.output_bound[0] > 4 * 0x1p-126 && a.row.output_bound[0] < 0x1p-120);
 }
 
 /* Three equal products one after the other; a query's feature that a unit flushes, beside a large key's. Of two features, products that
@@ -251,10 +245,12 @@ static void no_rotation_and_one_of_no_features_have_the_same_bounds(void **unuse
       double plain[3];
       draw_small_row_of(D, narrow ? ATTN_BFLOAT16 : ATTN_FLOAT32);
       solve_small_row();
-      plain[0] = a.bound[0], plain[1] = a.probabilistic[0], plain[2] = a.deviation[0];
+      plain[0] = a.row.output_bound[0], plain[1] = a.row.output_bound_probabilistic[0],
+      plain[2] = a.row.output_deviation[0];
       a.problem.rope_cos = a.problem.rope_sin = attn_packed(ATTN_FLOAT32, 1, 4, 1);
       solve_small_row();
-      const double general[] = {a.bound[0], a.probabilistic[0], a.deviation[0]};
+      const double general[] = {a.row.output_bound[0], a.row.output_bound_probabilistic[0],
+                                a.row.output_deviation[0]};
       for (int n = 0; n < 3; n++)
         if (!(plain[n] > 0 && fabs(plain[n] - general[n]) <= 1e-13 * general[n]))
           fail_msg("D %d, type %d, form %d: %.17g and %.17g", (int)D, narrow, n, plain[n], general[n]);

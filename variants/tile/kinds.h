@@ -1,7 +1,8 @@
 /* The kernels of an instruction set for each type of elements, with products of floats: its file includes this behind
  * arithmetic.h, having defined load_bfloat16, load_bfloat16_part, store_bfloat16 and the same of float16 besides. It may load
- * two vectors of bfloat16 faster with the even features in the first (BFLOAT16_IN_TWO: load_two_bfloat16, and even_and_odd and in_turn
- * for what meets them), and store two squares of rows by features at once (BFLOAT16_IN_PAIRS: store_in_pairs). Where it multiplies pairs of bfloat16, pairs.h comes behind it.
+ * two vectors of bfloat16 faster with the even features in the first (BFLOAT16_IN_TWO: load_two_bfloat16, and even_and_odd and
+ * in_turn for what meets them), and store two squares of rows by features at once (BFLOAT16_IN_PAIRS: store_in_pairs). Where it
+ * multiplies pairs of bfloat16, pairs.h comes behind it.
  *
  * ONLY_BFLOAT16, where it is defined: a set that adds products to another needs no more. */
 #include "../elements.h"

@@ -113,7 +113,7 @@ static int64_t tiles_of_block(const tiling *plan, int64_t most) {
  * blocks the one with which all ends first, if tiles take the same time and half a block is what one thread waits for another. */
 static int64_t size_attended_blocks(const schedule_call *call, tiling *plan) {
   enum { TRANSPOSED = 2 };
-  const int64_t enough = smaller(ENOUGH_BLOCKS, ATTENDED_BLOCKS * call->threads);
+  const int64_t some = (int64_t)ATTENDED_BLOCKS * call->threads, enough = smaller(ENOUGH_BLOCKS, some);
   const int64_t stacks = call->problem->batch * plan->stacks;
   int64_t least = INT64_MAX;
   plan->block = 1;
@@ -124,7 +124,7 @@ static int64_t size_attended_blocks(const schedule_call *call, tiling *plan) {
     const int64_t time = pieces(blocks, call->threads) * (block + TRANSPOSED) + block / 2;
     if (blocks >= enough && time <= least) plan->block = block, least = time;
   }
-  return smaller(FEW_BLOCKS, ATTENDED_BLOCKS * call->threads);
+  return smaller(FEW_BLOCKS, some);
 }
 
 /* Of others. Keys are rotated, and values of pairs copied, once for the tiles of a block, which are better many. */
