@@ -259,7 +259,7 @@ static void benchmarks_without_room_are_counted(void **state) {
   enum { MANY = 40 };
   static gate_set set;
   static attn_variant storage[MANY];
-  static char names[MANY][8];
+  static char names[MANY][16];
   const attn_variant *pointers[MANY];
   const variant_list list = {.variants = pointers, .count = MANY};
   for (int n = 0; n < MANY; n++) {
