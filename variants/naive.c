@@ -135,9 +135,11 @@ static void run_float32(const attn_call *call) {
   const attn_tensors *tensors = &call->tensors;
   void *workspace = call->workspace;
   float *weights = workspace;
+  /* A thread has the same rows of every head, and so the same part of the workspace: heads need not wait for each other. */
+#pragma omp parallel num_threads(call->threads)
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
-#pragma omp parallel for num_threads(call->threads)
+#pragma omp for schedule(static) nowait
       for (int64_t i = 0; i < problem->query_length; i++)
         solve_row(problem, tensors, b, h, i, weights + i * problem->key_length);
 }
