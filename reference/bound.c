@@ -269,6 +269,16 @@ static score_error error_of_key(const attn_problem *problem, const attn_tensors 
                         reference_position(problem, view->b, view->h, view->i, j), row->scores[j]);
 }
 
+static void note(const reference_row *row, int64_t j, const score_error *error) {
+  const double notes[REFERENCE_NOTES] = {error->products, error->fixed, error->repeated};
+  memcpy(row->notes + REFERENCE_NOTES * j, notes, sizeof notes);
+}
+
+static score_error noted(const reference_row *row, int64_t j) {
+  const double *notes = row->notes + REFERENCE_NOTES * j;
+  return (score_error){.products = notes[0], .fixed = notes[1], .repeated = notes[2]};
+}
+
 static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
                           const reference_row *row) {
   softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true};
@@ -279,6 +289,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     const double score = row->scores[j];
     if (!row->visible[j] || score == -INFINITY) continue;
     const score_error error = error_of_key(problem, tensors, view, row, j);
+    note(row, j, &error);
     const double margin = found.dot[WORST] * error.products + error.fixed;
     found.overflows |= error.overflows;
     found.exact &= error.exact;
@@ -452,7 +463,7 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
   const float *previous = NULL;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
-    const score_error scored = error_of_key(problem, tensors, &view, row, j);
+    const score_error scored = noted(row, j);
     const double weight = row->weights[j], log_weight = row->scores[j] - row->lse;
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {

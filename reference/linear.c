@@ -11,11 +11,11 @@
 #include "rows.h"
 
 /* Adds the initial state, which has faded by all decays up to the query; returns what it adds to the normaliser. */
-static double add_state(const attn_problem *problem, int64_t b, int64_t kv_head, const float *query,
+static double add_state(const attn_problem *problem, int64_t b, int64_t kv_head, const double *features,
                         double decayed, double *output) {
   double normaliser = 0;
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    const double feature = reference_phi(problem, query[d]) * exp(decayed);
+    const double feature = features[d] * exp(decayed);
     const float *state = reference_state_row(problem, b, kv_head, d);
     normaliser += feature * reference_state_sum(problem, b, kv_head, d);
     for (int64_t e = 0; e < problem->value_dim; e++) output[e] += feature * state[e];
@@ -31,6 +31,7 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
   bool sees_a_key = false;
   double normaliser = problem->epsilon, decayed = 0; /* the sum of the decays behind the key */
   const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
+  for (int64_t d = 0; d < problem->head_dim; d++) row->features[d] = reference_phi(problem, query[d]);
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] = 0;
   for (int64_t j = problem->key_length - 1; j >= 0; j--) {
     row->visible[j] = reference_sees(problem, tensors, b, h, i, j);
@@ -42,14 +43,14 @@ static void solve(const attn_problem *problem, const attn_tensors *tensors, int6
     const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
     const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j);
     for (int64_t d = 0; d < problem->head_dim; d++)
-      row->weights[j] += reference_phi(problem, query[d]) * reference_phi(problem, key[d]);
+      row->weights[j] += row->features[d] * reference_phi(problem, key[d]);
     row->weights[j] *= exp(row->scores[j]);
     normaliser += row->weights[j];
     for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] += row->weights[j] * value[e];
   }
   if (problem->states.state.type) {
     sees_a_key = true;
-    normaliser += add_state(problem, b, kv_head, query, decayed, row->output);
+    normaliser += add_state(problem, b, kv_head, row->features, decayed, row->output);
   }
   if (!sees_a_key || problem->unnormalised) return;
   for (int64_t e = 0; e < problem->value_dim; e++) row->output[e] /= normaliser;

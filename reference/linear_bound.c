@@ -2,6 +2,7 @@
  * either sign, so what rounds is in proportion to the sizes of the products phi(q_d) phi(k_jd), which weights of one sign are
  * the sums of. */
 #include <math.h>
+#include <string.h>
 
 #include "exact.h"
 #include "feature_map.h"
@@ -16,12 +17,17 @@ double reference_phi_error(const attn_problem *problem, double x) {
   return x > 0 ? UNIT : EXPONENTIAL + 2 * UNIT * (x > -88 ? -x : 88);
 }
 
+/* What is found of a key once, and noted. */
+typedef struct linear_products {
+  double undecayed; /* sum_d |phi(q_d) phi(k_d)| */
+  double features;  /* an upper bound of sum_d |phi(k_d)| */
+  double relative;  /* the largest relative error of a product phi(q_d) phi(k_d) */
+} linear_products;
+
 typedef struct linear_key {
-  double undecayed;      /* sum_d |phi(q_d) phi(k_d)| */
-  double size;           /* times the decay */
-  double features;       /* an upper bound of sum_d |phi(k_d)| */
-  double relative;       /* the largest relative error of a product phi(q_d) phi(k_d) */
-  double decayed[FORMS]; /* and of the decay */
+  double size;           /* the sum of products times the decay */
+  double relative;       /* as above, and what two such errors make */
+  double decayed[FORMS]; /* relative error of the decay */
   double underflow;      /* absolute error of the weight where features or products vanish */
 } linear_key;
 
@@ -57,22 +63,29 @@ double reference_decay_error(int form, double gates, double log) {
   return bound_grown(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);
 }
 
-static linear_key survey_key(const linear_view *view, const reference_row *row, int64_t j) {
+static linear_products survey_key(const linear_view *view, const reference_row *row, int64_t j) {
   const attn_problem *p = view->problem;
   const float *key = key_of(view, j);
-  linear_key found = {.features = sum_of_features(key, p->head_dim)};
+  linear_products found = {.features = sum_of_features(key, p->head_dim)};
   for (int64_t d = 0; d < p->head_dim; d++) {
     const double relative = reference_phi_error(p, view->query[d]) + reference_phi_error(p, key[d]);
     if (relative > found.relative) found.relative = relative;
-    found.undecayed += fabs(reference_phi(p, view->query[d]) * reference_phi(p, key[d]));
+    found.undecayed += fabs(row->features[d] * reference_phi(p, key[d]));
   }
-  found.size = found.undecayed * exp(row->scores[j]);
-  if (found.size > 0)
-    for (int form = WORST; form < FORMS; form++)
-      found.decayed[form] = reference_decay_error(form, (double)(view->decay_end - 1 - j), row->scores[j]);
-  found.relative += found.relative * found.relative;
-  found.underflow = FLUSHED * (view->queries + found.features);
+  memcpy(row->notes + REFERENCE_NOTES * j, &found, sizeof found);
   return found;
+}
+
+static linear_key key_of_notes(const linear_view *view, const reference_row *row, int64_t j) {
+  linear_products found;
+  memcpy(&found, row->notes + REFERENCE_NOTES * j, sizeof found);
+  linear_key key = {.size = found.undecayed * exp(row->scores[j]),
+                    .relative = found.relative + found.relative * found.relative,
+                    .underflow = FLUSHED * (view->queries + found.features)};
+  if (key.size > 0)
+    for (int form = WORST; form < FORMS; form++)
+      key.decayed[form] = reference_decay_error(form, (double)(view->decay_end - 1 - j), row->scores[j]);
+  return key;
 }
 
 typedef struct linear_row {
@@ -174,7 +187,7 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
   double features = 0, previous = NAN, of_state = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j]) continue;
-    const linear_key key = survey_key(view, row, j);
+    const linear_products key = survey_key(view, row, j);
     found.seen++;
     found.normaliser += row->weights[j];
     found.sizes += key.undecayed;
@@ -296,7 +309,7 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
     const float *value = value_of(&view, j);
-    const linear_key key = survey_key(&view, row, j);
+    const linear_key key = key_of_notes(&view, row, j);
     const double size = key.size / divisor, absolute = key.underflow / divisor;
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {

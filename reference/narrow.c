@@ -65,7 +65,7 @@ static void add_group(rounded_weights *sums, int64_t count) {
  * two, a quarter of that just below. A kernel may have scaled all weights by a power of its own (a running maximum, or their
  * sum): by the one that is worst for these. */
 static double expected_spacing(const reference_row *row, int64_t keys) {
-  double at[MANTISSAS] = {0}, all = 0, most = 0;
+  double at[MANTISSAS] = {0}, shares[MANTISSAS], all = 0, most = 0;
   for (int64_t n = 0; n < keys; n++) {
     const double weight = row->weights[row->order[n]];
     int exponent;
@@ -74,9 +74,10 @@ static double expected_spacing(const reference_row *row, int64_t keys) {
     at[(int)fmin(place, MANTISSAS - 1)] += square;
     all += square;
   }
+  for (int n = 0; n < MANTISSAS; n++) shares[n] = exp2(-2.0 * n / MANTISSAS);
   for (int moved = 0; moved < MANTISSAS; moved++) {
     double sum = 0;
-    for (int n = 0; n < MANTISSAS; n++) sum += at[n] * exp2(-2.0 * ((n + moved) % MANTISSAS) / MANTISSAS);
+    for (int n = 0; n < MANTISSAS; n++) sum += at[n] * shares[(n + moved) % MANTISSAS];
     most = fmax(most, sum);
   }
   return all > 0 ? most / all / 3 : 0;

@@ -21,6 +21,7 @@ typedef struct reference_row {
   double *
       scores; /* [Tk] after softcap and bias, what hides a key leaves -inf; of linear attention logarithms of decays */
   bool *visible;  /* [Tk] */
+  double *features; /* [D], of linear attention: phi(q) */
   double *output; /* [Dv] */
   double lse;     /* softmax only */
 
@@ -41,9 +42,12 @@ typedef struct reference_row {
   double lse_bound, lse_bound_probabilistic;
   bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
   int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */
+  double *notes;                                     /* [REFERENCE_NOTES Tk], of what a bound found of each key */
   double weights_bound, weights_bound_probabilistic; /* relative, of each weight */
   double weights_vanish; /* beside that any weight may be off by this, where it underflows */
 } reference_row;
+
+enum { REFERENCE_NOTES = 3 };
 
 /* Solves or bounds one row. */
 typedef void reference_of_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,

@@ -95,14 +95,15 @@ void fill_forward(const attn_problem *p, const attn_tensors *tensors) {
     return;
   }
   const int64_t rows = p->batch * p->query_heads * p->query_length;
-  const size_t Tk = (size_t)p->key_length + 1, Dv = (size_t)p->value_dim + 1;
+  const size_t Tk = (size_t)p->key_length + 1, Dv = (size_t)p->value_dim + 1, D = (size_t)p->head_dim;
 #pragma omp parallel if (rows * p->key_length > 4096)
   {
-    double *numbers = malloc((2 * Tk + Dv) * sizeof *numbers);
+    double *numbers = malloc((2 * Tk + Dv + D) * sizeof *numbers);
     bool *visible = malloc(Tk * sizeof *visible);
     reference_row row = {.weights = numbers,
                          .scores = numbers ? numbers + Tk : NULL,
                          .output = numbers ? numbers + 2 * Tk : NULL,
+                         .features = numbers ? numbers + 2 * Tk + Dv : NULL,
                          .visible = visible};
 #pragma omp for schedule(dynamic, 16)
     for (int64_t n = 0; n < rows; n++)

@@ -198,18 +198,21 @@ bool show_weigh(const show_head *of, const attn_tensors *tensors, show_cells *co
 #pragma omp parallel
   {
     double output = 0, *weights = malloc(keys * sizeof *weights), *scores = malloc(keys * sizeof *scores);
+    double *features = malloc(((size_t)problem.head_dim + 1) * sizeof *features);
     bool *visible = malloc(keys * sizeof *visible);
-    reference_row solved = {.weights = weights, .scores = scores, .visible = visible, .output = &output};
+    reference_row solved = {
+        .weights = weights, .scores = scores, .visible = visible, .features = features, .output = &output};
 #pragma omp for schedule(dynamic) reduction(&& : good)
     for (int64_t i = 0; i < problem.query_length; i++) {
-      good = good && weights && scores && visible;
-      if (!weights || !scores || !visible) continue;
+      good = good && weights && scores && features && visible;
+      if (!weights || !scores || !features || !visible) continue;
       function->solve(&problem, tensors, of->b, of->h, i, &solved);
 #pragma omp critical
       for (size_t n = 0; n < count; n++) weigh_row(cells[n], &solved, function->has_scores, i);
     }
     free(weights);
     free(scores);
+    free(features);
     free(visible);
   }
   return good;

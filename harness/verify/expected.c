@@ -166,8 +166,10 @@ static bool solve_rows(expected *known) {
   {
     double *scores = malloc(Tk * sizeof *scores), *weights = malloc(Tk * sizeof *weights);
     bool *visible = malloc(Tk * sizeof *visible);
+    double *notes = malloc(Tk * REFERENCE_NOTES * sizeof *notes);
+    double *features = malloc(((size_t)p->head_dim + 1) * sizeof *features);
     int64_t *order = is_narrow ? malloc(Tk * sizeof *order) : NULL;
-    had_memory = scores && weights && visible && (order || !is_narrow);
+    had_memory = scores && weights && visible && notes && features && (order || !is_narrow);
     /* Rows differ in cost: causal ones grow. */
 #pragma omp for schedule(dynamic, 1)
     for (int64_t n = 0; n < known->rows; n++) {
@@ -177,17 +179,23 @@ static bool solve_rows(expected *known) {
       const row_place at = row_place_of(p, known->positions[n]);
       row->scores = scores;
       row->visible = visible;
+      row->features = features;
       row->order = order;
+      row->notes = notes;
       if (!keeps_weights) row->weights = weights;
       reference_solve(p, &widened.tensors, at.b, at.h, at.i, row);
       row->scores = NULL;
       row->visible = NULL;
+      row->features = NULL;
       row->order = NULL;
+      row->notes = NULL;
       if (!keeps_weights) row->weights = NULL;
     }
     free(scores);
     free(weights);
     free(visible);
+    free(notes);
+    free(features);
     free(order);
   }
   widened_destroy(&widened);

@@ -32,11 +32,12 @@ static reference_gradient gradient(int n) {
 /* The log-sum-exp and the output in double precision, and not as they are given, rounded. */
 static void give_exactly(const inputs *in) {
   const attn_problem *p = &in->problem;
-  static double weights[MOST], scores[MOST], output[256];
+  static double weights[MOST], scores[MOST], features[256], output[256];
   static bool visible[MOST];
   const bool is_linear = p->function == ATTN_LINEAR_BACKWARD;
   reference_give(p, &in->tensors, &given);
-  reference_row row = {.weights = weights, .scores = scores, .output = output, .visible = visible};
+  reference_row row = {
+      .weights = weights, .scores = scores, .features = features, .output = output, .visible = visible};
   for (int64_t n = 0; n < p->batch * p->query_heads * p->query_length; n++) {
     const row_place at = row_place_of(p, n);
     const float *grad = (const float *)(const void *)row_at(in, TENSOR_OUTPUT_GRAD, at).first;

@@ -248,8 +248,8 @@ typedef struct shares {
   double worst, probabilistic, weights_to_bound;
 } shares;
 
-static double truth_weights[MAX_T], truth_scores[MAX_T];
-static double expected[D], bound[D], probabilistic[D], deviation[D];
+static double truth_weights[MAX_T], truth_scores[MAX_T], notes[REFERENCE_NOTES * MAX_T];
+static double expected[D], features[D], bound[D], probabilistic[D], deviation[D];
 static bool visible[MAX_T];
 
 static void look_at_row(const attn_problem *given, int64_t r, kernel *run, fault planted, shares *found) {
@@ -259,6 +259,8 @@ static void look_at_row(const attn_problem *given, int64_t r, kernel *run, fault
   reference_row row = {.weights = truth_weights,
                        .scores = truth_scores,
                        .visible = visible,
+                       .features = features,
+                       .notes = notes,
                        .output = expected,
                        .output_bound = bound,
                        .output_bound_probabilistic = probabilistic,
