@@ -129,9 +129,7 @@ void guarded_reset(guarded *buffer) {
 }
 
 static bool all_bytes_are(const unsigned char *bytes, size_t count, unsigned char value) {
-  for (size_t n = 0; n < count; n++)
-    if (bytes[n] != value) return false;
-  return true;
+  return count == 0 || (bytes[0] == value && memcmp(bytes, bytes + 1, count - 1) == 0);
 }
 
 bool guarded_intact(const guarded *buffer) {
@@ -193,9 +191,13 @@ size_t guarded_touched_bytes(const guarded *buffer) {
 
 void guarded_poison(guarded *buffer) {
   if (buffer->bytes == 0) return;
-  size_t words = buffer->bytes / sizeof poison;
-  for (size_t n = 0; n < words; n++) memcpy(buffer->data + n * sizeof poison, &poison, sizeof poison);
-  memcpy(buffer->data + words * sizeof poison, &poison, buffer->bytes % sizeof poison);
+  enum { MOST_COPIED = 4096 };
+  size_t done = least(sizeof poison, buffer->bytes), more;
+  memcpy(buffer->data, &poison, done);
+  for (; done < buffer->bytes; done += more) {
+    more = least(least(done, MOST_COPIED), buffer->bytes - done);
+    memcpy(buffer->data + done, buffer->data, more);
+  }
 }
 
 #ifdef ATTN_HAVE_MEMCHECK
