@@ -15,15 +15,17 @@
 
 static const char schema[] = "attnbench-gate-1";
 
-/* Lengths double, so that the last two give an exponent. Valgrind takes 1 to 7 s for a variant at the longest
- * of those that are counted; variants that grow more slowly are counted at four times these lengths. */
+/* Lengths double, so that the last two give an exponent. Valgrind takes a second or two for a variant at the longest of those that
+ * are counted, most of it for vectors, whose multiply-adds it computes one by one; variants that grow more slowly are counted at four
+ * times these lengths. */
 static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
 static const int64_t causal_length = 200;
-enum { COUNTED_LENGTHS = 3, COUNTED_HEADS = 4, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
+enum { COUNTED_LENGTHS = 3, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
 
-/* A variant that takes more instructions for the shortest of them, seconds of valgrind's time, is counted at a quarter; and so
- * is a layer, most of which are its library's. */
-static const uint64_t most_for_the_shortest = 50000000;
+/* A variant that takes more instructions for the shortest of them is counted on with one head; and where that is seconds of valgrind's
+ * time, at a quarter of the length, unless it grows so slowly that a faster growth would not show there. So is a layer, most of whose
+ * instructions are its library's. */
+static const uint64_t most_with_all_heads = 1500000, most_at_length = 10000000;
 enum { QUARTER = 4 };
 
 /* Of problems that are not the usual ones: about as much work as the longest of those. */
@@ -246,11 +248,17 @@ static void add_point(counted *counted, const subject *of, const workload *w) {
 }
 
 /* A usual problem: one of the lengths that double, or a causal one. */
-static void add_usual(counted *counted, const subject *of, int64_t length, bool causal) {
+static void add_usual(counted *counted, const subject *of, int64_t heads, int64_t length, bool causal) {
   const attn_variant *variant = of->pair.variant;
-  const workload w =
-      workload_for(variant, (shape){COUNTED_HEADS, length, causal ? 128 : 64, .causal = causal});
+  const workload w = workload_for(variant, (shape){heads, length, causal ? 128 : 64, .causal = causal});
   if (!of->options->problem_count && gate_takes(&of->pair, &w)) add_point(counted, of, &w);
+}
+
+/* So few that some share keys where the variant lets any. */
+static int64_t counted_heads(const subject *of) {
+  enum { FEW = 2, MORE = 4 };
+  const attn_variant *variant = of->pair.variant;
+  return sweep_kv_heads(variant, FEW) == FEW && sweep_kv_heads(variant, MORE) < MORE ? MORE : FEW;
 }
 
 static int64_t counted_length(const subject *of, size_t n) {
@@ -259,15 +267,14 @@ static int64_t counted_length(const subject *of, size_t n) {
 
 /* Beside the shortest, of which it is known by now what it takes. */
 static void add_others(counted *counted, const subject *of, const instruction_point *shortest) {
-  if (shortest &&
-      (shortest->instructions > most_for_the_shortest || of->pair.variant->function == ATTN_LAYER)) {
-    for (size_t n = 0; counted_length(of, n) / QUARTER < counted_length(of, 0); n++)
-      add_usual(counted, of, counted_length(of, n) / QUARTER, false);
-    add_usual(counted, of, causal_length / QUARTER, true);
-  } else {
-    for (size_t n = 1; n < COUNTED_LENGTHS; n++) add_usual(counted, of, counted_length(of, n), false);
-    add_usual(counted, of, causal_length, true);
-  }
+  const attn_variant *variant = of->pair.variant;
+  const uint64_t taken = shortest ? shortest->instructions : 0;
+  const bool of_layer = variant->function == ATTN_LAYER, one_head = of_layer || taken > most_with_all_heads;
+  const bool shorter = of_layer || (taken > most_at_length && variant->time_exponent >= 2);
+  const int64_t heads = one_head ? 1 : counted_heads(of), part = shorter ? QUARTER : 1;
+  for (size_t n = one_head ? 0 : 1; n < COUNTED_LENGTHS; n++)
+    add_usual(counted, of, heads, counted_length(of, n) / part, false);
+  add_usual(counted, of, heads, causal_length / part, true);
 }
 
 /* What is posed, where a variant takes none of the usual problems. */
@@ -303,7 +310,7 @@ static bool count_all(counted *counted, const sides *sides, char isa[INSTRUCTION
                       size_t why_size) {
   for (size_t n = 0; n < sides->list.count; n++) {
     const subject of = subject_of(sides, n);
-    if (is_counted(sides, n)) add_usual(counted, &of, counted_length(&of, 0), false);
+    if (is_counted(sides, n)) add_usual(counted, &of, counted_heads(&of), counted_length(&of, 0), false);
   }
   const size_t shortest = counted->count;
   if (!count_from(counted, 0, sides, isa, why, why_size)) return false;
