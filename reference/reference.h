@@ -20,10 +20,10 @@ typedef struct reference_row {
       weights; /* [Tk] softmax weights as they meet the values, or phi(q).phi(k) for ATTN_LINEAR; 0 for hidden keys */
   double *
       scores; /* [Tk] after softcap and bias, what hides a key leaves -inf; of linear attention logarithms of decays */
-  bool *visible;  /* [Tk] */
+  bool *visible;    /* [Tk] */
   double *features; /* [D], of linear attention: phi(q) */
-  double *output; /* [Dv] */
-  double lse;     /* softmax only */
+  double *output;   /* [Dv] */
+  double lse;       /* softmax only */
 
   /* Largest error that a float32 kernel may show: the worst case, which no correct kernel exceeds,
    * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where
@@ -41,8 +41,8 @@ typedef struct reference_row {
   reference_bounds float32_weights;
   double lse_bound, lse_bound_probabilistic;
   bool exact; /* all sums are, whatever their order, and so are weights that are rounded to a narrow type */
-  int64_t *order;                                    /* [Tk], for the bound of values of 16 bits to work in */
-  double *notes;                                     /* [REFERENCE_NOTES Tk], of what a bound found of each key */
+  int64_t *order; /* [Tk], for the bound of values of 16 bits to work in */
+  double *notes;  /* [REFERENCE_NOTES Tk], of what a bound found of each key */
   double weights_bound, weights_bound_probabilistic; /* relative, of each weight */
   double weights_vanish; /* beside that any weight may be off by this, where it underflows */
 } reference_row;

@@ -215,7 +215,7 @@ static uint64_t without_signs_of_nans(uint64_t word, element_bits of) {
 
 /* Of each run's inputs and outputs this is made: compiled once more for processors with wider vectors, which sum the same. An
  * instrumented program cannot choose so early. */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&    \
     !defined(__SANITIZE_THREAD__)
 #define FOR_WIDER_VECTORS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
