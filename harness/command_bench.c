@@ -40,7 +40,7 @@ static bench_options bench_options_from(const options *options, const char *isa)
       .least_time = options->iterations ? 0 : options->min_time,
       .point_budget = options->point_budget,
       .point_limit = options->point_limit,
-      .machine_seconds = options->dry_run ? 0.2 : 3,
+      .machine_seconds = options->dry_run ? 0.05 : 3,
       .random_interleaving = options->random_interleaving,
       .cold = options->cold,
       .instructions = options->instructions && !options->dry_run,
