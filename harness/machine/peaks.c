@@ -134,10 +134,12 @@ static void add_reads(machine *machine, probe *probes, size_t *count, const peak
               {"read L2", machine->l2_bytes / 2},
               {"read L3", machine->l3_bytes / 2 / threads},
               {"read memory", ground->bytes_per_thread}};
+  size_t before = 0;
   for (size_t n = 0; n < sizeof sets / sizeof *sets; n++) {
     const size_t bytes = sets[n].bytes / PEAK_ROUND_BYTES * PEAK_ROUND_BYTES;
-    /* Not a level of its own on this machine, or its share is no more than the level before it. */
-    if (bytes == 0 || (n > 0 && bytes <= sets[n - 1].bytes) || bytes > ground->bytes_per_thread) continue;
+    /* Not a level of its own on this machine, or its share is no more than that of the level before it. */
+    if (bytes <= before || bytes > ground->bytes_per_thread) continue;
+    before = bytes;
     machine_rate *rate = &machine->reads[machine->read_count++];
     *rate = (machine_rate){.working_set_bytes = bytes * threads};
     snprintf(rate->name, sizeof rate->name, "%s", sets[n].name);
