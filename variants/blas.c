@@ -62,6 +62,8 @@ static int threads_for(const attn_call *call) {
   return openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? 1 : call->threads;
 }
 
+/* A thread has the same blocks of every head, and so the same part of the workspace: heads need not wait for each other. In turn, for
+ * under a causal mask the last take longest. */
 static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;
@@ -71,8 +73,6 @@ static void run_float32(const attn_call *call) {
   /* The library must not start threads of its own inside ours; its setting is put back afterwards. */
   const int library_threads = openblas_get_num_threads();
   if (library_threads != 1) openblas_set_num_threads(1);
-    /* A thread has the same blocks of every head, and so the same part of the workspace: heads need not wait for each other.
-   * In turn, for under a causal mask the last take longest. */
 #pragma omp parallel num_threads(threads_for(call))
   for (int64_t b = 0; b < problem->batch; b++)
     for (int64_t h = 0; h < problem->query_heads; h++)
