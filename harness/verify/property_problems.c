@@ -66,6 +66,8 @@ static const char *const chosen[] = {
     "layer/full/B:3/H:2/D:17/Dv:33/M:31/Tq:70/Tk:300/bias:bhq/softcap:3/layout:padded/biases",
     "causal/B:2/H:2/Hkv:1/D:24/T:100/additive/lse",
     "full/B:2/H:6/Hkv:2/D:17/Tq:3/Tk:300/additive/bias:h/lse",
+    /* A pattern in blocks of two sizes. */
+    "band:0,inf,0/B:1/H:2/D:16/Tq:70/Tk:90/see:random:2,6+random:3,44,1/lse",
 };
 
 /* What every property says something of, for each variant, each in each of the types: few and small, for of 16 bits

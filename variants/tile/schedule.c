@@ -63,13 +63,17 @@ static void cut_keys(const attn_problem *problem, tiling *plan) {
   plan->parts = larger(1, pieces(problem->key_length, plan->part_keys));
 }
 
-/* Queries after which the pattern may be another; 0: it is not in blocks. */
+/* Queries after which the pattern may be another, of its terms the fewest: a row has the same bits in whichever order they are said. 0:
+ * it is not in blocks. */
 static int64_t pattern_period(const attn_problem *problem) {
   if (problem->features & ATTN_BLOCKS) return problem->block_q;
-  for (int64_t n = 0; problem->features & ATTN_PATTERN && n < problem->term_count; n++)
-    if (problem->terms[n].kind == ATTN_RANDOM && problem->offset == 0 && !problem->offsets)
-      return problem->terms[n].b;
-  return 0;
+  int64_t period = 0;
+  for (int64_t n = 0; problem->features & ATTN_PATTERN && n < problem->term_count; n++) {
+    const attn_term *term = &problem->terms[n];
+    const bool in_blocks = term->kind == ATTN_RANDOM && problem->offset == 0 && !problem->offsets;
+    if (in_blocks && (period == 0 || term->b < period)) period = term->b;
+  }
+  return period;
 }
 
 /* A tile that lies in two rows of blocks would take the keys of both. */
