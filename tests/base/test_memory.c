@@ -95,13 +95,16 @@ static void pages_with_canaries_count_by_their_bytes(void **state) {
 
 static void poison_fills_every_byte_with_signalling_nans(void **state) {
   (void)state;
-  guarded buffer = create(4 * 10 + 2, 2);
+  const size_t sizes[] = {0, 2, 4, 6, 42, 4094, 4096, 4098, 8192, 70002};
   const uint32_t pattern = 0x7fa57fa5;
-  guarded_poison(&buffer);
-  for (size_t n = 0; n < 10; n++) assert_memory_equal(buffer.data + 4 * n, &pattern, 4);
-  assert_memory_equal(buffer.data + 40, &pattern, 2);
-  assert_true(guarded_intact(&buffer));
-  guarded_destroy(&buffer);
+  for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+    guarded buffer = create(sizes[n], 2);
+    guarded_poison(&buffer);
+    for (size_t at = 0; at < sizes[n]; at += 4)
+      assert_memory_equal(buffer.data + at, &pattern, sizes[n] - at < 4 ? sizes[n] - at : 4);
+    assert_true(guarded_intact(&buffer));
+    guarded_destroy(&buffer);
+  }
 }
 
 static void renewed_buffers_are_guarded_where_they_end_and_begin(void **state) {

@@ -94,6 +94,20 @@ static void what_is_timed_in_16_bits_is_verified(void **state) {
   hold_timed_runs(ATTN_FLOAT16);
 }
 
+/* While it is warmed up, which it is however slow the machine is: few runs take half a second. */
+static void a_single_run_that_leaves_early_is_seen_too(void **state) {
+  (void)state;
+  bench_point points[1];
+  report report;
+  bench_options options = small_bench_options;
+  options.iterations = 1;
+  options.min_warmup_time = 0.5;
+  small_bench_add(points, 0, &unless_written, 1);
+  small_bench_run(points, 1, &options, &report);
+  assert_caught(&report.results[0]);
+  report_destroy(&report);
+}
+
 /* How many runs in a row, up to the last, have found what is poisoned. */
 static int poisoned_in_a_row;
 
@@ -277,6 +291,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_timed_is_verified),
       cmocka_unit_test(what_is_timed_in_16_bits_is_verified),
+      cmocka_unit_test(a_single_run_that_leaves_early_is_seen_too),
       cmocka_unit_test(single_runs_are_alike_whether_they_are_checked_or_not),
       cmocka_unit_test(one_wrong_row_of_thousands_fails_the_point),
       cmocka_unit_test(one_dropped_key_of_16384_fails_the_exact_probe),

@@ -338,6 +338,40 @@ static void cosines_and_sines_are_of_positions(void **state) {
   inputs_destroy(&in);
 }
 
+static void exchange(uint64_t *a, uint64_t *b) {
+  const uint64_t kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+/* Of more words than are summed in one piece: each counts, where it stands, and however many threads sum them. */
+static void a_checksum_sees_each_word_of_a_long_tensor(void **state) {
+  (void)state;
+  enum { WORDS = 3 * 65536 + 8 };
+  const int64_t places[] = {0, 1, 65535, 65536, 131072, WORDS - 1};
+  const int threads = omp_get_max_threads();
+  inputs in;
+  create(&in, "full/B:1/H:1/D:16/Tq:1/Tk:24577"); /* its keys are so many words */
+  assert_int_equal(in.buffers[TENSOR_KEY].bytes, 8 * WORDS);
+  uint64_t *words = (uint64_t *)(void *)in.buffers[TENSOR_KEY].data;
+  const uint64_t sum = inputs_checksum(&in);
+  omp_set_num_threads(1);
+  assert_true(inputs_checksum(&in) == sum);
+  omp_set_num_threads(threads);
+  for (size_t n = 0; n < sizeof places / sizeof *places; n++) {
+    words[places[n]] ^= UINT64_C(1) << 63;
+    assert_true(inputs_checksum(&in) != sum);
+    words[places[n]] ^= UINT64_C(1) << 63;
+    for (size_t m = 0; m < n; m++) {
+      exchange(&words[places[n]], &words[places[m]]);
+      assert_true(inputs_checksum(&in) != sum);
+      exchange(&words[places[n]], &words[places[m]]);
+    }
+  }
+  assert_true(inputs_checksum(&in) == sum);
+  inputs_destroy(&in);
+}
+
 static uint64_t checksum_with(inputs *in, int64_t n, uint32_t bits) {
   const bool narrow = in->problem.output.type != ATTN_FLOAT32;
   unsigned char *output = in->tensors.output;
@@ -398,6 +432,7 @@ int main(void) {
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
       cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
       cmocka_unit_test(cosines_and_sines_are_of_positions),
+      cmocka_unit_test(a_checksum_sees_each_word_of_a_long_tensor),
       cmocka_unit_test(of_outputs_all_bits_count_but_the_sign_of_a_nan),
       cmocka_unit_test(impossible_inputs_are_refused_in_words),
   };
