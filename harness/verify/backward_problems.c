@@ -202,6 +202,9 @@ static const char *const linear[] = {
     "full/B:4/H:2/D:24/T:130/lengths:0,1,77,130/phi:relu/epsilon:1/f16/layout:padded",
     "causal/B:1/H:4/Hkv:2/D:17/Dv:33/T:130/decay/bf16/layout:mixed",
     "causal/B:1/H:2/D:24/T:90/state/decay/f16/phi:identity/unnormalised",
+    /* queries without a feature, whose normaliser is 0, among others of their tile */
+    "causal/B:3/H:4/Hkv:2/D:1/Dv:5/T:90/epsilon:0/phi:relu",
+    "causal/B:3/H:4/Hkv:4/D:2/Dv:3/T:40/epsilon:0/phi:relu/decay/state",
     /* features of 0 whose products are divided by epsilon alone, and overflow */
     "full/B:1/H:1/D:1/T:1/phi:relu/fill:huge",
 };

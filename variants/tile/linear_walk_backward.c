@@ -106,6 +106,18 @@ static void fade_queries_of_tile(const linear_backward *of, linear_scratch *mine
   for (int64_t n = 0; n < count; n++) minus[n] *= mine->fades[n];
 }
 
+/* A query whose normaliser is 0 has no finite rows here, and a weight of 0 times those would reach values that it does not see: what it
+ * adds to those that it sees, one by one. Leaves zeros in its place. */
+static void add_apart(const linear_backward *of, linear_scratch *mine, int64_t rows, int64_t n,
+                      int64_t seen) {
+  const int64_t Dv = of->problem->value_dim;
+  float *output_grad = mine->output_grads + n * of->width;
+  for (int64_t r = 0; r < seen; r++)
+    for (int64_t e = 0; e < Dv; e++)
+      mine->value_grads[e * rows + r] += mine->weights[n * rows + r] * output_grad[e];
+  memset(output_grad, 0, (size_t)Dv * sizeof *output_grad);
+}
+
 /* The pairs of the tile with the loaded queries, `some` to `all` of one head: a row for each. A vector of keys meets the queries from
  * the first on that sees one of it. */
 static void meet_queries(const linear_backward *of, linear_scratch *mine, const keys *tile) {
@@ -134,6 +146,10 @@ static void meet_queries(const linear_backward *of, linear_scratch *mine, const 
   kernels->hide(rows, count, from, to, 0, mine->weights);
   kernels->hide(rows, count, from, to, 0, mine->weight_grads);
   if (of->problem->decay.type) meet_decays(of, mine, tile);
+  const bool apart = !kernels->all_finite(count, Dv, (tile_rows){mine->output_grads, of->width});
+  for (int64_t n = 0; apart && n < count; n++)
+    if (!kernels->all_finite(1, Dv, (tile_rows){mine->output_grads + n * of->width, of->width}))
+      add_apart(of, mine, rows, n, end_of(of, tile->at, tile->some + n) - tile->first);
   for (int64_t r = 0; r < rows; r += lanes) {
     const int64_t n = (int64_t)from[r];
     kernels->accumulate((tile_size){lanes, count - n, Dv}, (tile_matrix){mine->weights + n * rows + r, rows},
@@ -142,6 +158,7 @@ static void meet_queries(const linear_backward *of, linear_scratch *mine, const 
     linear_add_pairs(of, mine, r, smaller(lanes, tile->count - r), count - n,
                      (tile_rows){mine->weight_grads + n * rows + r, rows}, mine->queries + n * depth);
   }
+  if (apart) load_queries(of, mine, tile->at, tile->some, count);
 }
 
 static void write_keys(const linear_backward *of, linear_scratch *mine, const keys *tile) {
