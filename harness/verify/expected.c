@@ -233,10 +233,7 @@ int64_t expected_affordable_rows(const workload *w) {
   /* Of gradients there are three and more, and each of their rows takes some dozen passes over what a row of the output takes one. */
   const bool of_layer = w->function == ATTN_LAYER; /* whose row is one of each head, and has more to bound */
   const double passes = function_is_backward(w->function) ? 48 : of_layer ? 24 * (double)w->query_heads : 1;
-  /* That of a decay goes through a product of both widths for each key and query. */
-  const double of_decay =
-      function_is_backward(w->function) && w->decay ? 4 * (double)w->head_dim * (double)w->value_dim : 0;
-  const double row = (double)w->key_length * (passes * (double)(w->head_dim + w->value_dim) + of_decay) + 1;
+  const double row = (double)w->key_length * passes * (double)(w->head_dim + w->value_dim) + 1;
   const double rows = (double)w->batch * (of_layer ? 1 : (double)w->query_heads) * (double)w->query_length;
   const double affordable = 4e9 / row;
   const double least = of_layer ? 8 : 64;

@@ -31,11 +31,23 @@ typedef struct sampled {
   int64_t total, count;
 } sampled;
 
+/* That of a decay goes through a product of both widths for each key and query: minutes for some dozen of the largest that fuzz draws. */
+static int64_t affordable_decays(const attn_problem *p) {
+  const double rows = (double)(p->query_heads / p->kv_heads) * (double)p->query_length;
+  const double row = 4 * (double)p->head_dim * (double)(p->value_dim + 1) * ((double)p->key_length + rows);
+  const double affordable = 4e9 / (row + 1);
+  enum { LEAST = 4 };
+  return affordable < LEAST ? LEAST : (int64_t)affordable;
+}
+
 static sampled sample_of(const inputs *in, tensor_id id, int64_t max_rows) {
   sampled rows = {.shape = tensor_stored_shape(&in->problem, id)};
   if (is_held(&in->problem, id) && rows.shape.width > 0)
     rows.total = rows.shape.batch * rows.shape.heads * rows.shape.length;
   rows.count = max_rows > 0 && max_rows < rows.total ? max_rows : rows.total;
+  if (id != TENSOR_DECAY_GRAD || rows.total == 0) return rows;
+  const int64_t decays = affordable_decays(&in->problem);
+  if (decays < rows.count) rows.count = decays;
   return rows;
 }
 
