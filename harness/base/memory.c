@@ -68,11 +68,10 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
     return refuse(why, why_size, bytes, reason);
   }
   const size_t mapping_bytes = round_up(span, page) + 2 * page;
-  unsigned char *mapping =
-      mmap(NULL, mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return refuse(why, why_size, bytes, strerror(errno));
   unsigned char *end = mapping + mapping_bytes - page;
-  if (mprotect(mapping, page, PROT_NONE) != 0 || mprotect(end, page, PROT_NONE) != 0) {
+  if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) != 0) {
     refuse(why, why_size, bytes, strerror(errno));
     munmap(mapping, mapping_bytes);
     return false;

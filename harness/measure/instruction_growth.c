@@ -1,5 +1,5 @@
 /* See instruction_growth.h. Counting takes some 50 times as long as running, so that each family is counted on its smallest
- * problem of the same kind: one batch entry, one key/value head, a band of at most 64 keys, and four
+ * problem of the same kind: one batch entry, one key/value head with at most two query heads, a band of at most 64 keys, and four
  * lengths that follow from the declared growth. That leaves the exponent as it is. */
 #define _GNU_SOURCE
 #include "instruction_growth.h"
@@ -12,7 +12,7 @@
 #include "power_law.h"
 #include "run/instructions.h"
 
-enum { LENGTHS = 4, LARGEST_BAND = 64 };
+enum { LENGTHS = 4, LARGEST_BAND = 64, LARGEST_GROUP = 2 };
 
 static const bench_point *point_of(const growth *growth, const bench_point *points, size_t count) {
   for (size_t n = 0; n < count; n++)
@@ -39,6 +39,7 @@ static workload shrunk(const workload *original, int64_t length) {
   workload small = *original;
   small.batch = 1;
   small.query_heads = original->kv_heads > 0 ? original->query_heads / original->kv_heads : 0;
+  if (small.query_heads > LARGEST_GROUP) small.query_heads = LARGEST_GROUP;
   small.kv_heads = 1;
   if (small.left != ATTN_UNLIMITED && small.left > LARGEST_BAND) small.left = LARGEST_BAND;
   if (small.right != ATTN_UNLIMITED && small.right > LARGEST_BAND) small.right = LARGEST_BAND;
@@ -46,8 +47,13 @@ static workload shrunk(const workload *original, int64_t length) {
   return small;
 }
 
-static bool count_family(report *report, growth *growth, const char *program, const char *origin,
-                         const workload *original) {
+/* With which instruction set, or why not. */
+typedef struct outcome {
+  char isa[INSTRUCTIONS_ISA_BYTES], why[256];
+} outcome;
+
+static bool count_family(growth *growth, const char *program, const char *origin, const workload *original,
+                         outcome *of) {
   char names[LENGTHS][WORKLOAD_NAME_BYTES];
   double lengths[LENGTHS], counts[LENGTHS];
   instruction_point points[LENGTHS];
@@ -57,8 +63,7 @@ static bool count_family(report *report, growth *growth, const char *program, co
     lengths[n] = (double)small.key_length;
     points[n] = (instruction_point){.variant = growth->variant, .problem = names[n]};
   }
-  if (!instructions_count(program, origin, NULL, points, LENGTHS, report->instructions_isa,
-                          report->instructions_note, sizeof report->instructions_note))
+  if (!instructions_count(program, origin, NULL, points, LENGTHS, of->isa, of->why, sizeof of->why))
     return false;
   for (int n = 0; n < LENGTHS; n++) counts[n] = (double)points[n].instructions;
   growth->instructions = power_law_fit(lengths, LENGTHS, counts, 1).exponent;
@@ -74,12 +79,20 @@ void instruction_growth_fit(report *report, const bench_point *points, size_t co
     snprintf(report->instructions_note, sizeof report->instructions_note, "%s", missing);
     return;
   }
+/* Nothing is measured any more, and a count takes one processor: families are counted beside each other. */
+#pragma omp parallel for schedule(dynamic, 1)
   for (size_t n = 0; n < report->growth_count; n++) {
     growth *growth = &report->growths[n];
     const bench_point *point = point_of(growth, points, count);
     const workload *workload = workload_of(report, growth);
+    outcome of;
     if (!point || !workload || growth->memory_only || growth->swept >= SWEPT_BATCH || !can_shrink(workload))
       continue;
-    if (!count_family(report, growth, program, point->origin, workload)) return;
+    const bool counted = count_family(growth, program, point->origin, workload, &of);
+#pragma omp critical
+    if (counted)
+      snprintf(report->instructions_isa, sizeof report->instructions_isa, "%s", of.isa);
+    else
+      snprintf(report->instructions_note, sizeof report->instructions_note, "%s", of.why);
   }
 }
