@@ -33,7 +33,7 @@ typedef struct sampled {
 
 /* That of a decay goes through a product of both widths for each key and query: minutes for some dozen of the largest that fuzz draws. */
 static int64_t affordable_decays(const attn_problem *p) {
-  const double rows = (double)(p->query_heads / p->kv_heads) * (double)p->query_length;
+  const double rows = (double)p->query_heads / (double)p->kv_heads * (double)p->query_length;
   const double row = 4 * (double)p->head_dim * (double)(p->value_dim + 1) * ((double)p->key_length + rows);
   const double affordable = 4e9 / (row + 1);
   enum { LEAST = 4 };
