@@ -1,6 +1,6 @@
 /* See instruction_growth.h. Counting takes some 50 times as long as running, so that each family is counted on its smallest
- * problem of the same kind: one batch entry, one key/value head with at most two query heads, a band of at most 64 keys, and four
- * lengths that follow from the declared growth. That leaves the exponent as it is. */
+ * problem of the same kind: one batch entry, one key/value head with at most two query heads, a band of at most
+ * 64 keys, and four lengths that follow from the declared growth. That leaves the exponent as it is. */
 #define _GNU_SOURCE
 #include "instruction_growth.h"
 

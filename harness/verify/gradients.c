@@ -31,7 +31,8 @@ typedef struct sampled {
   int64_t total, count;
 } sampled;
 
-/* That of a decay goes through a product of both widths for each key and query: minutes for some dozen of the largest that fuzz draws. */
+/* That of a decay goes through a product of both widths for each key and query: some dozen of the largest that fuzz
+ * draws take minutes. */
 static int64_t affordable_decays(const attn_problem *p) {
   const double rows = (double)p->query_heads / (double)p->kv_heads * (double)p->query_length;
   const double row = 4 * (double)p->head_dim * (double)(p->value_dim + 1) * ((double)p->key_length + rows);

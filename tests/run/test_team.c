@@ -207,9 +207,9 @@ static void a_bench_of_a_team_is_written_as_json_and_csv(void **state) {
                2, "is a report of a team of processes, which no page");
 }
 
-/* Of eight heads one of three or seven ranks has more than another: with these the exponent is 0.87, known to no more than -7 to 9. What a
- * rank needs beside its share is what tiles are made of, and so the processor's: 0.95 (0.8 to 1.1) with AVX-512, 0.98 (0.92 to 1.03) with
- * AVX2. */
+/* Of eight heads one of three or seven ranks has more than another: with these the exponent is 0.87, known to no more
+ * than -7 to 9. What a rank needs beside its share is what tiles are made of, and so the processor's: 0.95 (0.8 to
+ * 1.1) with AVX-512, 0.98 (0.92 to 1.03) with AVX2. */
 static void growth_with_ranks_is_that_of_even_ones(void **state) {
   (void)state;
   need_mpi();

@@ -106,8 +106,8 @@ static void fade_queries_of_tile(const linear_backward *of, linear_scratch *mine
   for (int64_t n = 0; n < count; n++) minus[n] *= mine->fades[n];
 }
 
-/* A query whose normaliser is 0 has no finite rows here, and a weight of 0 times those would reach values that it does not see: what it
- * adds to those that it sees, one by one. Leaves zeros in its place. */
+/* A query whose normaliser is 0 has no finite rows here, and a weight of 0 times those would reach values that it does
+ * not see: adds what it is to those that it sees, one by one. Leaves zeros in its place. */
 static void add_apart(const linear_backward *of, linear_scratch *mine, int64_t rows, int64_t n,
                       int64_t seen) {
   const int64_t Dv = of->problem->value_dim;
