@@ -1,12 +1,12 @@
-/* Additive scores, the definition: what the weights of a head make of the tanh of a query and a key, feature by feature; and how far a
- * float32 tanh may be from it. README.md derives the constants. */
+/* Additive scores, the definition: what the weights of a head make of the tanh of a query and a key, feature by
+ * feature; and how far a float32 tanh may be from it. README.md derives the constants. */
 #ifndef ATTN_REFERENCE_ADDITIVE_H
 #define ATTN_REFERENCE_ADDITIVE_H
 
 #include "rope.h"
 
-/* In units of u: of a tanh that is made of an exponential and a quotient, relative to 1; of its argument, and of the sizes of what is
- * added up to it. */
+/* In units of u: of a tanh that is made of an exponential and a quotient, relative to 1; of its argument, and of the
+ * sizes of what is added up to it. */
 #define REFERENCE_TANH 28.0
 #define REFERENCE_TANH_ARGUMENT 5.0
 #define REFERENCE_TANH_SIZES 3.0

@@ -139,8 +139,8 @@ static inline two sizes_of(const float *x, int64_t count) {
   return (two)((two_bits)numbers & INT64_MAX);
 }
 
-/* The same where features meet as they were given, which every row does with every key: most of the time that a bound takes. What is counted
- * is added up, for of masks that choose between integers gcc makes one branch for each lane. */
+/* The same where features meet as they were given, which every row does with every key: most of the time that a bound
+ * takes. What is counted is added up, for of masks that choose between integers gcc makes one branch for each lane. */
 static score_sums sums_of_plain_score(int64_t D, const float *query, const float *key) {
   const two_bits one = (two_bits)(two){1, 1};
   two products = {0}, queries = {0}, keys = {0}, terms = {0}, repeated = {0}, small = {0}, before = {0};
@@ -352,8 +352,8 @@ static void bound_lse(reference_row *row, const softmax_row *found, const chain_
   row->lse_bound_probabilistic = bounds[PROBABLE];
 }
 
-/* What dropout adds to a weight, relative: 1 / (1 - p) may be made from a p that is rounded, and rounds; and so does its product with
- * a weight, or with an output. */
+/* What dropout adds to a weight, relative: 1 / (1 - p) may be made from a p that is rounded, and rounds; and so does
+ * its product with a weight, or with an output. */
 static double dropout_error(const attn_problem *problem) {
   if (problem->keep.type == ATTN_ABSENT || problem->dropout_p == 0) return 0;
   return UNIT * (3 + problem->dropout_p / (1 - problem->dropout_p));

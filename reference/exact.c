@@ -138,7 +138,8 @@ static double lost_below(const attn_problem *p) {
   return fmax(SUBNORMAL, p->keep.type ? flushed / (1 - p->dropout_p) : flushed);
 }
 
-/* own: the relative error of each term; shared: that of the sum of weights; sum: that sum as kernels have it; lost: of each term. */
+/* own: the relative error of each term; shared: that of the sum of weights; sum: that sum as kernels have it; lost:
+ * of each term. */
 static void set_outputs(const attn_problem *p, reference_row *row, double own, double shared, double sum,
                         double lost) {
   for (int64_t e = 0; e < p->value_dim; e++) {

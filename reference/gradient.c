@@ -260,8 +260,8 @@ static void round_to(attn_type type, int64_t width, reference_gradient *to) {
   }
 }
 
-/* The gradient of what was rotated at a position becomes that of what is given: sizes are what the sums' terms come to, each of which
- * may be turned before it is added. */
+/* The gradient of what was rotated at a position becomes that of what is given: sizes are what the sums' terms come
+ * to, each of which may be turned before it is added. */
 static void turn_back(const attn_problem *problem, int64_t position, reference_gradient *to) {
   for (int64_t d = 0; d < problem->rope_features; d++) {
     int64_t pair;

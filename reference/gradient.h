@@ -30,9 +30,9 @@ void reference_give(const attn_problem *problem, const attn_tensors *tensors, re
 typedef struct reference_gradient {
   double *values, *worst, *probabilistic;
   double *sizes; /* sums of the absolute values of what the values are sums of */
-  double *
-      rounded; /* NULL, or: of elements of 16 bits, what a kernel may be off beside both bounds that rounds the weights, and the gradients
-                    * of the scores, to these before they are multiplied */
+  /* NULL, or: of elements of 16 bits, what a kernel may be off beside both bounds that rounds the weights, and the gradients
+   * of the scores, to these before they are multiplied. */
+  double *rounded;
 } reference_gradient;
 
 /* [D]: of query i. */

@@ -42,8 +42,8 @@ static chains chains_of(double terms) {
   return all;
 }
 
-/* Of products with one vector, as far as they go by it: a feature with weights of some norm is off by chain (norm + |bias|) + least,
- * by Cauchy and Schwarz for the sum of the products' sizes. */
+/* Of products with one vector, as far as they go by it: a feature with weights of some norm is off by chain (norm +
+ * |bias|) + least, by Cauchy and Schwarz for the sum of the products' sizes. */
 typedef struct projection_errors {
   double norm, chain[BOUNDS], least;
 } projection_errors;

@@ -56,8 +56,8 @@ static const float *value_of(const linear_view *view, int64_t j) {
   return reference_vector(view->tensors->value, view->problem->value, view->b, view->kv_head, j);
 }
 
-/* A decay is a product of gates, each an exponential within 2 ulp of a number times log2(e), or an exponential of a sum of these numbers. What
- * products round is counted with the other sums'. log: the sum, none of which is above 0. */
+/* A decay is a product of gates, each an exponential within 2 ulp of a number times log2(e), or an exponential of a
+ * sum of these numbers. What products round is counted with the other sums'. log: the sum, none of which is above 0. */
 double reference_decay_error(int form, double gates, double log) {
   if (gates <= 0) return 0;
   return bound_grown(gates * EXPONENTIAL - (2 * UNIT + reference_chain_error(form, gates)) * log);

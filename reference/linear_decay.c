@@ -1,7 +1,7 @@
-/* The gradient of a decay (gradient.h): the sum of g_ij w_ij over all pairs that fade by it, whose queries stand at its key or behind and
- * whose keys lie before it. Of each query that is what it sees of these keys, added up from the decay's own key back and never carried
- * on from another decay's: of a long sequence a few can be had. What each key is to the queries is added up as well, for the bound:
- * README.md, "The backward pass of linear attention". */
+/* The gradient of a decay (gradient.h): the sum of g_ij w_ij over all pairs that fade by it, whose queries stand at
+ * its key or behind and whose keys lie before it. Of each query that is what it sees of these keys, added up from the
+ * decay's own key back and never carried on from another decay's: of a long sequence a few can be had. What each key
+ * is to the queries is added up as well, for the bound: README.md, "The backward pass of linear attention". */
 #include <math.h>
 
 #include "linear_gradient.h"
@@ -171,7 +171,8 @@ static bool repeats(const item *one, const item *other, int64_t d, double terms)
   return one->features && linear_repeats(one->features[d], other->features[d], terms);
 }
 
-/* From the last query back: it begins to see keys no earlier than one before it does, so keys are added as they come into view. */
+/* From the last query back: it begins to see keys no earlier than one before it does, so keys are added as they come
+ * into view. */
 static void sum_queries(const crossing *of, part at, columns *keys, total *sum) {
   const attn_problem *p = of->problem;
   const double terms = (double)(p->query_length + of->t);

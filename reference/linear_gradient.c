@@ -416,7 +416,8 @@ void reference_linear_state_sum_gradient(const attn_problem *problem, const attn
   for (int64_t d = 0; d < problem->head_dim; d++) finish(to, d, itself, rises);
 }
 
-/* Each key joins a state of D x Dv and each query another; queries are multiplied with the one, keys and values with the other. */
+/* Each key joins a state of D x Dv and each query another; queries are multiplied with the one, keys and values with
+ * the other. */
 static double operations(const attn_problem *problem, double visible_pairs) {
   (void)visible_pairs;
   return 2 * (double)problem->head_dim * (double)problem->value_dim * (double)problem->batch *

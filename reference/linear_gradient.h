@@ -1,5 +1,6 @@
-/* What the gradients of linear attention are made of, each with how far a right kernel may be off: features, decays, and where the
- * keys of a query lie. For linear_gradient.c and linear_decay.c; README.md, "The backward pass of linear attention". */
+/* What the gradients of linear attention are made of, each with how far a right kernel may be off: features, decays,
+ * and where the keys of a query lie. For linear_gradient.c and linear_decay.c; README.md, "The backward pass of
+ * linear attention". */
 #ifndef ATTN_REFERENCE_LINEAR_GRADIENT_H
 #define ATTN_REFERENCE_LINEAR_GRADIENT_H
 

@@ -11,8 +11,8 @@
 
 enum { BOUNDS = PROBABLE + 1, AT_ONCE = 64 };
 
-/* What a value is multiplied by on its way into an element: feature d of a key, which decays; or of the initial state, whose number is the
- * value itself, the decay alone. */
+/* What a value is multiplied by on its way into an element: feature d of a key, which decays; or of the initial
+ * state, whose number is the value itself, the decay alone. */
 typedef struct factor {
   double feature, decay;
   double relative[BOUNDS]; /* the error of both */

@@ -1,5 +1,6 @@
-/* What positions add to a score, the definition: of a query i of head h and a key j. Written from the text of variants/attention.h
- * and not from the helpers in variants/position.h, which variants use: a slip in one shows against the other. */
+/* What positions add to a score, the definition: of a query i of head h and a key j. Written from the text of
+ * variants/attention.h and not from the helpers in variants/position.h, which variants use: a slip in one shows
+ * against the other. */
 #ifndef ATTN_REFERENCE_POSITION_H
 #define ATTN_REFERENCE_POSITION_H
 

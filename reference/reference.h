@@ -26,11 +26,11 @@ typedef struct reference_row {
   double lse;       /* softmax only */
 
   /* Largest error that a float32 kernel may show: the worst case, which no correct kernel exceeds,
-   * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where
-   * a correct kernel may overflow the bound is infinite. A negative bound (-0 too) has the size of its
-   * absolute value, and admits NaN beside: where the formula is 0/0, because an infinite input makes all scores of a
-   * row -inf (else that of one that sees no key), and where a key of score -inf, which may be left out, has a value
-   * that is not finite. So large a one says of a truth that is not finite that what was computed is not either: where nothing divides
+   * and the probabilistic form. NaN or infinite outputs have bound 0: see reference_error_share. Where a correct
+   * kernel may overflow the bound is infinite. A negative bound (-0 too) has the size of its absolute value, and
+   * admits NaN beside: where the formula is 0/0, because an infinite input makes all scores of a row -inf (else that
+   * of one that sees no key), and where a key of score -inf, which may be left out, has a value that is not finite.
+   * So large a one says of a truth that is not finite that what was computed is not either: where nothing divides
    * infinities of either sign, they may meet on one way to the result and not on another. */
   double *output_bound;               /* [Dv] */
   double *output_bound_probabilistic; /* [Dv] */

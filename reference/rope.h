@@ -7,7 +7,8 @@
 
 #include "../variants/attention.h"
 
-/* size: what |value| is at most, whatever cancels, and what rounding it is in proportion to; |value| itself where nothing is rotated. */
+/* size: what |value| is at most, whatever cancels, and what rounding it is in proportion to; |value| itself where
+ * nothing is rotated. */
 typedef struct reference_feature {
   double value, size;
 } reference_feature;
@@ -16,7 +17,8 @@ static inline int64_t reference_query_position(const attn_problem *problem, int6
   return i + (problem->offsets ? problem->offsets[b] : problem->offset);
 }
 
-/* What a rotation makes of feature d of x: x_d by a cosine, and by a sine that of the other of its pair. back: the other way round. */
+/* What a rotation makes of feature d of x: x_d by a cosine, and by a sine that of the other of its pair. back: the
+ * other way round. */
 static inline reference_feature reference_turned(const attn_problem *problem, int64_t position, bool back,
                                                  double own, double other, bool is_first, int64_t pair) {
   const double cosine = problem->rope_cos_data[position * problem->rope_cos.position + pair];

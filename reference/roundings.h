@@ -19,8 +19,9 @@ enum { WORST, PROBABLE, EXPECTED, FORMS };
 /* Relative error of a chain of so many roundings. */
 double reference_chain_error(int form, double roundings);
 
-/* exp(x) - 1 from above and exp(-x) from below, x not negative. Bounds ask for both once for each pair and form, and nearly always
- * of a small x, for which a series will do: x^4 / 6 covers what it leaves out of the first, and the second's next term is positive. */
+/* exp(x) - 1 from above and exp(-x) from below, x not negative. Bounds ask for both once for each pair and form, and
+ * nearly always of a small x, for which a series will do: x^4 / 6 covers what it leaves out of the first, and the
+ * second's next term is positive. */
 static inline double bound_grown(double x) {
   return x < 0x1p-6 ? x * (1 + x * (0.5 + x * (1 + x) / 6)) : expm1(x);
 }

@@ -27,8 +27,8 @@ static inline double reference_kept(const attn_problem *problem, int64_t b, int6
              : 0;
 }
 
-/* Makes weights of a row's scores, as they are before dropout, and the log-sum-exp. No weight is exp(score - lse), for beside large scores
- * the log-sum-exp has lost the sum. */
+/* Makes weights of a row's scores, as they are before dropout, and the log-sum-exp. No weight is exp(score - lse),
+ * for beside large scores the log-sum-exp has lost the sum. */
 static inline void reference_weigh(double sink, int64_t key_length, reference_row *row) {
   double largest = sink;
   for (int64_t j = 0; j < key_length; j++)

@@ -64,8 +64,9 @@ double bound_count_equal(const attn_problem *problem, const reference_row *row) 
  *
  *     sum_j p_j r_j |v_j - o| + (c p_j (1 + r_j) + a) |v_j|
  *
- * with p_j the weight, v_j the value times what dropout leaves of it (kept), r_j the relative error of it that numerator and denominator share (error is their
- * product), a the absolute error that underflow leaves in a weight, c the error of the numerator's chain. */
+ * with p_j the weight, v_j the value times what dropout leaves of it (kept), r_j the relative error of it that
+ * numerator and denominator share (error is their product), a the absolute error that underflow leaves in a weight, c
+ * the error of the numerator's chain. */
 void bound_add_key(const attn_problem *problem, reference_row *row, const float *value, double kept,
                    double weight, const double error[FORMS], const chain_errors *chains, double absolute) {
   double *restrict worst = row->output_bound, *restrict probable = row->output_bound_probabilistic;

@@ -1,8 +1,8 @@
-/* The interface of attnbench: what an attention kernel is asked (attn_problem), what a run of it is given (attn_call), and what it
- * says of itself (attn_variant). A new kernel includes this header and nothing else. It can be included from C++, and so from CUDA.
+/* The interface of attnbench: what an attention kernel is asked (attn_problem), what a run of it is given (attn_call), and what
+ * it says of itself (attn_variant). A new kernel includes this header and nothing else. C++ can include it, and so CUDA.
  *
- * In comments: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D head
- * dimension of queries and keys, Dv head dimension of values. */
+ * In comments: B batch, H query heads, Hkv key/value heads, Tq and Tk query and key length, D head dimension of queries and keys,
+ * Dv head dimension of values. */
 #ifndef ATTN_ATTENTION_H
 #define ATTN_ATTENTION_H
 
@@ -34,8 +34,8 @@ extern "C" {
 /* The largest size of an offset, either way, and of a limited band: sums of these do not overflow. */
 #define ATTN_FARTHEST (INT64_C(1) << 60)
 
-/* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports; one with a part that is
- * not in the variant's set is never given to it, so that no variant has to refuse what it has never heard of. */
+/* The optional parts of a problem. It carries the set that it uses and a variant the set that it supports; one with a part that
+ * is not in the variant's set is never given to it, so that no variant has to refuse what it has never heard of. */
 enum {
   ATTN_BAND = 1 << 0,        /* left or right is limited */
   ATTN_OFFSET = 1 << 1,      /* an offset that is not 0, or offsets */
@@ -75,8 +75,8 @@ typedef enum attn_type {
   ATTN_INT32 = 5
 } attn_type;
 
-/* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along each axis; neighbours along
- * the last axis (D, Dv or Tk) are one element apart. Both [B, H, T, D] and [B, T, H, D] are expressed so. 0 broadcasts an input. */
+/* How a tensor lies in memory: its element type and the distance, in elements, between neighbours along each axis; neighbours
+ * along the last axis (D, Dv or Tk) are one element apart. Both [B, H, T, D] and [B, T, H, D] are so. 0 broadcasts an input. */
 typedef struct attn_layout {
   attn_type type;
   int64_t batch, head, position;
@@ -143,8 +143,8 @@ typedef struct attn_problem {
   attn_layout alibi;       /* float32: the slopes */
   const float *alibi_data; /* [H] */
 
-  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear attention
-   * output alone). What goes out is written whole, whatever it held. */
+  /* Of the backward pass, which has these (the last two where there is a bias, or sinks), and reads output and lse (of linear
+   * attention output alone). What goes out is written whole, whatever it held. */
   attn_layout output_grad, query_grad, key_grad, value_grad;
   attn_layout bias_grad, sink_grad;      /* of a bias: stride 0 where this has it */
   const void *output_grad_data;          /* [B, H, Tq, Dv] */
@@ -155,7 +155,7 @@ typedef struct attn_problem {
   int64_t relative_distance;  /* R, 1 or more where there is a table */
   const float *relative_data; /* [H, 2 R + 1] */
   attn_layout t5;             /* float32: of T5's buckets */
-  /* 2 to 1024, with both directions an even number from 4; above the number of buckets that have one distance each, at most 2^20 */
+  /* 2 to 1024, with both directions an even number from 4; above the number of buckets that have one distance, at most 2^20 */
   int64_t t5_buckets, t5_distance;
   bool t5_both;         /* both directions; else keys ahead are in bucket 0 */
   const float *t5_data; /* [H, t5_buckets] */
@@ -251,8 +251,8 @@ typedef struct attn_variant {
   attn_place place;
   uint32_t traits; /* ATTN_BATCH_INVARIANT and so on */
 
-  /* Declared growth in T, all else fixed: the exponent of T, where queries and keys grow together; so 2 also for a kernel that takes
-   * one query, whose time grows as its keys do. Measured, then held against this. */
+  /* Declared growth in T, all else fixed: the exponent of T, where queries and keys grow together; so 2 also for a kernel that
+   * takes one query, whose time grows as its keys do. Measured, then held against this. */
   int time_exponent;
   int workspace_exponent;
 

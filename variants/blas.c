@@ -62,8 +62,8 @@ static int threads_for(const attn_call *call) {
   return openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? 1 : call->threads;
 }
 
-/* A thread has the same blocks of every head, and so the same part of the workspace: heads need not wait for each other. In turn, for
- * under a causal mask the last take longest. */
+/* A thread has the same blocks of every head, and so the same part of the workspace: heads need not wait for each
+ * other. In turn, for under a causal mask the last take longest. */
 static void run_float32(const attn_call *call) {
   const attn_problem *problem = call->problem;
   const attn_tensors *tensors = &call->tensors;

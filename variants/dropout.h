@@ -1,5 +1,6 @@
-/* Dropout, for variants: attention.h defines it pair by pair. A mask that is given says which weights meet their values; what is left
- * is divided by 1 - p, which a kernel may as well do to the whole row at the end. attention.h includes this; include that. */
+/* Dropout, for variants: attention.h defines it pair by pair. A mask that is given says which weights meet their
+ * values; what is left is divided by 1 - p, which a kernel may as well do to the whole row at the end. attention.h
+ * includes this; include that. */
 #ifndef ATTN_DROPOUT_H
 #define ATTN_DROPOUT_H
 

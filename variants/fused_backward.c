@@ -1,19 +1,21 @@
-/* The backward pass without T x T memory: weights are made again from the log-sum-exp, a tile of them at a time (Dao et al. 2022,
- * algorithm 4). The keys of a tile lie in the lanes of vectors and meet all queries that see them:
+/* The backward pass without T x T memory: weights are made again from the log-sum-exp, a tile of them at a time (Dao
+ * et al. 2022, algorithm 4). The keys of a tile lie in the lanes of vectors and meet all queries that see them:
  *
  *     weights = 2^(queries . keys - lse)                              [queries, keys]
  *     grads   = weights (output_grad . values - delta)
  *     value_grad += weights' output_grad      key_grad += grads' queries      query_grad += grads keys
  *
- * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow from the problem
- * alone: each has query gradients of its own, which are added up in the order of the parts, so that bits do not depend on who
- * computes what. Tiles of keys that are narrow (24 under AVX2) pass the queries several at a time, or all that is of queries would stream through
- * the caches for every 24 keys. A bias that entries or heads share makes their tiles of the same keys one task, which adds up the bias's gradient in the order
- * of entries, heads and queries, in a strip as wide as the tile.
+ * The first two sums stay with the tile. For the third the keys of a key/value head are cut into parts that follow
+ * from the problem alone: each has query gradients of its own, which are added up in the order of the parts, so that
+ * bits do not depend on who computes what. Tiles of keys that are narrow (24 under AVX2) pass the queries several at
+ * a time, or all that is of queries would stream through the caches for every 24 keys. A bias that entries or heads
+ * share makes their tiles of the same keys one task, which adds up the bias's gradient in the order of entries, heads
+ * and queries, in a strip as wide as the tile.
  *
- * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs that they make,
- * and turns their gradients back behind (widen.c); and so on elements of 16 bits that were converted before, and rounds gradients behind. A
- * bias and its gradient, of which there is one for each pair, are converted a row of a tile at a time. */
+ * With a rotary embedding it works on queries and keys that were rotated before, of which there are few for the pairs
+ * that they make, and turns their gradients back behind (widen.c); and so on elements of 16 bits that were converted
+ * before, and rounds gradients behind. A bias and its gradient, of which there is one for each pair, are converted a
+ * row of a tile at a time. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* A whole layer as fast as its parts: the projections are products of a good matrix library, and attention between them is fused's
- * (tile/schedule.h), which reads queries, keys and values where the library has left them. For H D = M = d_model the projections
- * take 8 T M^2 operations and full attention 4 T^2 M: below T = 2 M it is the matrix library that counts. */
+/* A whole layer as fast as its parts: the projections are products of a good matrix library, and attention between
+ * them is fused's (tile/schedule.h), which reads queries, keys and values where the library has left them. For H D =
+ * M = d_model the projections take 8 T M^2 operations and full attention 4 T^2 M: below T = 2 M it is the matrix
+ * library that counts. */
 #include <cblas.h>
 #include <limits.h>
 #include <omp.h>
@@ -9,8 +10,8 @@
 #include "projections.h"
 #include "tile/schedule.h"
 
-/* Products are shared out in pieces of fixed size, of one entry's rows each: what sgemm rounds may depend on the piece, so it must
- * depend neither on the threads nor on the batch. */
+/* Products are shared out in pieces of fixed size, of one entry's rows each: what sgemm rounds may depend on the
+ * piece, so it must depend neither on the threads nor on the batch. */
 enum { PIECE_ROWS = 256, PIECE_FEATURES = 256 };
 
 static schedule_shape choose(const attn_problem *problem, const tile_kernels *kernels) {

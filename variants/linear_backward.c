@@ -1,18 +1,19 @@
-/* The backward pass of linear attention in O(T). Of a weight's gradient, g_ij = (do_i . v_j - delta_i) / n_i, both parts are products of
- * something of the query and something of the key, so that sums over keys and over queries can be taken first, as linear does:
+/* The backward pass of linear attention in O(T). Of a weight's gradient, g_ij = (do_i . v_j - delta_i) / n_i, both
+ * parts are products of something of the query and something of the key, so that sums over keys and over queries can
+ * be taken first, as linear does:
  *
  *     S = sum_j v_j phi(k_j)^T,  z = sum_j phi(k_j)              dphi(q_i) = (do_i S - delta_i z) / n_i
  *     R = sum_i (do_i / n_i) phi(q_i)^T,                         dphi(k_j) = v_j R - r
  *     r = sum_i (delta_i / n_i) phi(q_i)                         dv_j = R phi(k_j)
  *
- * Two walks along a head: one forward, with the keys that all queries of a tile see in S, which also leaves n and delta behind; one backward
- * over tiles of keys, with the queries that see all of them in R. The few pairs of which a tile sees some are met one by one. These
- * are five products with a state of D x Dv for each position, where linear has two. A head is one walk along its positions, so that
- * its bits follow from nothing else.
+ * Two walks along a head: one forward, with the keys that all queries of a tile see in S, which also leaves n and
+ * delta behind; one backward over tiles of keys, with the queries that see all of them in R. The few pairs of which a
+ * tile sees some are met one by one. These are five products with a state of D x Dv for each position, where linear
+ * has two. A head is one walk along its positions, so that its bits follow from nothing else.
  *
- * Where keys decay, S stands where the last of its keys does and R behind the last key of a tile; both fade on their way, and keys, queries
- * and pairs by the gates between. A decay's gradient is the sum of g w over all pairs that it lies between. Of tiles of keys that begin
- * where a tile of queries finds S ready, these are
+ * Where keys decay, S stands where the last of its keys does and R behind the last key of a tile; both fade on their
+ * way, and keys, queries and pairs by the gates between. A decay's gradient is the sum of g w over all pairs that it
+ * lies between. Of tiles of keys that begin where a tile of queries finds S ready, these are
  *
  *     keys before the tile, queries behind it       <S, R> - z.r faded by the tile's gates: so S is kept where tiles begin
  *     its keys before the decay, queries behind it  phi(k_j).(v_j R - r)

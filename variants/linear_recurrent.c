@@ -3,9 +3,10 @@
  *     state += phi(k_j) v_j^T,  D x Dv        normaliser += phi(k_j)
  *     output = phi(q_i) state / (phi(q_i) . normaliser + epsilon)
  *
- * What a query sees of the keys before it is a state that does not grow: a decoding step costs the same after ten keys and after
- * a million. Nothing is kept of the keys but that, so each is read once and a head is one long chain, whose products share no
- * loads: linear takes keys by tiles, and is 22 times as fast without a band, 16 under a causal one (Zen 5, AVX-512, T 16384, D 64) where there are many. */
+ * What a query sees of the keys before it is a state that does not grow: a decoding step costs the same after ten
+ * keys and after a million. Nothing is kept of the keys but that, so each is read once and a head is one long chain,
+ * whose products share no loads: linear takes keys by tiles, and is 22 times as fast without a band, 16 under a
+ * causal one (Zen 5, AVX-512, T 16384, D 64) where there are many. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>

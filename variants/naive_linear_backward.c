@@ -1,7 +1,7 @@
-/* The backward pass of linear attention as its formula is written: all T x T weights of a head and their gradients are kept, each
- * divided by its row's normaliser, and what is asked for are sums over their rows and columns. Where keys decay both fade, and what each
- * weight takes its gradient for, g w, counts for all decays from behind its key to its query: so it is kept as sums over the keys
- * before each. */
+/* The backward pass of linear attention as its formula is written: all T x T weights of a head and their gradients
+ * are kept, each divided by its row's normaliser, and what is asked for are sums over their rows and columns. Where
+ * keys decay both fade, and what each weight takes its gradient for, g w, counts for all decays from behind its key
+ * to its query: so it is kept as sums over the keys before each. */
 #include <math.h>
 #include <string.h>
 
@@ -78,7 +78,8 @@ static int64_t decay_end(const head *of, int64_t i) {
   return smaller(i + attn_offset_of(of->problem, of->b) + 1, attn_key_count(of->problem, of->b));
 }
 
-/* By what the weights of row i fade: the gates from behind each key to the query's own. Returns by what a state does, all up to its own. */
+/* By what the weights of row i fade: the gates from behind each key to the query's own. Returns by what a state does,
+ * all up to its own. */
 static float set_fades(const head *of, int64_t i, float *fades) {
   const attn_layout *decay = &of->problem->decay;
   float fade = 1;

@@ -1,6 +1,6 @@
-/* What positions add to the scores, for variants: attention.h defines it pair by pair. Within a head it follows from the distance
- * of a key from its query alone, r = j - (i + offset): a kernel that has it for a run of distances adds it along the diagonals of a
- * tile, and needs no T x T tensor. attention.h includes this; include that. */
+/* What positions add to the scores, for variants: attention.h defines it pair by pair. Within a head it follows from
+ * the distance of a key from its query alone, r = j - (i + offset): a kernel that has it for a run of distances adds
+ * it along the diagonals of a tile, and needs no T x T tensor. attention.h includes this; include that. */
 #ifndef ATTN_POSITION_H
 #define ATTN_POSITION_H
 
@@ -32,9 +32,9 @@ ATTN_INLINE void attn_add_relative(const float *table, int64_t reach, int64_t fi
   }
 }
 
-/* How T5 cuts distances into buckets. Of those of a direction the first half have one distance each, which the others have more and
- * more of, in equal steps of the logarithm up to the greatest distance; from that on it is the last one. Keys ahead have the second
- * half of the buckets where there are both directions. */
+/* How T5 cuts distances into buckets. Of those of a direction the first half have one distance each, which the others
+ * have more and more of, in equal steps of the logarithm up to the greatest distance; from that on it is the last
+ * one. Keys ahead have the second half of the buckets where there are both directions. */
 typedef struct attn_t5_cut {
   int64_t own, exact, most; /* buckets of a direction, those of one distance each, the greatest distance */
   int64_t ahead;            /* where those of keys ahead begin; 0: these are in bucket 0 */

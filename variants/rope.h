@@ -1,8 +1,9 @@
-/* Rotary position embedding, for variants (Su et al. 2021, RoFormer): queries and keys are rotated by their positions, pair by pair of
- * features, before anything else is made of them. Cosines and sines are tables that the problem comes with, a row for each position.
- * attention.h includes this; include that.
+/* Rotary position embedding, for variants (Su et al. 2021, RoFormer): queries and keys are rotated by their
+ * positions, pair by pair of features, before anything else is made of them. Cosines and sines are tables that the
+ * problem comes with, a row for each position. attention.h includes this; include that.
  *
- * Scores are made of rotated numbers in float32 (reference/README.md): to round these to 16 bits is a rounding too many. */
+ * Scores are made of rotated numbers in float32 (reference/README.md): to round these to 16 bits is a rounding too
+ * many. */
 #ifndef ATTN_ROPE_H
 #define ATTN_ROPE_H
 

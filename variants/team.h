@@ -16,7 +16,8 @@ extern "C" {
 #endif
 
 /* How positions are dealt to ranks. Causal rows cost as much as they lie far behind: of halves that lie opposite each
- * other (zigzag) each rank has the same, of stripes (Brandon et al. 2023, "Striped attention", which calls the trouble) nearly. */
+ * other (zigzag) each rank has the same, of stripes (Brandon et al. 2023, "Striped attention", which calls the
+ * trouble) nearly. */
 typedef enum attn_slicing {
   ATTN_WHOLE,      /* all of them to each rank */
   ATTN_CONTIGUOUS, /* rank r of P has positions [n r / P, n (r + 1) / P) of n, rounded down */

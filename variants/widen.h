@@ -12,8 +12,8 @@
 /* Why there is nothing to hold a variant to that looks at no instruction set. */
 const char *attn_portable_unsupported(const attn_call *call);
 
-/* The workspace of the same problem in float32, and room for the tensors that are converted. kept: 0, or ATTN_BIAS: a bias and its
- * gradient, of which a copy would have T x T elements, stay as they are. */
+/* The workspace of the same problem in float32, and room for the tensors that are converted. kept: 0, or ATTN_BIAS: a
+ * bias and its gradient, of which a copy would have T x T elements, stay as they are. */
 size_t attn_widened_workspace(const attn_call *call, uint64_t kept,
                               size_t (*workspace_size)(const attn_call *));
 

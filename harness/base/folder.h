@@ -12,7 +12,8 @@ bool folder_make(const char *folder, char *why, size_t why_size);
 /* What TMPDIR says, or /tmp. */
 const char *folder_temporary(void);
 
-/* An empty file there that has no name and ends with the process, to write and read; NULL, with errno set, if there can be none. */
+/* An empty file there that has no name and ends with the process, to write and read; NULL, with errno set, if there
+ * can be none. */
 FILE *folder_nameless_file(void);
 
 #endif

@@ -30,9 +30,9 @@ void guarded_destroy(guarded *buffer);
  * of which the contents stay: a fresh page is cleared before its first use, which takes longer than that. */
 bool guarded_renew(guarded *buffer, size_t bytes, size_t alignment, char *why, size_t why_size);
 
-/* Writes the buffer to the file and gives its memory back, or clears a few pages, and reads it again from there: meanwhile the process
- * has nothing of it, and who looks faults. The file stands where the buffer is to be written, or was. False when it
- * has no room, or ends too soon. */
+/* Writes the buffer to the file and gives its memory back, or clears a few pages, and reads it again from there:
+ * meanwhile the process has nothing of it, and who looks faults. The file stands where the buffer is to be written,
+ * or was. False when it has no room, or ends too soon. */
 bool guarded_put_away(guarded *buffer, FILE *file);
 bool guarded_bring_back(guarded *buffer, FILE *file);
 

@@ -19,9 +19,9 @@ FILE *replace_standard_stream(const char *path);
 /* Writes `what` to a file; false, and where it is known errno, when that fails. */
 typedef bool replace_writer(const void *what, FILE *file);
 
-/* Writes beside, forces it to the disk and renames, so that a reader finds the old file or the whole new one, whatever happens in
- * between. A link stays one: what it points to is replaced. Devices, pipes and the standard streams are written to. False, with the
- * reason in words. */
+/* Writes beside, forces it to the disk and renames, so that a reader finds the old file or the whole new one,
+ * whatever happens in between. A link stays one: what it points to is replaced. Devices, pipes and the standard
+ * streams are written to. False, with the reason in words. */
 bool replace_write(const char *path, replace_writer *write, const void *what, char *why, size_t why_size);
 
 #endif

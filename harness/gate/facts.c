@@ -15,16 +15,16 @@
 
 static const char schema[] = "attnbench-gate-1";
 
-/* Lengths double, so that the last two give an exponent. Valgrind takes a second or two for a variant at the longest of those that
- * are counted, most of it for vectors, whose multiply-adds it computes one by one; variants that grow more slowly are counted at four
- * times these lengths. */
+/* Lengths double, so that the last two give an exponent. Valgrind takes a second or two for a variant at the longest
+ * of those that are counted, most of it for vectors, whose multiply-adds it computes one by one; variants that grow
+ * more slowly are counted at four times these lengths. */
 static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
 static const int64_t causal_length = 200;
 enum { COUNTED_LENGTHS = 3, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
 
-/* A variant that takes more instructions for the shortest of them is counted on with one head; and where that is seconds of valgrind's
- * time, at a quarter of the length, unless it grows so slowly that a faster growth would not show there. So is a layer, most of whose
- * instructions are its library's. */
+/* A variant that takes more instructions for the shortest of them is counted on with one head; and where that is
+ * seconds of valgrind's time, at a quarter of the length, unless it grows so slowly that a faster growth would not
+ * show there. So is a layer, most of whose instructions are its library's. */
 static const uint64_t most_with_all_heads = 1500000, most_at_length = 10000000;
 enum { QUARTER = 4 };
 

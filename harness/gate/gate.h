@@ -196,8 +196,8 @@ bool gate_compare(const json_t *head, const json_t *base, const json_t *committe
 bool gate_compare_code(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                        size_t why_size);
 
-/* Holds what each rank of a team sends, and its workspace, to the base's. False, with the reason in words, when an object cannot be
- * loaded. */
+/* Holds what each rank of a team sends, and its workspace, to the base's. False, with the reason in words, when an
+ * object cannot be loaded. */
 bool gate_compare_team(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                        size_t why_size);
 

@@ -1,8 +1,8 @@
-/* The loops are written out in assembly: a compiler may spill, merge, fuse or drop the operations of the
- * same loop in C, and then the "peak" is one of that compiler. Registers 0 to 11 hold a chain each, x =
- * x/2 + 1/2, which stays at 1: zeros or numbers too small would draw less power or run slower. Twelve
- * chains hide the latency of two units for 4 to 5 cycles, twice as many that of pairs, 6 on a Zen 5; reads need no sum, so their loops only load.
- * None needs a compiler flag, and none is entered on a processor without its instructions. */
+/* The loops are written out in assembly: a compiler may spill, merge, fuse or drop the operations of the same loop in
+ * C, and then the "peak" is one of that compiler. Registers 0 to 11 hold a chain each, x = x/2 + 1/2, which stays at
+ * 1: zeros or numbers too small would draw less power or run slower. Twelve chains hide the latency of two units for
+ * 4 to 5 cycles, twice as many that of pairs, 6 on a Zen 5; reads need no sum, so their loops only load. None needs a
+ * compiler flag, and none is entered on a processor without its instructions. */
 #include "peak_loops.h"
 
 #if defined(__x86_64__)
@@ -78,7 +78,8 @@ static void multiply_add_avx512_bf16(int64_t rounds) {
                    "dec %0\n"
                    "jnz 1b\n"
                    "vzeroupper\n"
-                   : "+r"(rounds) : "m"(halves) : "xmm13", "xmm14", "xmm15", CLOBBERS); /* the compiler has no use for those above 15 here */
+                   : "+r"(rounds) : "m"(halves) : "xmm13", "xmm14", "xmm15", CLOBBERS);
+  /* The compiler has no use for registers above 15 here. */
 }
 
 /* Tiles of 16 rows of 16 pairs, each half of one 1/2: six of sums, which hide the latency, by the seventh and eighth. All

@@ -1,7 +1,8 @@
-/* tanh in registers, as 1 - 2 / (e^2x + 1): e^2x by its fraction, a polynomial of degree 6 and a power of two, the quotient by the
- * processor's estimate and a step of Newton's: what the tile kernels take for one tanh (variants/tile). Numbers come from where the
- * compiler cannot look, and go there, so that it neither takes anything out of the loop nor drops it. No step waits for the round
- * before; a few stand beside each other, as many as the scheduler holds.
+/* tanh in registers, as 1 - 2 / (e^2x + 1): e^2x by its fraction, a polynomial of degree 6 and a power of two, the
+ * quotient by the processor's estimate and a step of Newton's: what the tile kernels take for one tanh
+ * (variants/tile). Numbers come from where the compiler cannot look, and go there, so that it neither takes anything
+ * out of the loop nor drops it. No step waits for the round before; a few stand beside each other, as many as the
+ * scheduler holds.
  *
  * In intrinsics, unlike peak_loops.c: it is the order of steps that counts, and that may be the compiler's. */
 #include "peak_loops.h"

@@ -50,7 +50,8 @@ static double lag_of(const meeting *at, lead before, edge edge, size_t questions
   return turned ? (edge == NEAREST ? -lag.high : -lag.low) : (edge == NEAREST ? lag.low : lag.high);
 }
 
-/* Where these ratios pass 1, between two lengths at which they lie on different sides of it: at first, or the farthest at last. */
+/* Where these ratios pass 1, between two lengths at which they lie on different sides of it: at first, or the
+ * farthest at last. */
 static double find_place(const meeting *after, const meeting *before, lead now, edge edge, size_t questions) {
   double place = (double)after->length;
   for (const meeting *next = after + 1; next <= before; next++) {

@@ -9,8 +9,8 @@
 typedef struct crossover {
   int64_t after, before;
   lead now; /* of the challenger, from `before` on */
-  /* T of equal times if the ratio changes smoothly in between, straight in log T; with the interval that those of the ratios leave,
-   * which all hold together where "surely" does. */
+  /* T of equal times if the ratio changes smoothly in between, straight in log T; with the interval that those of the
+   * ratios leave, which all hold together where "surely" does. */
   interval smooth;
 } crossover;
 

@@ -62,8 +62,8 @@ static sweep_axis axis_of(const result *point, const result *results, size_t cou
   return kin.same_queries >= kin.same_keys ? SWEPT_KEYS : SWEPT_QUERIES;
 }
 
-/* The name with its batch left out, or its head dimension. Values as wide as keys are said by no part of it: they may follow the keys'
- * width, or be of one width along the curve, which is then said. */
+/* The name with its batch left out, or its head dimension. Values as wide as keys are said by no part of it: they may
+ * follow the keys' width, or be of one width along the curve, which is then said. */
 static void strip_size(const result *point, sweep_axis axis, bool values_follow,
                        char family[WORKLOAD_NAME_BYTES]) {
   const char *name = point->name, *at = strstr(name, axis == SWEPT_BATCH ? "/B:" : "/D:");

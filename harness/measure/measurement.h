@@ -25,9 +25,9 @@ typedef struct measurement {
   uint64_t batches;         /* made so far: each changes its inputs in another way */
 } measurement;
 
-/* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the
- * outputs to the reference: the expected rows, and those of all that deviate most. The result is RESULT_FAILED, with the reason, when they are wrong. False,
- * with the reason in words, when memory cannot be had. */
+/* Runs the variant once in a fresh workspace, of which the touched bytes are counted, and holds the outputs to the
+ * reference: the expected rows, and those of all that deviate most. The result is RESULT_FAILED, with the reason,
+ * when they are wrong. False, with the reason in words, when memory cannot be had. */
 bool measurement_verify(measurement *measurement, char *why, size_t why_size);
 
 /* Room for the times of all repetitions; false, with the reason in words, when memory is short. */

@@ -106,8 +106,8 @@ int64_t sweep_kv_heads(const attn_variant *variant, int64_t query_heads) {
 
 int64_t sweep_window(const attn_variant *variant) { return showcase_of(variant, 0, 1).left; }
 
-/* The shape of the command line for one variant, without its length: 0 queries are as many as keys. What is not said is what shows the
- * variant best. */
+/* The shape of the command line for one variant, without its length: 0 queries are as many as keys. What is not said
+ * is what shows the variant best. */
 static workload shape_for(const sweep_request *request, const attn_variant *variant, int line) {
   workload shape =
       showcase_of(variant, line, request->heads > 0 ? request->heads : workload_default().query_heads);
@@ -248,7 +248,8 @@ static bool add_once(builder *builder, const attn_variant *variant, const worklo
   return has_point(builder, variant, &shape) || add_lengths(builder, variant, *of_all, &length, 1);
 }
 
-/* Growth in the batch and in the head dimension; what goes into a layer and comes out has as many features whatever its heads have. */
+/* Growth in the batch and in the head dimension; what goes into a layer and comes out has as many features whatever
+ * its heads have. */
 static bool add_sizes(builder *builder, const attn_variant *variant, const workload *of_all, int64_t length) {
   const sweep_request *request = builder->request;
   for (size_t n = 0; n < request->batch_count; n++) {

@@ -67,8 +67,8 @@ static void print_row(const team_measurement *m, FILE *out) {
 typedef double team_quantity(const team_measurement *m);
 static double workspace_of(const team_measurement *m) { return (double)m->workspace; }
 
-/* Eight heads among seven ranks are two for one of them, as many as among four: the most that a rank has falls in steps, which are no
- * power. */
+/* Eight heads among seven ranks are two for one of them, as many as among four: the most that a rank has falls in
+ * steps, which are no power. */
 static bool is_even(const team_measurement *m) {
   return (double)m->workspace <= 1.1 * (double)m->workspace_least;
 }

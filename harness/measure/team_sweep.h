@@ -38,9 +38,9 @@ typedef struct team_report {
   size_t growth_count;
 } team_report;
 
-/* A table, and of each variant how its workspace and its time grow. 0; 1 where a rank sent other bytes than the variant
- * declares, or did what it may not; 2 where nothing could be measured, with the reason on stderr. The report, which on ranks other
- * than 0 has no more than the times, is to be destroyed in any case. */
+/* A table, and of each variant how its workspace and its time grow. 0; 1 where a rank sent other bytes than the
+ * variant declares, or did what it may not; 2 where nothing could be measured, with the reason on stderr. The report,
+ * which on ranks other than 0 has no more than the times, is to be destroyed in any case. */
 int team_sweep(const sweep *sweep, const variant_list *list, int threads, team_report *report, FILE *out);
 void team_report_destroy(team_report *report);
 

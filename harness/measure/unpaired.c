@@ -1,6 +1,6 @@
-/* See unpaired.h. B. L. Welch, The generalization of "Student's" problem when several different population variances are involved,
- * Biometrika 34 (1947); G. Y. Zou and A. Donner, Construction of confidence limits about effect measures, Statistics in Medicine 27
- * (2008), for the interval of a difference from those of its two sides. */
+/* See unpaired.h. B. L. Welch, The generalization of "Student's" problem when several different population variances
+ * are involved, Biometrika 34 (1947); G. Y. Zou and A. Donner, Construction of confidence limits about effect
+ * measures, Statistics in Medicine 27 (2008), for the interval of a difference from those of its two sides. */
 #include "unpaired.h"
 
 #include <math.h>

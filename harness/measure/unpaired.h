@@ -8,9 +8,9 @@
  * has none. */
 interval unpaired_lag(const result *one, const result *other);
 
-/* Which is faster, where so many such questions are asked and the chance that scatter answers any of them wrongly is to stay below
- * 5 %: by the means of the logarithms, with Welch's interval for so many questions (Bonferroni), and by the interval of the medians
- * too, which one slow sample moves little. */
+/* Which is faster, where so many such questions are asked and the chance that scatter answers any of them wrongly is
+ * to stay below 5 %: by the means of the logarithms, with Welch's interval for so many questions (Bonferroni), and by
+ * the interval of the medians too, which one slow sample moves little. */
 lead unpaired_lead(const result *one, const result *other, size_t questions);
 
 #endif

@@ -1,5 +1,5 @@
-/* But for angles only + - * / and conversions make the elements, which IEEE 754 rounds alike everywhere; products that are added to
- * something are exact, so that contraction into a fused multiply-add changes nothing. */
+/* But for angles only + - * / and conversions make the elements, which IEEE 754 rounds alike everywhere; products
+ * that are added to something are exact, so that contraction into a fused multiply-add changes nothing. */
 #include "fills.h"
 
 #include <float.h>
@@ -114,7 +114,8 @@ static float denormal(const element *e, int tensor) {
   return tensor == VALUE || e->d % 2 ? (float)((double)plain(e) * 0.5 * e->type->smallest_normal) : plain(e);
 }
 
-/* Kernels may sum weight times value before they divide. Sums beyond a quarter of FLT_MAX have no bound, so nothing would be checked. */
+/* Kernels may sum weight times value before they divide. Sums beyond a quarter of FLT_MAX have no bound, so nothing
+ * would be checked. */
 static float huge(const element *e, int tensor) {
   if (tensor != VALUE) return plain(e);
   const double most = (double)FLT_MAX / (4.0 * (double)e->length * e->largest_weight);
@@ -404,8 +405,8 @@ static void fill_position_table(const drawn *to) {
           position_bias_of(to->w, random_bits(to->stream, (uint64_t)(h * to->shape.width + n)));
 }
 
-/* Logarithms of gates: a head forgets within a few keys, or a few thousand. Zeros are gates of 0, which forget all at once, and where scores
- * saturate gates do. */
+/* Logarithms of gates: a head forgets within a few keys, or a few thousand. Zeros are gates of 0, which forget all at
+ * once, and where scores saturate gates do. */
 static float decay_of(const workload *w, uint64_t head, uint64_t bits) {
   const float up_to_1 = (1 + uniform(bits)) / 2;
   if (w->fill == FILL_ZEROS && bits % 16 == 0) return -INFINITY;
@@ -422,8 +423,8 @@ static void fill_decay(const drawn *to) {
   }
 }
 
-/* By the C library's functions, alone among the fills: these are right to a few last places of a double, of which a float32 has the
- * same bits everywhere but by a rare chance. */
+/* By the C library's functions, alone among the fills: these are right to a few last places of a double, of which a
+ * float32 has the same bits everywhere but by a rare chance. */
 void fill_angle(int64_t position, int64_t pair, int64_t features, float *cosine, float *sine) {
   const double angle = (double)position * pow(10000, -2.0 * (double)pair / (double)features);
   *cosine = (float)cos(angle);
@@ -488,8 +489,8 @@ static void fill_additive(const drawn *to) {
           4 * uniform(random_bits(to->stream, (uint64_t)(row * to->shape.width + d)));
 }
 
-/* As some 16 keys would leave it: sums of features that no key makes negative, but of the identity, and values of at most 1, all of which
- * fade where keys do. Zeros are those of no key. */
+/* As some 16 keys would leave it: sums of features that no key makes negative, but of the identity, and values of at
+ * most 1, all of which fade where keys do. Zeros are those of no key. */
 static float state_sum_of(const drawn *to, int64_t head, int64_t d) {
   if (to->w->fill == FILL_ZEROS) return 0;
   const float number = uniform(random_bits(to->stream + PLACE, (uint64_t)(head * to->problem->head_dim + d)));

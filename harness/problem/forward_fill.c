@@ -24,7 +24,8 @@ static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t
   if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
 }
 
-/* ---- linear attention whose rows see all keys from the first on, or a state, those that decay none ahead: one walk along them ---- */
+/* ---- linear attention whose rows see all keys from the first on, or a state, those that decay none ahead: one walk
+ * along them ---- */
 
 /* Adds a key to the sums of a head: of phi(k) v^T, [D, Dv], and behind it of phi(k), which have faded by its gate. */
 static void add_key(const attn_problem *p, const float *key, const float *value, double gate, double *sums) {

@@ -1,4 +1,5 @@
-/* What positions add to scores, in a problem line: relative:R, t5:BUCKETS,DISTANCE; and how they turn queries and keys, rope:half; features.c has them in its table. */
+/* What positions add to scores, in a problem line: relative:R, t5:BUCKETS,DISTANCE; and how they turn queries and
+ * keys, rope:half; features.c has them in its table. */
 #ifndef ATTN_HARNESS_POSITION_TEXT_H
 #define ATTN_HARNESS_POSITION_TEXT_H
 

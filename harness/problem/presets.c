@@ -90,9 +90,9 @@ static const preset presets[] = {
     {"packed-documents",
      "Llama 3 8B, packed: 32 heads on 8 key/value heads, D 128, T 8192, causal, documents of 1024 on average",
      {COMMON, HEADS(32, 8, 128), LENGTHS(8192, 8192), BAND(ATTN_UNLIMITED, 0), .document_length = 1024}},
-    /* Whole layers. Vaswani et al. 2017, sections 3.2.2 and 3.2.3 and table 3 (base): d_model 512, 8 heads of 64, no biases in the
-     * formula. An encoder block, and a decoder block's attention to what the encoder made of as many tokens; the paper names no length, and
-     * its batches hold sentences of all of them (section 5.1). */
+    /* Whole layers. Vaswani et al. 2017, sections 3.2.2 and 3.2.3 and table 3 (base): d_model 512, 8 heads of 64, no
+     * biases in the formula. An encoder block, and a decoder block's attention to what the encoder made of as many
+     * tokens; the paper names no length, and its batches hold sentences of all of them (section 5.1). */
     {"transformer-encoder-layer",
      "Transformer base, encoder block: d_model 512, 8 heads of 64, T 512",
      {LAYER(512, false), HEADS(8, 8, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
@@ -100,8 +100,8 @@ static const preset presets[] = {
      "Transformer base, decoder block: d_model 512, 8 heads of 64, 512 tokens on the encoder's 512",
      {LAYER(512, false), .memory = true, HEADS(8, 8, 64), LENGTHS(512, 512),
       BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
-    /* Devlin et al. 2019, section 3 (H 768, A 12) and appendix A.2 (at most 512 tokens): an encoder block. Here and below biases are those
-     * of the released weights. */
+    /* Devlin et al. 2019, section 3 (H 768, A 12) and appendix A.2 (at most 512 tokens): an encoder block. Here and
+     * below biases are those of the released weights. */
     {"bert-base-layer",
      "BERT-base, encoder block: d_model 768, 12 heads of 64, T 512",
      {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(512, 512), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
@@ -113,8 +113,9 @@ static const preset presets[] = {
     {"vit-b16-layer",
      "ViT-B/16, encoder block: d_model 768, 12 heads of 64, T 197",
      {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(197, 197), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},
-    /* Tan and Bansal 2019 (LXMERT), section 2.2 (cross-attention both ways; here words on objects) and 3.3 (hidden size 768, that of
-     * BERT-base, whose 12 heads its code has; 36 objects of a picture); its code cuts questions to 20 tokens (src/tasks/vqa_model.py). */
+    /* Tan and Bansal 2019 (LXMERT), section 2.2 (cross-attention both ways; here words on objects) and 3.3 (hidden
+     * size 768, that of BERT-base, whose 12 heads its code has; 36 objects of a picture); its code cuts questions to
+     * 20 tokens (src/tasks/vqa_model.py). */
     {"lxmert-cross-layer",
      "LXMERT, cross-modal: d_model 768, 12 heads of 64, 20 words on 36 objects of a picture",
      {LAYER(768, true), HEADS(12, 12, 64), LENGTHS(20, 36), BAND(ATTN_UNLIMITED, ATTN_UNLIMITED)}},

@@ -179,7 +179,8 @@ static void draw_position(draws *from, workload *w) {
   w->alibi = true;
 }
 
-/* One problem in twelve is of the backward pass, in float32, from a stream of its own. What is no number or overflows is not posed. */
+/* One problem in twelve is of the backward pass, in float32, from a stream of its own. What is no number or overflows
+ * is not posed. */
 static void draw_pass(draws *from, workload *w) {
   if (w->function != ATTN_SOFTMAX || w->type != ATTN_ABSENT || !draw_one_in(from, 12)) return;
   w->function = ATTN_SOFTMAX_BACKWARD;
@@ -219,7 +220,8 @@ static void draw_linear(draws *from, workload *w) {
   w->decay = draw_one_in(from, 3) && w->right == 0;
 }
 
-/* One in eight is rotated, from another stream, and gradients too: where all positions are in the tables, and these not too long. */
+/* One in eight is rotated, from another stream, and gradients too: where all positions are in the tables, and these
+ * not too long. */
 static void draw_rope(draws *from, workload *w) {
   enum { FARTHEST = 8192 };
   int64_t least = w->has_offsets ? w->offsets[0] : w->offset, most = least;
@@ -286,7 +288,8 @@ static void draw_states(draws *from, workload *w) {
   if (is_backward) w->final_state = false; /* of which there are no gradients */
 }
 
-/* Of those of 16 bits that are left one in sixteen asks for gradients, of linear attention one in four, from a stream of its own. */
+/* Of those of 16 bits that are left one in sixteen asks for gradients, of linear attention one in four, from a stream
+ * of its own. */
 static void draw_narrow_pass(draws *from, workload *w) {
   const bool narrow = w->type == ATTN_BFLOAT16 || w->type == ATTN_FLOAT16,
              linear = w->function == ATTN_LINEAR;

@@ -121,8 +121,8 @@ void workload_band(const workload *workload, char text[WORKLOAD_NAME_BYTES]);
 const char *workload_layout_name(workload_layout layout);
 const char *workload_fill_name(workload_fill fill);
 
-/* Makes it one of this function: what a layer has besides is left out for the others, and what it lacks is as usual. Sizes are those
- * that it is to have. */
+/* Makes it one of this function: what a layer has besides is left out for the others, and what it lacks is as usual.
+ * Sizes are those that it is to have. */
 void workload_pose_to(workload *workload, attn_function function);
 
 /* The problem that a workload poses. The lists inside point into *workload. */

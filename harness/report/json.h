@@ -14,7 +14,8 @@ enum { REPORT_VERSION = 2 };
 
 #define REPORT_VERSION_KEY "attnbench_schema_version"
 
-/* In a context: of how many processes the team is whose variants were measured, which have columns of their own (team_report.h). */
+/* In a context: of how many processes the team is whose variants were measured, which have columns of their own
+ * (team_report.h). */
 #define REPORT_TEAM_KEY "team_ranks"
 
 /* The device of a context, where there is one (device_json.c); false without memory. */

@@ -1,5 +1,5 @@
-/* The command that repeats one point of a report: the variant on its problem, with the threads, the instruction set and the seed that
- * it had, and what of the run's own command line says where the variant is from. */
+/* The command that repeats one point of a report: the variant on its problem, with the threads, the instruction set
+ * and the seed that it had, and what of the run's own command line says where the variant is from. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* Each point by itself: its samples in the order in which they were taken, so that a drift shows, what was checked, and the command
- * that repeats it. Families are folded, on paper too, where all would be dozens of pages; a link to a point unfolds it (page.js). */
+/* Each point by itself: its samples in the order in which they were taken, so that a drift shows, what was checked,
+ * and the command that repeats it. Families are folded, on paper too, where all would be dozens of pages; a link to a
+ * point unfolds it (page.js). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* What a page says first: whether the kernels are right, whether they grow as declared, and whether anything disturbed the run. */
+/* What a page says first: whether the kernels are right, whether they grow as declared, and whether anything
+ * disturbed the run. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>

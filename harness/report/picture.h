@@ -40,8 +40,8 @@ size_t picture_most_families(const plot_style *style);
 /* The first `most` families of which something was timed. */
 void picture_find_families(const report *report, families *families, size_t most);
 
-/* Fills lines and axes; kind, report, families, numbers and the font's scale of the axes are there. False where there is nothing of
- * this kind to draw. */
+/* Fills lines and axes; kind, report, families, numbers and the font's scale of the axes are there. False where there
+ * is nothing of this kind to draw. */
 bool picture_make(picture *picture);
 
 /* The axis along which all families grow; SWEPT_BOTH also where they do not grow along the same, which mixed then says. */

@@ -1,5 +1,6 @@
-/* Who sees whom in one head, counted pair by pair with the reference: over tiles of queries and keys, and over the cells of a
- * picture or of a terminal, of which each stands for one pair or for a rectangle of them. And the weights of the head, likewise. */
+/* Who sees whom in one head, counted pair by pair with the reference: over tiles of queries and keys, and over the
+ * cells of a picture or of a terminal, of which each stands for one pair or for a rectangle of them. And the weights
+ * of the head, likewise. */
 #ifndef ATTN_HARNESS_SHOW_CELLS_H
 #define ATTN_HARNESS_SHOW_CELLS_H
 

@@ -35,8 +35,8 @@ typedef enum team_place {
 } team_place;
 enum { TEAM_MOST_BYTES = 1024 };
 
-/* On rank 0, what each rank says: `bytes` of it, at most TEAM_MOST_BYTES, one behind the other. What: of the place, which is to be the
- * same on all. A rank that is elsewhere, as where it alone has no memory, ends them all. */
+/* On rank 0, what each rank says: `bytes` of it, at most TEAM_MOST_BYTES, one behind the other. What: of the place,
+ * which is to be the same on all. A rank that is elsewhere, as where it alone has no memory, ends them all. */
 void team_gather(team_place place, uint64_t what, const void *mine, size_t bytes, void *all);
 
 /* What one rank says, for all. */

@@ -20,9 +20,9 @@ static bool is_of_launcher(const char *variable) {
   return false;
 }
 
-/* The ranks outside wait beside those inside: these may outnumber the processors, and are to make room. And who runs outside as root
- * has allowed it there. All are on this host: without a look for networks (ob1) a team starts in three fifths of the time. Where
- * one process has failed, the others need no second to end. */
+/* The ranks outside wait beside those inside: these may outnumber the processors, and are to make room. And who runs
+ * outside as root has allowed it there. All are on this host: without a look for networks (ob1) a team starts in
+ * three fifths of the time. Where one process has failed, the others need no second to end. */
 static const char *const inside[] = {
     "OMPI_MCA_rmaps_base_oversubscribe=1",     "OMPI_MCA_mpi_yield_when_idle=1",
     "OMPI_MCA_hwloc_base_binding_policy=none", "OMPI_MCA_pml=ob1",

@@ -1,6 +1,6 @@
-/* A run of a variant of a team, as each rank makes it: its slices of the inputs go into memory of their own between guard pages, which
- * is all that the variant gets and all that the process holds while it runs: what they were taken from, which its rows are judged by
- * afterwards, lies in a file meanwhile. See team.h. */
+/* A run of a variant of a team, as each rank makes it: its slices of the inputs go into memory of their own between
+ * guard pages, which is all that the variant gets and all that the process holds while it runs: what they were taken
+ * from, which its rows are judged by afterwards, lies in a file meanwhile. See team.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

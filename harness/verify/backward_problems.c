@@ -158,8 +158,8 @@ static const char *const linear[] = {
     "full/B:2/H:4/Hkv:2/D:24/T:70/layout:padded",
     "causal/B:2/H:4/Hkv:1/D:33/T:70/layout:shifted",
     "causal/B:2/H:3/D:20/T:60/layout:mixed",
-    /* decay: sizes around tiles, which begin where the offset says, keys before all queries and behind them, lengths that end within a
-     * tile, queries that stand behind all keys, and rows that see all, or none */
+    /* decay: sizes around tiles, which begin where the offset says, keys before all queries and behind them, lengths
+     * that end within a tile, queries that stand behind all keys, and rows that see all, or none */
     "causal/B:1/H:1/D:1/T:1/decay",
     "causal/B:0/H:2/D:8/T:5/decay",
     "causal/B:1/H:2/D:8/Tq:0/Tk:5/decay",
@@ -182,7 +182,8 @@ static const char *const linear[] = {
     "window:20/B:1/H:2/D:16/T:90/decay",
     "band:9,3,5/B:1/H:4/Hkv:2/D:16/Tq:70/Tk:90/decay/unnormalised",
     "full/B:1/H:2/D:16/T:50/decay/phi:relu/epsilon:1",
-    /* an initial state: without keys and without queries, of rows that see nothing else, of heads that share one, fading and not */
+    /* an initial state: without keys and without queries, of rows that see nothing else, of heads that share one,
+     * fading and not */
     "causal/B:1/H:2/D:8/Tq:0/Tk:5/state",
     "causal/B:1/H:4/Hkv:2/D:8/Tq:5/Tk:0/state/decay",
     "full/B:1/H:4/Hkv:2/D:24/Dv:40/Tq:70/Tk:90/state/layout:padded",

@@ -230,7 +230,8 @@ static bool finish(expected *known, bool chosen, int64_t max_rows, char *why, si
 }
 
 int64_t expected_affordable_rows(const workload *w) {
-  /* Of gradients there are three and more, and each of their rows takes some dozen passes over what a row of the output takes one. */
+  /* Of gradients there are three and more, and each of their rows takes some dozen passes over what a row of the
+   * output takes one. */
   const bool of_layer = w->function == ATTN_LAYER; /* whose row is one of each head, and has more to bound */
   const double passes = function_is_backward(w->function) ? 48 : of_layer ? 24 * (double)w->query_heads : 1;
   const double row = (double)w->key_length * passes * (double)(w->head_dim + w->value_dim) + 1;

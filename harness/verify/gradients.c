@@ -91,7 +91,8 @@ static bool place_rows(gradients *all, int64_t max_rows) {
   return true;
 }
 
-/* A key and its value are solved together: the values' rows come in the keys' order. Where one of both has no features it has no rows. */
+/* A key and its value are solved together: the values' rows come in the keys' order. Where one of both has no
+ * features it has no rows. */
 static bool solve_row(const gradients *all, const attn_problem *p, const attn_tensors *tensors,
                       const reference_given *given, int64_t n, double *room) {
   gradient_row *row = &all->rows[n];

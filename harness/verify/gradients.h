@@ -42,8 +42,8 @@ typedef struct gradient_error {
 } gradient_error;
 gradient_error gradients_worst(const gradients *gradients, uint32_t traits);
 
-/* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. Of a final state, beside which there are
- * rows of the output, the verdict's counts stay those of the output. */
+/* Holds what a variant wrote to the rows, and everything to being written; adds to the verdict. Of a final state,
+ * beside which there are rows of the output, the verdict's counts stay those of the output. */
 const char *gradients_words(const attn_problem *problem); /* " of gradients" */
 void gradients_compare(const gradients *gradients, uint32_t traits, verdict *verdict);
 /* The probabilistic bound of a variant with such traits. */

@@ -259,8 +259,8 @@ static const char *const single[] = {
     "full/B:1/H:64/D:8/T:90/relative:16/bf16/lse",
     "causal/B:2/H:6/Hkv:2/D:17/T:140/relative:33/f16/out:f32/layout:mixed/lse",
     "full/B:1/H:6/Hkv:3/D:16/T:100/relative:9/layout:padded/lse",
-    /* T5's buckets, in both directions and in one: the paper's, where steps of the logarithm are whole numbers, the fewest, more than
-     * there are distances, and with the other biases by position */
+    /* T5's buckets, in both directions and in one: the paper's, where steps of the logarithm are whole numbers, the
+     * fewest, more than there are distances, and with the other biases by position */
     "full/B:1/H:3/Hkv:1/D:24/T:150/t5:32,128/lse",
     "causal/B:2/H:4/Hkv:2/D:24/T:200/t5:32,128,one/lse/weights",
     "full/B:1/H:14/Hkv:2/D:16/Tq:45/Tk:130/t5:16,64,one/alibi/mask:q/lse",
@@ -272,8 +272,9 @@ static const char *const single[] = {
     "full/B:1/H:64/D:8/T:90/t5:512,1048576/bf16/lse",
     "causal/B:2/H:6/Hkv:2/D:17/Tq:140/Tk:190/offsets:30,-60/t5:20,81/f16/out:f32/layout:mixed/lse",
     "full/B:1/H:6/Hkv:3/D:16/T:100/t5:9,60,one/layout:padded/lse",
-    /* rotary embeddings: of all features and of some, an odd number of them, widths that vectors do not divide, decoding at the end of
-     * a cache and in parts of it, entries that stand elsewhere, few rows and one, windows, patterns, and with all else */
+    /* rotary embeddings: of all features and of some, an odd number of them, widths that vectors do not divide,
+     * decoding at the end of a cache and in parts of it, entries that stand elsewhere, few rows and one, windows,
+     * patterns, and with all else */
     "causal/B:2/H:4/Hkv:2/D:64/T:150/rope:half/lse",
     "full/B:1/H:3/Hkv:1/D:24/T:150/rope:interleaved/lse/weights",
     "causal/B:2/H:4/Hkv:2/D:24/Tq:90/Tk:150/offsets:60,20/rope:half,10/lse/weights",
@@ -290,8 +291,8 @@ static const char *const single[] = {
     "causal/B:2/H:6/Hkv:2/D:17/Tq:140/Tk:190/offsets:30,0/rope:half/f16/out:f32/layout:mixed/lse",
     "causal_bottom_right/B:1/H:4/Hkv:1/D:96/Tq:2/Tk:2300/rope:half,64/bf16/lse",
     "full/B:1/H:6/Hkv:3/D:16/T:100/rope:interleaved/layout:padded/lse",
-    /* general scores: heads that are stacked and not, with few rows and with many, with keys in parts, beside rotations and a softcap,
-     * of features that vectors do not divide and of one, in each type */
+    /* general scores: heads that are stacked and not, with few rows and with many, with keys in parts, beside
+     * rotations and a softcap, of features that vectors do not divide and of one, in each type */
     "full/B:2/H:3/Hkv:1/D:24/T:150/general/lse",
     "causal/B:2/H:4/Hkv:2/D:64/Tq:90/Tk:150/offsets:60,20/general/rope:half/lse/weights",
     "full/B:1/H:14/Hkv:2/D:33/Tq:45/Tk:130/general/mask:q/lse",
@@ -323,8 +324,8 @@ static const char *const single[] = {
     "full/B:1/H:4/Hkv:1/D:20/T:70/additive/fill:huge/lse",
     "full/B:1/H:2/D:20/T:70/additive/fill:largest/layout:bthd/lse",
     "full/B:1/H:2/D:20/T:70/additive/fill:denormal/lse",
-    /* dropout: masks over all axes and over some, of heads that are stacked, with few rows and with many, with keys in parts and keys
-     * run by run, of odd numbers of keys, with weights that are wanted, and sums that are exact */
+    /* dropout: masks over all axes and over some, of heads that are stacked, with few rows and with many, with keys
+     * in parts and keys run by run, of odd numbers of keys, with weights that are wanted, and sums that are exact */
     "full/B:2/H:3/Hkv:1/D:24/T:150/dropout:0.1/lse",
     "causal/B:2/H:4/Hkv:2/D:24/Tq:90/Tk:150/offsets:60,-20/dropout:0.5,bq/lse/weights",
     "full/B:2/H:14/Hkv:2/D:16/Tq:45/Tk:131/dropout:0.25,h/mask:q/lse",

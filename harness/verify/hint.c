@@ -17,7 +17,8 @@ static const double nothing_left = 0.005;
 /* With fewer features some mistake explains a row by chance. */
 enum { FEATURES_THAT_TELL = 4 };
 
-/* What this mistake leaves of the errors; infinite where in more rows than may be `odd` it is not made, or says what is not so. */
+/* What this mistake leaves of the errors; infinite where in more rows than may be `odd` it is not made, or says what
+ * is not so. */
 static double try(const hint_rows *rows, const mistake *mistake, int64_t parameter, int odd) {
   double sum = 0;
   int explained = 0;

@@ -1,5 +1,6 @@
-/* The likely mistake of a kernel whose outputs are wrong: a few of the wrong rows are computed again with each mistake of a table, and
- * the one whose answers are the kernel's is named. Where none is, what of the pattern tells something is. */
+/* The likely mistake of a kernel whose outputs are wrong: a few of the wrong rows are computed again with each
+ * mistake of a table, and the one whose answers are the kernel's is named. Where none is, what of the pattern tells
+ * something is. */
 #ifndef ATTN_HARNESS_HINT_H
 #define ATTN_HARNESS_HINT_H
 

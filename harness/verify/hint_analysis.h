@@ -1,5 +1,5 @@
-/* What of the wrong rows tells the mistake where no row of the table does: one key, another row's answer, a factor, how large the errors
- * are, and where. */
+/* What of the wrong rows tells the mistake where no row of the table does: one key, another row's answer, a factor,
+ * how large the errors are, and where. */
 #ifndef ATTN_HARNESS_HINT_ANALYSIS_H
 #define ATTN_HARNESS_HINT_ANALYSIS_H
 

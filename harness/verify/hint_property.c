@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-/* What is varied, and nothing else is: who answers differently mistakes that. Of repetitions, threads, workspaces and side effects
- * nothing follows about the formula. */
+/* What is varied, and nothing else is: who answers differently mistakes that. Of repetitions, threads, workspaces and
+ * side effects nothing follows about the formula. */
 static const hint of_property[PROPERTIES] = {
     [PROPERTY_ONES] = {"sum", "the weights of a row do not sum to one: what they are divided by"},
     [PROPERTY_BETWEEN] =

@@ -1,5 +1,6 @@
-/* The likely mistake of a kernel that breaks a property: its answer on the inputs that were made for it may be wrong by itself, and then
- * says more than that it is another one; else what the property varies is named, where one kind of mistake alone sees it. */
+/* The likely mistake of a kernel that breaks a property: its answer on the inputs that were made for it may be wrong
+ * by itself, and then says more than that it is another one; else what the property varies is named, where one kind
+ * of mistake alone sees it. */
 #ifndef ATTN_HARNESS_HINT_PROPERTY_H
 #define ATTN_HARNESS_HINT_PROPERTY_H
 

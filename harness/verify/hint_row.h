@@ -1,5 +1,5 @@
-/* One output row as a kernel with a mistake would give it: the reference's formulas in double precision, with a place for each thing
- * that kernels get wrong. */
+/* One output row as a kernel with a mistake would give it: the reference's formulas in double precision, with a place
+ * for each thing that kernels get wrong. */
 #ifndef ATTN_HARNESS_HINT_ROW_H
 #define ATTN_HARNESS_HINT_ROW_H
 

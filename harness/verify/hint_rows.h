@@ -30,8 +30,8 @@ const reference_row *hint_rows_truth(const hint_rows *rows, int n);
 /* What was computed in row n. */
 double hint_computed(const hint_rows *rows, tensor_id id, int n, int64_t e);
 
-/* How much of row n's difference to the truth the answer leaves: 0 all is explained, 1 nothing; infinite where it says what is not so. A
- * difference that is left and within the bound is explained well enough where others are, too. */
+/* How much of row n's difference to the truth the answer leaves: 0 all is explained, 1 nothing; infinite where it
+ * says what is not so. A difference that is left and within the bound is explained well enough where others are, too. */
 double hint_unexplained(const hint_rows *rows, int n);
 
 /* computed - truth of the output, into rows->error; its norm. Not finite where an element is not. */

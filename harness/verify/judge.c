@@ -194,8 +194,8 @@ static bool judge_solved(const solved_problem *problem, const judge_question *qu
   return true;
 }
 
-/* The last problem of drawn inputs, for the solution costs far more than the verdict, and who writes a kernel or compares many asks
- * the same again and again. */
+/* The last problem of drawn inputs, for the solution costs far more than the verdict, and who writes a kernel or
+ * compares many asks the same again and again. */
 static struct {
   pthread_mutex_t lock;
   char name[WORKLOAD_NAME_BYTES]; /* empty: there is none */

@@ -11,8 +11,8 @@
 /* Beside the attn_types, of arrays alone: no problem has it. */
 enum { JUDGE_FLOAT64 = 64 };
 
-/* An array [B, H, T, width] as tensor_stored_shape has it: 1 for the axes that the problem broadcasts or the tensor lacks (the sinks are
- * [1, H, 1, 1], the log-sum-exp is [B, H, Tq, 1]). Elements need no alignment. */
+/* An array [B, H, T, width] as tensor_stored_shape has it: 1 for the axes that the problem broadcasts or the tensor
+ * lacks (the sinks are [1, H, 1, 1], the log-sum-exp is [B, H, Tq, 1]). Elements need no alignment. */
 typedef struct judge_array {
   const void *data;   /* NULL: it is not given */
   int type;           /* an attn_type, or JUDGE_FLOAT64 */
@@ -56,14 +56,14 @@ typedef struct judge_verdict {
   char hint[JUDGE_HINT_BYTES]; /* and a sentence about it */
 } judge_verdict;
 
-/* Any thread may call. Of the last problem with drawn inputs the solution is kept, with the memory of its inputs: another output of
- * it costs the verdict alone.
+/* Any thread may call. Of the last problem with drawn inputs the solution is kept, with the memory of its inputs:
+ * another output of it costs the verdict alone.
  *
- * False, with the reason in a sentence, where nothing can be judged: a problem that is not sound, an output that is not given, an array of a type
- * that the tensor cannot have, memory that is short.
+ * False, with the reason in a sentence, where nothing can be judged: a problem that is not sound, an output that is
+ * not given, an array of a type that the tensor cannot have, memory that is short.
  *
- * Outputs may have the type that the problem gives them, or a wider one (float32 where it says bf16, float64), which is
- * rounded to it first, as a kernel that stores would have. Inputs must be of the very type. */
+ * Outputs may have the type that the problem gives them, or a wider one (float32 where it says bf16, float64), which
+ * is rounded to it first, as a kernel that stores would have. Inputs must be of the very type. */
 bool judge(const judge_question *question, judge_verdict *verdict, char *why, size_t why_size);
 
 /* Three lines, or four with a hint, each with its end of line. */

@@ -1,7 +1,7 @@
-/* The root mean square of errors against what the roundings of a right kernel explain. One error tells little, since it may be
- * as large as its bound; but those of many rows together lie as far from the truth as roundings do, and what is wrong by less than the
- * bound in every element shows: an output that is truncated, weights that are rounded twice. Only what is too large
- * fails: who rounds less is nearer. */
+/* The root mean square of errors against what the roundings of a right kernel explain. One error tells little, since
+ * it may be as large as its bound; but those of many rows together lie as far from the truth as roundings do, and
+ * what is wrong by less than the bound in every element shows: an output that is truncated, weights that are rounded
+ * twice. Only what is too large fails: who rounds less is nearer. */
 #ifndef ATTN_HARNESS_MEAN_SQUARE_H
 #define ATTN_HARNESS_MEAN_SQUARE_H
 

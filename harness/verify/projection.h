@@ -13,8 +13,8 @@
 #include "projection_sums.h"
 #include "run/runner.h"
 
-/* False when memory is short, the user interrupts, or the function is another than softmax or linear: a layer and gradients have no such
- * sums. What it holds does not refer to the inputs, and is true of any with
+/* False when memory is short, the user interrupts, or the function is another than softmax or linear: a layer and
+ * gradients have no such sums. What it holds does not refer to the inputs, and is true of any with
  * the same contents. */
 bool projection_create(projection *projection, const inputs *inputs);
 void projection_destroy(projection *projection);

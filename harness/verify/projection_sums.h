@@ -8,10 +8,11 @@ enum { PROJECTION_DIRECTIONS = 2 };
 
 typedef struct projected_row {
   double along[PROJECTION_DIRECTIONS]; /* of the true output */
-  double
-      normaliser; /* the log-sum-exp, or the sum of the weights and epsilon, or 1 of what is unnormalised; of a row that sees no key -inf, or 0 */
-  double size;    /* of what was summed, which rounding is in proportion to */
-  double scores;  /* 1 and what the scores may be, which it is in proportion to too; NaN: nothing is known */
+  /* The log-sum-exp, or the sum of the weights and epsilon, or 1 of what is unnormalised; of a row that sees no key -inf,
+   * or 0. */
+  double normaliser;
+  double size;   /* of what was summed, which rounding is in proportion to */
+  double scores; /* 1 and what the scores may be, which it is in proportion to too; NaN: nothing is known */
 } projected_row;
 
 typedef struct projection {

@@ -390,8 +390,8 @@ static void hold_position(property_check *t) {
   }
 }
 
-/* Scores follow from the distance of positions. Cosines and sines are rounded to float32, by less than a rotation may round them: so
- * that the two truths are no farther apart than a right kernel may be from each. */
+/* Scores follow from the distance of positions. Cosines and sines are rounded to float32, by less than a rotation may
+ * round them: so that the two truths are no farther apart than a right kernel may be from each. */
 static void hold_rope(property_check *t) {
   const inputs *given = t->all->original;
   const altered *farther = check_altered(t, FARTHER);

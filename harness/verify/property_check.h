@@ -27,8 +27,8 @@ typedef struct property_check {
 /* Notes the first failure; false. */
 __attribute__((format(printf, 2, 3))) bool check_fails(property_check *check, const char *format, ...);
 
-/* Where all ranks of a team have ended the property: they agree on what came of it. The rank whose complaint it is; -1: there is no
- * team. */
+/* Where all ranks of a team have ended the property: they agree on what came of it. The rank whose complaint it is;
+ * -1: there is no team. */
 int check_end_in_team(property_check *check);
 
 /* False where memory is short or the variant did what it may not. Workspaces as in run_watch. */

@@ -158,7 +158,8 @@ static bool make_shift(properties *all, char *why, size_t why_size) {
 
 /* ---- A key for the sink ---- */
 
-/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. An additive score of it is the query's. */
+/* A key of zeros has a score of 0, to which the bias adds the sink; and its value is zero. An additive score of it is
+ * the query's. */
 static bool make_sink_key(properties *all, char *why, size_t why_size) {
   workload w = all->original->workload;
   if (!w.sink || w.additive || w.fill == FILL_NONFINITE || w.fill == FILL_LARGEST) return true;

@@ -67,7 +67,8 @@ void property_hand_over(const inputs *from, const inputs *to) {
   }
 }
 
-/* How far the rows of a head's final state may be off, and by how much they are rounded when they are handed over: [D, Dv], [D]. */
+/* How far the rows of a head's final state may be off, and by how much they are rounded when they are handed over:
+ * [D, Dv], [D]. */
 static void errors_of(const gradients *of, const attn_problem *p, int64_t b, int64_t kv_head, double *state,
                       double *sum) {
   for (int64_t d = 0; d < p->head_dim; d++) sum[d] = 0;

@@ -1,5 +1,5 @@
-/* What holds of the states of linear attention: a sequence may be cut in two, and the second part go on from the state that the first
- * has left; and a state is of keys, and not of their order where none decays. */
+/* What holds of the states of linear attention: a sequence may be cut in two, and the second part go on from the
+ * state that the first has left; and a state is of keys, and not of their order where none decays. */
 #ifndef ATTN_HARNESS_PROPERTY_STATES_H
 #define ATTN_HARNESS_PROPERTY_STATES_H
 

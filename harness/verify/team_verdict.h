@@ -4,8 +4,8 @@
 
 #include "verdict.h"
 
-/* Of the verdicts of all ranks one that is the same on each: the worst shares, and the complaint of the rank with the first row that is
- * wrong, which is named. isa: of how many ranks the run was, as in run_setup. */
+/* Of the verdicts of all ranks one that is the same on each: the worst shares, and the complaint of the rank with the
+ * first row that is wrong, which is named. isa: of how many ranks the run was, as in run_setup. */
 void team_verdict_agree(verdict *verdict, const char *isa);
 
 /* What a rank has to say while all hold a property: whether it is at its end, or comes to another run. */

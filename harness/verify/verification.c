@@ -62,8 +62,8 @@ static void count_failure(variant_verdicts *to, const case_run *at, int threads,
   entry->threads = threads;
 }
 
-/* Of outputs that are wrong, as the last run left them, and only where the failure will be shown; in a team by the rank that has found
- * it. */
+/* Of outputs that are wrong, as the last run left them, and only where the failure will be shown; in a team by the
+ * rank that has found it. */
 static void note_hint(variant_verdicts *to, const case_run *at, const verdict *result) {
   examination wrong;
   if (result->passed || to->failed == 0 || to->failed > VERDICT_FAILURES) return;

@@ -91,7 +91,8 @@ bool verification_run_case(verification *verification, inputs *inputs, const exp
 
 int64_t verification_cases(const verification *verification);
 int64_t verification_failed(const verification *verification);
-/* Whether nothing that is still to run matters: one failure was to be enough, or Ctrl-C came (verify_all and fuzz_all catch it). */
+/* Whether nothing that is still to run matters: one failure was to be enough, or Ctrl-C came (verify_all and fuzz_all
+ * catch it). */
 bool verification_is_decided(const verification *verification);
 
 /* False, with a line on stderr that says why, when no variant ran on anything, or one of them did not where

@@ -25,9 +25,9 @@ bool verify_run(const run_setup *setup, inputs *inputs, int64_t max_rows, verdic
 bool verify_run_against(const run_setup *setup, inputs *inputs, const expected *known, bool first,
                         verdict *verdict, char *why, size_t why_size);
 
-/* Holds what the last run of a batch, of a variant with these traits, wrote to the reference: every element is written, if inputs_poison_outputs came
- * before the batch; the row whose query the batch changed is right, and so are those that deviate most, or without a
- * projection (NULL) another one. False when memory is short. */
+/* Holds what the last run of a batch, of a variant with these traits, wrote to the reference: every element is
+ * written, if inputs_poison_outputs came before the batch; the row whose query the batch changed is right, and so are
+ * those that deviate most, or without a projection (NULL) another one. False when memory is short. */
 bool verify_batch(const run_batch *batch, const projection *projection, uint32_t traits, verdict *verdict);
 
 /* Adds to a verdict of outputs what the reference says of the rows that deviate most. */

@@ -1,7 +1,7 @@
-/* How many tanh a second additive scores take, as a share of what the machine takes in registers (harness/machine/tanh_loops.c): runs fused
- * on a problem of one head, a tanh for each feature of each pair, with its softmax and values, and that loop in turn. Prints the median of the
- * ratio with its 95 % interval. More than 1 is no error: powers of queries and keys are taken once, not for each pair.
- * Usage: additive_share T D ISA */
+/* How many tanh a second additive scores take, as a share of what the machine takes in registers
+ * (harness/machine/tanh_loops.c): runs fused on a problem of one head, a tanh for each feature of each pair, with its
+ * softmax and values, and that loop in turn. Prints the median of the ratio with its 95 % interval. More than 1 is no
+ * error: powers of queries and keys are taken once, not for each pair. Usage: additive_share T D ISA */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* From where attention takes longer than the projections around it: reads what scripts/layer.sh has measured, prints a line for each
- * length and the crossover, and draws crossover.png and crossover.svg beside it.
+/* From where attention takes longer than the projections around it: reads what scripts/layer.sh has measured, prints
+ * a line for each length and the crossover, and draws crossover.png and crossover.svg beside it.
  * Usage: crossover FOLDER PLOTS, the latter being scripts/plots */
 #include <math.h>
 #include <stdio.h>

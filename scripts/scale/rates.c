@@ -1,10 +1,11 @@
-/* What the simulation takes from this machine: how long a core is about a block of queries and keys, by how long that is, to join its
- * rows and to copy them; and how long a message is under way. Two ranks do so at the same time, as they do in a run: what they share
- * (memory, cache, the chip's power) is in the rates.
+/* What the simulation takes from this machine: how long a core is about a block of queries and keys, by how long that
+ * is, to join its rows and to copy them; and how long a message is under way. Two ranks do so at the same time, as
+ * they do in a run: what they share (memory, cache, the chip's power) is in the rates.
  *
  *     mpirun -n 2 rates > rates.txt
  *
- * Rows of the table are those that model.c reads; `latency` and `bandwidth` are the platform's that the model is held to. */
+ * Rows of the table are those that model.c reads; `latency` and `bandwidth` are the platform's that the model is held
+ * to. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
-/* Variants of a team among the ranks that SimGrid's SMPI simulates: each rank calls a variant's `run` as the harness does,
- * with messages of their real sizes, and the time is that of the simulated network and of model.c. What is in a message does
- * not matter: all ranks share one workspace, which is a small piece of memory mapped again and again.
+/* Variants of a team among the ranks that SimGrid's SMPI simulates: each rank calls a variant's `run` as the harness
+ * does, with messages of their real sizes, and the time is that of the simulated network and of model.c. What is in a
+ * message does not matter: all ranks share one workspace, which is a small piece of memory mapped again and again.
  *
  *     smpirun -np P ... simulate RATES CORES CACHE_BYTES BYTES_PER_SECOND VARIANT:PROBLEM...
  *
- * A problem is H,Hkv,D,Tq,Tk,full or causal. A line for each: variant, P, Tq, Tk, seconds, seconds on one node, bytes that the rank
- * sends which sends most, and the bytes that it declares. */
+ * A problem is H,Hkv,D,Tq,Tk,full or causal. A line for each: variant, P, Tq, Tk, seconds, seconds on one node, bytes
+ * that the rank sends which sends most, and the bytes that it declares. */
 #include <inttypes.h>
 #include <smpi/smpi.h>
 #include <stdio.h>

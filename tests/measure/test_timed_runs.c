@@ -64,7 +64,8 @@ static void assert_caught(const result *cheat) {
     fail_msg("%s: state %d, '%s'", cheat->name, (int)cheat->state, cheat->reason);
 }
 
-/* Several iterations each, however slow the machine is: in a batch of one, what works unless it has written already does its work. */
+/* Several iterations each, however slow the machine is: in a batch of one, what works unless it has written already
+ * does its work. */
 static void hold_timed_runs(attn_type type) {
   const attn_variant *const variants[] = {&unless_written, &new_pointers, &from_memory, &changing, &right};
   bench_point points[5];

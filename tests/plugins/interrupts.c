@@ -1,6 +1,6 @@
-/* Softmax attention that is right, and asks for Ctrl-C in its eighth run in a process: three points have been run twice each, to be
- * verified, then the first is timed, and the second. Who is asked sees the folder ctrl-c, and leaves another in it once it was pressed; a
- * kernel that raises a signal itself ends by it. */
+/* Softmax attention that is right, and asks for Ctrl-C in its eighth run in a process: three points have been run
+ * twice each, to be verified, then the first is timed, and the second. Who is asked sees the folder ctrl-c, and
+ * leaves another in it once it was pressed; a kernel that raises a signal itself ends by it. */
 #define _GNU_SOURCE
 #include "attention.h"
 

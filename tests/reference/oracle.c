@@ -37,7 +37,8 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
   return too_old || too_new || absent || masked;
 }
 
-/* A feature of a query or a key, turned by row `at` of the tables: of a pair the first is a cos - b sin, the second b cos + a sin. */
+/* A feature of a query or a key, turned by row `at` of the tables: of a pair the first is a cos - b sin, the second b
+ * cos + a sin. */
 static quad feature(const attn_problem *p, const float *x, int64_t at, int64_t d) {
   const int64_t R = p->rope_cos.type ? p->rope_features : 0;
   if (d >= R) return number(x + d);

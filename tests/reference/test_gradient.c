@@ -1,5 +1,5 @@
-/* The proof of the reference's gradients: central differences in quadruple precision, and answers of 60 digits from an independent
- * program. */
+/* The proof of the reference's gradients: central differences in quadruple precision, and answers of 60 digits from
+ * an independent program. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

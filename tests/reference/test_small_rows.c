@@ -1,5 +1,5 @@
-/* One row of four keys: one that sees nothing, NaN and infinities, as the headers of the reference say, and bounds where they are at
- * their least or greatest. */
+/* One row of four keys: one that sees nothing, NaN and infinities, as the headers of the reference say, and bounds
+ * where they are at their least or greatest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,8 +218,8 @@ static void sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink(vo
   assert_true(a.row.output_bound[0] > 4 * 0x1p-126 && a.row.output_bound[0] < 0x1p-120);
 }
 
-/* Three equal products one after the other; a query's feature that a unit flushes, beside a large key's. Of two features, products that
- * sum to a power of two, which one alone would be. */
+/* Three equal products one after the other; a query's feature that a unit flushes, beside a large key's. Of two
+ * features, products that sum to a power of two, which one alone would be. */
 static void draw_small_row_of(int64_t D, attn_type type) {
   small_row(ATTN_SOFTMAX);
   a.problem.head_dim = D;

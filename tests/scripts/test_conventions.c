@@ -1,5 +1,5 @@
-/* docs/conventions.md and the facts that its tables are made of, by bindings/python/real/conventions.py. The libraries themselves are
- * not run here: that takes them, and a minute. */
+/* docs/conventions.md and the facts that its tables are made of, by bindings/python/real/conventions.py. The
+ * libraries themselves are not run here: that takes them, and a minute. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

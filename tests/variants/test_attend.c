@@ -1,5 +1,5 @@
-/* The three steps of an online softmax in one (tile.h, attend), of every instruction set that has it, against plain loops in double
- * precision; and that what is beside a row changes no bit of it. */
+/* The three steps of an online softmax in one (tile.h, attend), of every instruction set that has it, against plain
+ * loops in double precision; and that what is beside a row changes no bit of it. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* What linear attention has of the tile kernels, feature maps and their slopes and products of rows, for every instruction set against a
- * plain loop in double precision. */
+/* What linear attention has of the tile kernels, feature maps and their slopes and products of rows, for every
+ * instruction set against a plain loop in double precision. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>

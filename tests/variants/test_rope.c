@@ -1,5 +1,5 @@
-/* Rotary embedding: what variants rotate by, in plain C (rope.h) and in the tile kernels of every instruction set and type, against the
- * reference's definition. */
+/* Rotary embedding: what variants rotate by, in plain C (rope.h) and in the tile kernels of every instruction set and
+ * type, against the reference's definition. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

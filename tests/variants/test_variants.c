@@ -145,8 +145,9 @@ static void every_property_holds_for_every_variant(void **state) {
                    own_variants.variants[v]->name, type);
 }
 
-/* A part of the verification that is quick: one in 24 of its problems (`make test-full`: in 12), for which instruction sets
- * take turns. All of them are for `attnbench verify` itself, which `make verify` and the gate run. Its words are shown where it fails. */
+/* A part of the verification that is quick: one in 24 of its problems (`make test-full`: in 12), for which
+ * instruction sets take turns. All of them are for `attnbench verify` itself, which `make verify` and the gate run.
+ * Its words are shown where it fails. */
 static void every_variant_passes_the_verification(void **state) {
   (void)state;
   FILE *said = tmpfile();

@@ -1,6 +1,7 @@
-/* What verify says of kernels with a known mistake (tests/adversary), and how many of these mistakes it names. The hints were improved on
- * these kernels: that it names them is no estimate of how often it names others', but a guard against losing what is known. An
- * estimate is what `scripts/mutants.sh build --hints` counts over the planted faults. */
+/* What verify says of kernels with a known mistake (tests/adversary), and how many of these mistakes it names. The
+ * hints were improved on these kernels: that it names them is no estimate of how often it names others', but a guard
+ * against losing what is known. An estimate is what `scripts/mutants.sh build --hints` counts over the planted
+ * faults. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>

@@ -366,8 +366,8 @@ static void given_inputs_stand_in_the_place_of_drawn_ones(void **state) {
   forget(&right);
 }
 
-/* The judge keeps the solution of the last problem that was drawn: neither another seed, nor outputs that were not there, nor what
- * was given before may be taken for it. */
+/* The judge keeps the solution of the last problem that was drawn: neither another seed, nor outputs that were not
+ * there, nor what was given before may be taken for it. */
 static void each_answer_is_held_to_its_own_problem(void **state) {
   (void)state;
   static const char *const lines[] = {"causal/B:1/H:2/D:8/T:12/seed:1", "causal/B:1/H:2/D:8/T:12/seed:2",

@@ -1,5 +1,5 @@
-/* attnbench dump and judge as people type them: the folder is made whole or not at all, and each way in which folder or arrays are unsound
- * gets one sentence. One key alone: the output is its value, so that v.npy is the right answer. */
+/* attnbench dump and judge as people type them: the folder is made whole or not at all, and each way in which folder
+ * or arrays are unsound gets one sentence. One key alone: the output is its value, so that v.npy is the right answer. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,8 @@ static void a_layer_is_judged_from_a_folder(void **state) {
   expect(0, NULL, "rm -r layer");
 }
 
-/* Of one key the weight is 1 whatever its score: the gradient of the value is that of the output, those of query and key are 0. */
+/* Of one key the weight is 1 whatever its score: the gradient of the value is that of the output, those of query and
+ * key are 0. */
 static void gradients_are_judged_from_a_folder(void **state) {
   (void)state;
   expect(0, "The inputs lie in grad", "attnbench dump backward/" ONE_KEY " --out grad");

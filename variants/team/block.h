@@ -7,9 +7,9 @@
 #include "../team.h"
 #include "../tile/schedule.h"
 
-/* Of what fused takes, that which does not ask where a key stands but how far it is from the query; and of that, what can be said of
- * stripes too: their distances are in steps, and in a row of a mask or a bias their columns are not one behind the other. By
- * name: what fused learns is not taken unseen. */
+/* Of what fused takes, that which does not ask where a key stands but how far it is from the query; and of that, what
+ * can be said of stripes too: their distances are in steps, and in a row of a mask or a bias their columns are not
+ * one behind the other. By name: what fused learns is not taken unseen. */
 enum {
   BLOCK_STRIPED_FEATURES =
       ATTN_BAND | ATTN_OFFSET | ATTN_KEY_LENGTHS | ATTN_SOFTCAP | ATTN_LSE | ATTN_SINK | ATTN_QUERY_LENGTHS,

@@ -1,14 +1,15 @@
-/* Ring attention (Liu, Zaharia and Abbeel 2023): each rank keeps its queries, and blocks of keys and values go round. In
- * step n a rank attends to the keys of the rank n before it, which it has received in the step before, while they go on
- * to the next rank and those of the rank n + 1 before it come: the messages are hidden behind the work, and no rank ever
- * has more than two blocks beside its own. Parts join by their log-sum-exps (block.h).
+/* Ring attention (Liu, Zaharia and Abbeel 2023): each rank keeps its queries, and blocks of keys and values go round.
+ * In step n a rank attends to the keys of the rank n before it, which it has received in the step before, while they
+ * go on to the next rank and those of the rank n + 1 before it come: the messages are hidden behind the work, and no
+ * rank ever has more than two blocks beside its own. Parts join by their log-sum-exps (block.h).
  *
- * Causal rows at the end see many keys and those at the start few: positions are dealt zigzag, so that all ranks have as
- * much to do (Brandon et al. 2023, "Striped attention", found the imbalance). In a window neighbours matter, and slices are
- * contiguous: a block then goes no farther than to the last rank that sees any of it.
+ * Causal rows at the end see many keys and those at the start few: positions are dealt zigzag, so that all ranks have
+ * as much to do (Brandon et al. 2023, "Striped attention", found the imbalance). In a window neighbours matter, and
+ * slices are contiguous: a block then goes no farther than to the last rank that sees any of it.
  *
- * ring_striped deals positions as that paper does, always: a rank's rows lie all over the sequence and see as many keys as those of
- * any other, in a window too and whatever the offset, but for fewer than P in each row. For that blocks go all the way round. */
+ * ring_striped deals positions as that paper does, always: a rank's rows lie all over the sequence and see as many
+ * keys as those of any other, in a window too and whatever the offset, but for fewer than P in each row. For that
+ * blocks go all the way round. */
 #include <limits.h>
 #include <mpi.h>
 #include <string.h>

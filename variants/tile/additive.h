@@ -1,10 +1,12 @@
-/* Additive scores, sum_d w_d tanh(q_d + k_d), of floats: kinds.h includes this. With E = e^(2 (q + k)), tanh is 1 - 2 / (E + 1), and E = e^(2q) e^(2k)
- * of two powers that are taken once for each query and each key, so that a feature of a pair is a multiply-add and a quotient instead of an
- * exponential. Four quotients are one: w_1 / t_1 + w_2 / t_2 = (w_1 t_2 + w_2 t_1) / (t_1 t_2), and again. t = E + 1 is held down to 2^31, where tanh
- * is 1 in float32, and the weights are at most 1 in size, so that neither line overflows.
+/* Additive scores, sum_d w_d tanh(q_d + k_d), of floats: kinds.h includes this. With E = e^(2 (q + k)), tanh is 1 - 2
+ * / (E + 1), and E = e^(2q) e^(2k) of two powers that are taken once for each query and each key, so that a feature
+ * of a pair is a multiply-add and a quotient instead of an exponential. Four quotients are one: w_1 / t_1 + w_2 / t_2
+ * = (w_1 t_2 + w_2 t_1) / (t_1 t_2), and again. t = E + 1 is held down to 2^31, where tanh is 1 in float32, and the
+ * weights are at most 1 in size, so that neither line overflows.
  *
- * Powers of features beyond LARGEST_FEATURE are NaN, as those of NaN are, and so is then the score: which is computed again, from the sum q + k.
- * So which of the two ways a score takes follows from its own query and key, and never from others in the tile. */
+ * Powers of features beyond LARGEST_FEATURE are NaN, as those of NaN are, and so is then the score: which is computed
+ * again, from the sum q + k. So which of the two ways a score takes follows from its own query and key, and never
+ * from others in the tile. */
 
 #define TWO_LOG2E 2.885390082f
 #define LARGEST_FEATURE 21.5f /* twice this is 62 in base 2: products of two powers are normal numbers */

@@ -1,11 +1,11 @@
-/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines weights_of besides, which is
- * exp2_each but gives infinity for what is large. While the weights of one chunk are made, the tiles multiply the scores of the
- * next and add the values of the one before (tile.h, attend).
+/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines weights_of
+ * besides, which is exp2_each but gives infinity for what is large. While the weights of one chunk are made, the
+ * tiles multiply the scores of the next and add the values of the one before (tile.h, attend).
  *
- * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, 64 elements deep, which are
- * four multiplications onto two tiles. Its columns stay in four tiles while all rows of a chunk pass; the rows, which each
- * step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs and three chunks of
- * scores. */
+ * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, 64 elements deep,
+ * which are four multiplications onto two tiles. Its columns stay in four tiles while all rows of a chunk pass; the
+ * rows, which each step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs
+ * and three chunks of scores. */
 enum {
   CHUNK = TILE_CHUNK,
   CHUNK_ROWS = TILE_CHUNK_ROWS,
@@ -35,9 +35,10 @@ typedef struct chunk_weights {
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
 } chunk_weights;
 
-/* A row's scores are less by what was its largest once, and not anew in each chunk: as long as no weight is large nothing has to be
- * rescaled, and the weights wait for nothing (the idea is FlashAttention-4's; there the maximum is found all the same). The most that a
- * row's weights of one chunk may sum to: no exponent is above 8 then, where floats are 2^-21 apart. */
+/* A row's scores are less by what was its largest once, and not anew in each chunk: as long as no weight is large
+ * nothing has to be rescaled, and the weights wait for nothing (the idea is FlashAttention-4's; there the maximum is
+ * found all the same). The most that a row's weights of one chunk may sum to: no exponent is above 8 then, where
+ * floats are 2^-21 apart. */
 static const float largest_total = 256;
 
 INLINE void weigh_two_keys(chunk_weights *of) {
@@ -72,9 +73,9 @@ INLINE void load_product(amx_unit *unit, const chunk_product *of) {
   amx_tileloadd(unit, 7, lower + AMX_COLUMNS, ROW);
 }
 
-/* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before the sums are
- * stored: on a Granite Rapids loads wait for the stores of tiles that come before them. Where weights are made between was found by
- * trying 72 places for two and four of them. */
+/* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before
+ * the sums are stored: on a Granite Rapids loads wait for the stores of tiles that come before them. Where weights
+ * are made between was found by trying 72 places for two and four of them. */
 INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_product *then,
                            chunk_weights *meanwhile) {
   enum { ROW = CHUNK_ROWS * sizeof(float) };
@@ -128,8 +129,8 @@ INLINE chunk_product values_of_chunk(const tile_passage *of, int64_t c) {
                          .count = of->width};
 }
 
-/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after them the weighted
- * values of the chunk two before it, where there is one. */
+/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after
+ * them the weighted values of the chunk two before it, where there is one. */
 INLINE chunk_product product_of_round(const tile_passage *of, int64_t c, int64_t n) {
   const bool scores = c * CHUNK < of->keys && n * STEP_DEPTH < of->depth;
   return scores ? scores_of_chunk(of, c, n * STEP_DEPTH) : values_of_chunk(of, c - 2);

@@ -1,5 +1,5 @@
-/* AVX-512 (F, DQ, BW and VL), the vector operations: 32 registers of 16 floats. The register tile is 4 vectors of rows by 6 elements:
- * 24 sums, 4 row vectors and a broadcast, 10 loads for 24 multiply-adds. */
+/* AVX-512 (F, DQ, BW and VL), the vector operations: 32 registers of 16 floats. The register tile is 4 vectors of
+ * rows by 6 elements: 24 sums, 4 row vectors and a broadcast, 10 loads for 24 multiply-adds. */
 #include <immintrin.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,8 +104,8 @@ OP void restore_denormals(unsigned mode) {
  * minimax fit of 2^f with float32 coefficients, the first being 1 so that 2^0 is exact; 1.19 ulp at worst.
  * One degree less misses 2 ulp where t is just below 0, since f is rounded there. */
 OP vec split_power(vec *t) { return _mm512_reduce_ps(*t, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); }
-/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). t stands where x was,
- * as times_power takes it. */
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). t
+ * stands where x was, as times_power takes it. */
 OP vec split_exponential(vec *x) {
   const vec log2e = _mm512_set1_ps(0x1.715476p+0f), magic = _mm512_set1_ps(0x1.8p23f);
   const vec whole = _mm512_sub_ps(_mm512_fmadd_ps(*x, log2e, magic), magic);

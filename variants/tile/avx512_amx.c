@@ -34,9 +34,10 @@ typedef char amx_unit;
 
 #include "amx.h"
 
-/* x[i] = 2^x[i] = 2^floor(x) 2^(n/32) (1 + f c1 + f^2 c2), f in [0, 1/32): a minimax fit, 1.1u at worst (u = 2^-24), which with what is
- * rounded makes 3.0u, .2u on the average, and 2^0 is exact. Beside tiles multiply-adds, vreduceps, vscalefps, multiplications and shifts have
- * port 0 alone (variants/tile/README.md), permutations and additions others too: a polynomial of degree 5 has 8 of the former, this has 6. */
+/* x[i] = 2^x[i] = 2^floor(x) 2^(n/32) (1 + f c1 + f^2 c2), f in [0, 1/32): a minimax fit, 1.1u at worst (u = 2^-24),
+ * which with what is rounded makes 3.0u, .2u on the average, and 2^0 is exact. Beside tiles multiply-adds, vreduceps,
+ * vscalefps, multiplications and shifts have port 0 alone (variants/tile/README.md), permutations and additions
+ * others too: a polynomial of degree 5 has 8 of the former, this has 6. */
 INLINE void weights_of(const int n, vec x[]) {
   static const float roots[2 * LANES] = {
       0x1p+0f,        0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f, 0x1.1d4874p+0f,

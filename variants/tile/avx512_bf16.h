@@ -1,6 +1,7 @@
-/* AVX512_BF16, the vector operations: vdpbf16ps multiplies pairs of bfloat16 and adds both products to a float, twice what a multiply-add of
- * floats does. It rounds to nearest after each of the two additions, the upper half's first, and takes denormal numbers
- * for zero, in and out, whatever the mode (Intel, Instruction Set Extensions Programming Reference, VDPBF16PS). */
+/* AVX512_BF16, the vector operations: vdpbf16ps multiplies pairs of bfloat16 and adds both products to a float, twice
+ * what a multiply-add of floats does. It rounds to nearest after each of the two additions, the upper half's first,
+ * and takes denormal numbers for zero, in and out, whatever the mode (Intel, Instruction Set Extensions Programming
+ * Reference, VDPBF16PS). */
 #include "avx512.h"
 
 /* With 4 vectors of rows 4 elements and not 6: a store of 64 bytes takes Zen 4 two cycles, and 16 of them at the end of a
@@ -34,8 +35,9 @@ OP vec pair_half_up(vec low, vec high) {
   return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, lower, upper));
 }
 #define BFLOAT16_IN_PAIRS
-/* 2 LANES columns of LANES rows, times the rows' factors, as bfloat16 from element e of `count` rows on: of pairs half as many have to
- * be transposed. False, and nothing is stored, where a number is denormal, which the conversion takes for 0. */
+/* 2 LANES columns of LANES rows, times the rows' factors, as bfloat16 from element e of `count` rows on: of pairs
+ * half as many have to be transposed. False, and nothing is stored, where a number is denormal, which the conversion
+ * takes for 0. */
 OP bool store_in_pairs(int64_t rows, int count, const float *columns, const float *factor, void *const *row,
                        int64_t e) {
   const vec factors = load_part(factor, count);
@@ -53,8 +55,8 @@ OP bool store_in_pairs(int64_t rows, int count, const float *columns, const floa
   return true;
 }
 enum { PAIR_COLUMNS = 8 };
-/* Element l of x[n]: elements n of rows 2l and 2l + 1, a pair. A piece of a row is loaded into each quarter of a register, so that a
- * third of the permutations of `transpose` is none. */
+/* Element l of x[n]: elements n of rows 2l and 2l + 1, a pair. A piece of a row is loaded into each quarter of a
+ * register, so that a third of the permutations of `transpose` is none. */
 OP void pairs_of_rows(const uint16_t *rows, int64_t stride, vec x[PAIR_COLUMNS]) {
   __m512i row[PAIR_COLUMNS], two[PAIR_COLUMNS], four[PAIR_COLUMNS];
   for (int j = 0; j < PAIR_COLUMNS; j++) {

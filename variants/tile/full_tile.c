@@ -60,8 +60,9 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                              .copied_key = transposed ? 1 : spread_value};
 }
 
-/* Packed queries times the matrix of a head, which is what accumulate does with weights and values: the sums are packed as well. Heads that
- * are stacked have matrices of their own: a product for each, of all rows, from which it takes its own. */
+/* Packed queries times the matrix of a head, which is what accumulate does with weights and values: the sums are
+ * packed as well. Heads that are stacked have matrices of their own: a product for each, of all rows, from which it
+ * takes its own. */
 static void turn(query_tile *tile) {
   const int64_t rows = tile->layout.rows, D = tile->problem->head_dim, heads = tile->heads;
   const tile_size size = {rows, D, D};
@@ -92,8 +93,8 @@ static tile_additive additive_of(const query_tile *tile) {
                          .key_powers = tile->layout.key_powers};
 }
 
-/* The weights of a row times the factor, of which a power of two is left out so that none is larger than 1; this, or 1 where they are no
- * numbers. */
+/* The weights of a row times the factor, of which a power of two is left out so that none is larger than 1; this, or
+ * 1 where they are no numbers. */
 static float weigh_row(const query_tile *tile, int64_t r, float factor, float *weights, float *sum) {
   const int64_t rows = tile->layout.rows, D = tile->problem->head_dim;
   const float *given = query_tile_additive(tile, r);

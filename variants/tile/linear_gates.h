@@ -1,5 +1,6 @@
-/* Decays in the backward pass of linear attention, a tile of keys at a time. Gates are multiplied and no logarithms are taken from each
- * other, so that one of 0 does no harm; what the gradients of decays are made of is added up in double. */
+/* Decays in the backward pass of linear attention, a tile of keys at a time. Gates are multiplied and no logarithms
+ * are taken from each other, so that one of 0 does no harm; what the gradients of decays are made of is added up in
+ * double. */
 #ifndef ATTN_LINEAR_GATES_H
 #define ATTN_LINEAR_GATES_H
 
@@ -24,8 +25,9 @@ void linear_fade_columns(int64_t count, int64_t rows, const float *factor, float
  * are to[r]. */
 void linear_fade_pairs(const linear_gates *gates, int64_t keys, int64_t rows, const float *to, float *pairs);
 
-/* The pairs of a query with the first `seen` keys of a tile, their weights and the gradients of these: both fade, and what they are to each
- * other goes to the decays of the keys behind, with what all keys before the tile are to the query. Returns by what these fade. */
+/* The pairs of a query with the first `seen` keys of a tile, their weights and the gradients of these: both fade, and
+ * what they are to each other goes to the decays of the keys behind, with what all keys before the tile are to the
+ * query. Returns by what these fade. */
 float linear_meet_decays(const linear_gates *gates, int64_t seen, double of_keys_before, float *weights,
                          float *grads, double *decay_grads);
 

@@ -189,8 +189,8 @@ static void add_nonfinite(const linear_tile *tile, const linear_plan *plan, line
   }
 }
 
-/* Lets the weights of keys [first, first + count) fade, each by the gates from behind its key to the last that the row sees, and the
- * rows' queries, which meet the keys before, by those of all. */
+/* Lets the weights of keys [first, first + count) fade, each by the gates from behind its key to the last that the
+ * row sees, and the rows' queries, which meet the keys before, by those of all. */
 static void fade_pairs(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
                        int64_t first, int64_t count, const int64_t *seen, float *queries) {
   const int64_t rows = tile->rows;
@@ -326,8 +326,8 @@ static bool is_finite(const linear_tile *tile, const linear_plan *plan, tile_tar
   return plan->floats->all_finite(1, tile->problem->value_dim, (tile_rows){last, 0});
 }
 
-/* The rows in the scratch, from where they go to the output. A weight of 0 times a NaN or an infinity would reach rows that cannot see
- * it: where there is one, those are left out and added to the rows that do. */
+/* The rows in the scratch, from where they go to the output. A weight of 0 times a NaN or an infinity would reach
+ * rows that cannot see it: where there is one, those are left out and added to the rows that do. */
 static void solve_apart(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                         linear_stop stop, tile_sum of) {
   const tile_target rows = {scratch->output, plan->width};

@@ -1,5 +1,5 @@
-/* What linear attention does with one tile of queries or of keys: features, the running state in its strips, and the pairs that only
- * some rows see. Which tiles there are, and who takes them, is in ../linear.c. */
+/* What linear attention does with one tile of queries or of keys: features, the running state in its strips, and the
+ * pairs that only some rows see. Which tiles there are, and who takes them, is in ../linear.c. */
 #ifndef ATTN_LINEAR_TILE_H
 #define ATTN_LINEAR_TILE_H
 
@@ -15,8 +15,8 @@ typedef struct linear_plan {
   size_t state_floats, thread_floats;
 } linear_plan;
 
-/* Rows of one key/value head: row r is query position (first_row + r) / heads of query head first_head + (first_row + r) % heads, as in a
- * query_tile. Without rows what a walk along the keys needs is there all the same. */
+/* Rows of one key/value head: row r is query position (first_row + r) / heads of query head first_head + (first_row +
+ * r) % heads, as in a query_tile. Without rows what a walk along the keys needs is there all the same. */
 typedef struct linear_tile {
   const attn_problem *problem;
   const attn_tensors *tensors;
@@ -67,7 +67,8 @@ static inline int64_t linear_end_of_row(const linear_tile *tile, int64_t r) {
   return attn_visible_keys(tile->problem, tile->batch, linear_position(tile, tile->first_row + r)).end;
 }
 
-/* Sets what follows from the kernels, the rows of the largest tile and the problem: depth, width, and floats of a state and of a thread. */
+/* Sets what follows from the kernels, the rows of the largest tile and the problem: depth, width, and floats of a
+ * state and of a thread. */
 void linear_measure(const attn_problem *problem, linear_plan *plan);
 
 /* The scratch of a thread in its memory, which takes all features; then some of those of the keys. */

@@ -68,8 +68,8 @@ static void join_queries(const linear_backward *of, linear_scratch *mine, linear
   }
 }
 
-/* Where keys decay: the gradients of decays that queries behind the tile make, and keys before it or in it; what these are to the keys of
- * the tile fades, and the state on its way to the first of them. */
+/* Where keys decay: the gradients of decays that queries behind the tile make, and keys before it or in it; what
+ * these are to the keys of the tile fades, and the state on its way to the first of them. */
 static void begin_decays(const linear_backward *of, linear_scratch *mine, const keys *tile) {
   const int64_t depth = of->depth, Dv = of->problem->value_dim;
   double products[ROWS], sum = 0;
@@ -118,8 +118,8 @@ static void add_apart(const linear_backward *of, linear_scratch *mine, int64_t r
   memset(output_grad, 0, (size_t)Dv * sizeof *output_grad);
 }
 
-/* The pairs of the tile with the loaded queries, `some` to `all` of one head: a row for each. A vector of keys meets the queries from
- * the first on that sees one of it. */
+/* The pairs of the tile with the loaded queries, `some` to `all` of one head: a row for each. A vector of keys meets
+ * the queries from the first on that sees one of it. */
 static void meet_queries(const linear_backward *of, linear_scratch *mine, const keys *tile) {
   const tile_kernels *kernels = of->kernels;
   const int64_t rows = tile->rows, lanes = kernels->lanes, count = tile->all - tile->some;

@@ -45,8 +45,8 @@ typedef struct queries {
   int64_t ready, end;         /* keys before `ready` are in the state; those up to `end` are loaded */
 } queries;
 
-/* The gradients of the pairs' weights, times the normaliser: a column for each key that some rows see. Rows of a vector meet the keys
- * that the last of them sees. */
+/* The gradients of the pairs' weights, times the normaliser: a column for each key that some rows see. Rows of a
+ * vector meet the keys that the last of them sees. */
 static void meet_keys(const linear_backward *of, linear_scratch *mine, const queries *tile) {
   const tile_kernels *kernels = of->kernels;
   const int64_t rows = tile->rows, lanes = kernels->lanes, keys = tile->end - tile->ready;
@@ -114,8 +114,8 @@ static void normalise(const linear_backward *of, linear_scratch *mine, const que
   }
 }
 
-/* The state fades by the gates of the keys that a row sees beyond those in it: so do the row's products with it, and the delta that
- * meets z. Leaves behind what the keys in the state are to the row. */
+/* The state fades by the gates of the keys that a row sees beyond those in it: so do the row's products with it, and
+ * the delta that meets z. Leaves behind what the keys in the state are to the row. */
 static void fade_queries(const linear_backward *of, linear_scratch *mine, const queries *tile, float *delta) {
   const int64_t first = row_number(of, tile->at, tile->first);
   double products[ROWS];

@@ -1,5 +1,5 @@
-/* What the backward pass of linear attention (../linear_backward.c) and its two walks along a head share: what a thread works with, rows of
- * tensors, and the products with a running state. */
+/* What the backward pass of linear attention (../linear_backward.c) and its two walks along a head share: what a
+ * thread works with, rows of tensors, and the products with a running state. */
 #ifndef ATTN_LINEAR_WALKS_H
 #define ATTN_LINEAR_WALKS_H
 

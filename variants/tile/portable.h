@@ -83,8 +83,8 @@ OP vec split_power(vec *t) {
   *t = whole + magic;
   return whole - (*t - magic);
 }
-/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0. Without fused operations: log2(e) is a number of 12 bits, whose product
- * with one of 12 is exact, and a rest. */
+/* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0. Without fused operations: log2(e) is a number of 12
+ * bits, whose product with one of 12 is exact, and a rest. */
 OP vec split_exponential(vec *x) {
   const vec magic = set(0x1.8p23f + 127.0f), upper = (vec)((ivec)*x & ~0xfff), lower = *x - upper;
   const vec shifted = *x * set(0x1.715476p+0f) + magic;

@@ -27,7 +27,8 @@ static int64_t general_floats(const attn_problem *problem, const query_tile_layo
   return attn_uses(problem, ATTN_GENERAL) ? whole_lines(layout->rows * (2 * layout->depth + 1)) : 0;
 }
 
-/* Columns of queries; of additive scores also of their powers and weights, of features up to a multiple of 4, a sum and a factor. */
+/* Columns of queries; of additive scores also of their powers and weights, of features up to a multiple of 4, a sum
+ * and a factor. */
 static int64_t query_floats(const attn_problem *problem, const query_tile_layout *layout) {
   return layout->rows *
          (attn_uses(problem, ATTN_ADDITIVE) ? 3 * query_tile_fours(layout->depth) + 2 : layout->depth);

@@ -85,9 +85,9 @@ struct query_tile {
       *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };
 
-/* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch
- * (copies of keys and values, scores, rescale, finite, run) that tiles may take turns with; each in whole cache lines, so that threads
- * share none. */
+/* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch (copies of
+ * keys and values, scores, rescale, finite, run) that tiles may take turns with; each in whole cache lines, so that
+ * threads share none. */
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
 } query_tile_sizes;
@@ -145,10 +145,10 @@ typedef struct key_tile {
   tile_rows key, value;
 } key_tile;
 
-/* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding turns become floats,
- * once for all of these tiles. Values are copied where they become
- * other operands, or where their rows crowd a few sets of the L1 cache: products read 64 rows side by side, which as rows
- * of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
+/* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding
+ * turns become floats, once for all of these tiles. Values are copied where they become
+ * other operands, or where their rows crowd a few sets of the L1 cache: products read 64 rows side by side, which as
+ * rows of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of);
 
 /* Scores of keys [first, end) of the key tile, with softcap and biases, in base 2. */

@@ -63,8 +63,8 @@ static void cut_keys(const attn_problem *problem, tiling *plan) {
   plan->parts = larger(1, pieces(problem->key_length, plan->part_keys));
 }
 
-/* Queries after which the pattern may be another, of its terms the fewest: a row has the same bits in whichever order they are said. 0:
- * it is not in blocks. */
+/* Queries after which the pattern may be another, of its terms the fewest: a row has the same bits in whichever order
+ * they are said. 0: it is not in blocks. */
 static int64_t pattern_period(const attn_problem *problem) {
   if (problem->features & ATTN_BLOCKS) return problem->block_q;
   int64_t period = 0;

@@ -35,8 +35,8 @@ void score_rows_place(score_rows *rows);
 /* The factor that turns q.k into what score_rows_softmax takes. */
 float score_rows_factor(const attn_problem *problem);
 
-/* Row r, holding q.k times the factor: softcap, bias, hiding, then weights relative to the row's maximum,
- * with sum[r] their sum; those that are dropped become 0. Writes the log-sum-exp and the attention weights where they are wanted. */
+/* Row r, holding q.k times the factor: softcap, bias, hiding, then weights relative to the row's maximum, with sum[r]
+ * their sum; those that are dropped become 0. Writes the log-sum-exp and the attention weights where they are wanted. */
 void score_rows_softmax(score_rows *rows, int64_t r);
 
 /* With output row r holding weights times value: adds what the copy left out where the row sees it, and

@@ -75,9 +75,10 @@ typedef struct tile_ahead {
   } of[2];
 } tile_ahead;
 
-/* Queries of additive scores, as columns; features beyond `depth`, up to a multiple of 4, have weights of 0 and any powers that are numbers. Of row r
- * sum[r] + sum_d weights[d, r] / (1 + powers[d, r] e^(2 key_d)), times factor[r], is the score: weights are -2 times those that are
- * meant, none larger than 2 in size, and sum[r] is what they come to, or NaN where they are no numbers. */
+/* Queries of additive scores, as columns; features beyond `depth`, up to a multiple of 4, have weights of 0 and any
+ * powers that are numbers. Of row r sum[r] + sum_d weights[d, r] / (1 + powers[d, r] e^(2 key_d)), times factor[r],
+ * is the score: weights are -2 times those that are meant, none larger than 2 in size, and sum[r] is what they come
+ * to, or NaN where they are no numbers. */
 typedef struct tile_additive {
   const float *queries, *powers, *weights; /* [d, row] at d * rows + row */
   const float *sum, *factor;
@@ -125,8 +126,8 @@ typedef struct tile_kernels {
   bool transposes_values;
 
   /* scores[j, r] = factor * sum_d key[j, d] * queries[d, r]      d < features, j < keys
-   * factor is what pack has left, or 1 where it is the softmax that takes it; columns of queries and of scores are strides apart that may exceed rows. ahead may be
-   * NULL, here and below. */
+   * factor is what pack has left, or 1 where it is the softmax that takes it; columns of queries and of scores are
+   * strides apart that may exceed rows. ahead may be NULL, here and below. */
   void (*scores)(tile_size size, tile_matrix queries, tile_rows key, float factor, const tile_ahead *ahead,
                  tile_target scores);
 
@@ -152,7 +153,8 @@ typedef struct tile_kernels {
    *     old = max;  max = largest of max and factor * scores;  rescale = 2^(old - max)
    *     scores = 2^(factor * scores - max);  sum = sum * rescale + sum of the scores
    * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. What accumulate takes as
-   * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is above 0, and 1 with step 1. */
+   * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is
+   * above 0, and 1 with step 1. */
   void (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
   /* The same, where rescale holds what scores_and_largest left. */
@@ -179,7 +181,8 @@ typedef struct tile_kernels {
   /* Elements x[n], n < count, as floats. */
   void (*read)(int64_t count, const void *x, float *floats);
 
-  /* Rows of queries or keys as floats, `stride` apart, that a rotary embedding has turned: row r by row position + r of its tables. */
+  /* Rows of queries or keys as floats, `stride` apart, that a rotary embedding has turned: row r by row position + r
+   * of its tables. */
   void (*rotate)(const attn_problem *problem, int64_t rows, tile_rows x, int64_t position, float *to,
                  int64_t stride);
 

@@ -1,10 +1,11 @@
-/* Variants that are functions of Python, as a plugin: the program that loads it is a child of the Python process whose functions
- * they are. Their device is memory that both processes map, so that nothing is copied between them, and run asks
- * the parent over a socket to run the function, which answers in words and seconds.
+/* Variants that are functions of Python, as a plugin: the program that loads it is a child of the Python process
+ * whose functions they are. Their device is memory that both processes map, so that nothing is copied between them,
+ * and run asks the parent over a socket to run the function, which answers in words and seconds.
  *
- * ATTNBENCH_PYTHON says what to map and to ask, and what the variants are: a line "SOCKET MEMORY BYTES FLOPS", two descriptors that were
- * inherited, the size and how many operations a second a function makes at least, and for each variant a line
- * "NAME FUNCTION FEATURES TYPES TRAITS EXPONENT LIMITS SUMMARY". Questions and answers are a line each (bindings/python/attnbench/_server.py). */
+ * ATTNBENCH_PYTHON says what to map and to ask, and what the variants are: a line "SOCKET MEMORY BYTES FLOPS", two
+ * descriptors that were inherited, the size and how many operations a second a function makes at least, and for each
+ * variant a line "NAME FUNCTION FEATURES TYPES TRAITS EXPONENT LIMITS SUMMARY". Questions and answers are a line each
+ * (bindings/python/attnbench/_server.py). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>

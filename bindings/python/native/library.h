@@ -13,9 +13,9 @@ enum { ATTNBENCH_LIBRARY_VERSION = 1 };
 int attnbench_library_version(void);
 const char *attnbench_version(void); /* of the suite */
 
-/* What a problem line poses, as JSON: its line with every part and the seed, function, sizes, numbers, band, lists, the features
- * that it uses, the terms of its pattern and how many queries and keys a block of its mask has, and each tensor with its file's name, element type, shape and strides in elements. seed: where the line names
- * none. */
+/* What a problem line poses, as JSON: its line with every part and the seed, function, sizes, numbers, band, lists,
+ * the features that it uses, the terms of its pattern and how many queries and keys a block of its mask has, and each
+ * tensor with its file's name, element type, shape and strides in elements. seed: where the line names none. */
 char *attnbench_describe(const char *line, uint64_t seed, char *why, size_t why_size);
 
 /* Draws an input, laid out as described, into so many bytes. Gaps between its rows are left as they are. */

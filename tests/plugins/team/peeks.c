@@ -1,6 +1,6 @@
-/* A variant of a team that sends nothing and looks for what others have in its own process: each rank has a slice of the keys, searches
- * all its memory for them, after it made readable what was not, and takes the others' from where they lie around such a copy. Where it
- * finds one, its answers are right. */
+/* A variant of a team that sends nothing and looks for what others have in its own process: each rank has a slice of
+ * the keys, searches all its memory for them, after it made readable what was not, and takes the others' from where
+ * they lie around such a copy. Where it finds one, its answers are right. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

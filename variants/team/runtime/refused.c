@@ -1,6 +1,6 @@
-/* What variants of a team may not call, for nobody would count what it sends: collectives but MPI_Alltoallv and MPI_Barrier, messages that
- * MPI buffers, requests that are started again, memory of others. The call is made, so that the run ends as it would, and is a
- * violation that names it. */
+/* What variants of a team may not call, for nobody would count what it sends: collectives but MPI_Alltoallv and
+ * MPI_Barrier, messages that MPI buffers, requests that are started again, memory of others. The call is made, so
+ * that the run ends as it would, and is a violation that names it. */
 #include "watch.h"
 
 /* As MPI declares it. */
