@@ -67,11 +67,12 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
     snprintf(reason, sizeof reason, "%.1f MiB are available", (double)available / 0x1p20);
     return refuse(why, why_size, bytes, reason);
   }
-  const size_t mapping_bytes = round_up(span, page) + 2 * page;
+  const size_t inside = round_up(span, page), mapping_bytes = inside + 2 * page;
   unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return refuse(why, why_size, bytes, strerror(errno));
   unsigned char *end = mapping + mapping_bytes - page;
-  if (mprotect(mapping + page, mapping_bytes - 2 * page, PROT_READ | PROT_WRITE) != 0) {
+  /* Rights of no pages are none to Linux, and an error to what emulates it. */
+  if (inside > 0 && mprotect(mapping + page, inside, PROT_READ | PROT_WRITE) != 0) {
     refuse(why, why_size, bytes, strerror(errno));
     munmap(mapping, mapping_bytes);
     return false;
