@@ -236,7 +236,7 @@ int64_t expected_affordable_rows(const workload *w) {
   const double passes = function_is_backward(w->function) ? 48 : of_layer ? 24 * (double)w->query_heads : 1;
   const double row = (double)w->key_length * passes * (double)(w->head_dim + w->value_dim) + 1;
   const double rows = (double)w->batch * (of_layer ? 1 : (double)w->query_heads) * (double)w->query_length;
-  const double affordable = 4e9 / row;
+  const double affordable = affordable_products / row;
   const double least = of_layer ? 8 : 64;
   return rows <= affordable ? 0 : affordable < least ? (int64_t)least : (int64_t)affordable;
 }

@@ -36,7 +36,7 @@ typedef struct sampled {
 static int64_t affordable_decays(const attn_problem *p) {
   const double rows = (double)p->query_heads / (double)p->kv_heads * (double)p->query_length;
   const double row = 4 * (double)p->head_dim * (double)(p->value_dim + 1) * ((double)p->key_length + rows);
-  const double affordable = 4e9 / (row + 1);
+  const double affordable = affordable_products / (row + 1);
   enum { LEAST = 4 };
   return affordable < LEAST ? LEAST : (int64_t)affordable;
 }

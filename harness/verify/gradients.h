@@ -25,6 +25,9 @@ typedef struct gradients {
 
 enum { GRADIENTS_FEW = 8 };
 
+/* Products that rows of one tensor may take in the reference, where there are more of them than these pay for. */
+static const double affordable_products = 4e9;
+
 /* Solves at most max_rows rows (0: all) of each gradient, the first and the last among them, the others drawn by the workload's
  * seed. NULL when memory is short. */
 gradients *gradients_solve(const inputs *inputs, int64_t max_rows);
