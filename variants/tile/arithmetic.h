@@ -1,7 +1,7 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
- * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
- * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
- * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS, FEW_STEPS, FEW_FETCHES (of each line
+ * ahead of four rows); load, load_part, store, broadcast, zero, fused_multiply_add, add, subtract, multiply, divide,
+ * maximum, minimum, absolute, copy_sign, bits_of, select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
  * split_power, split_exponential, times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for
  * each type of elements, and products.h, once for each kind of operands; then the tables.
  *
@@ -355,9 +355,27 @@ static void scale_slopes(int64_t count, int64_t width, attn_feature_map map, til
 
 enum { PLACES = 8 }; /* of a tile that are read at once */
 
-/* The keys of an accumulation, in the order in which they are read: of step n those at n, n + apart, ... */
-typedef struct few_steps {
-  int64_t first, end, apart, keys;
-} few_steps;
+/* The n-th key that is read of a place, of `apart` keys each. */
+INLINE int64_t key_of_place(int64_t place, int64_t n, int64_t apart) {
+  const int64_t later = apart < PLACES ? n : n + place;
+  return place * apart + (later < apart ? later : later - apart);
+}
+
+/* All keys of a tile in the order in which an accumulation reads them: of each place one, then the next of each. */
+static void in_places(int64_t keys, int16_t order[]) {
+  const int64_t apart = (keys + PLACES - 1) / PLACES;
+  int64_t known = 0;
+  for (int64_t n = 0; n < apart; n++)
+    for (int64_t place = 0; place < PLACES; place++) {
+      const int64_t j = key_of_place(place, n, apart);
+      if (j < keys) order[known++] = (int16_t)j;
+    }
+}
+
+/* Some of them. */
+typedef struct few_keys {
+  int64_t first, end;
+  const int16_t *order;
+} few_keys;
 
 INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }

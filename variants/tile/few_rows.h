@@ -2,16 +2,16 @@
  * lie across the lanes, so each key and value is read in whole vectors, once for all rows: the arithmetic
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, since processors fetch ahead in each page of 4 KiB and stop where it ends: decoding takes 0.88 to
- * 0.91 of the time that it takes with one. How many places must not follow from the strides: they set the
- * order of additions, and another layout has to give the same bits. Included by element_rows.h. Two vectors are loaded at
- * once (LOAD_TWO), in what order of the features the type finds easiest: APART brings two vectors of floats into that
- * order, as queries have it, TOGETHER back. */
+ * 0.91 of the time that it takes with one. Each place begins a key later than the one before it: rows of a power
+ * of two bytes would else lie in one set of the L1 cache, eight at a time. How many places must not follow from
+ * the strides: they set the order of additions, and another layout has to give the same bits. Included by
+ * element_rows.h. Two vectors are loaded at once (LOAD_TWO), in what order of the features the type finds easiest:
+ * APART brings two vectors of floats into that order, as queries have it, TOGETHER back. */
 
 #ifndef LOAD_TWO
 #define LOAD_TWO(from, x) ((x)[0] = LOAD(from), (x)[1] = LOAD((from) + LANES))
 #define APART(x) ((void)(x))
 #define TOGETHER(x) ((void)(x))
-#define OWN_ORDER false
 #endif
 #define LINE (64 / (int)sizeof(element)) /* of a cache, in elements */
 
@@ -31,44 +31,53 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   const int64_t keys = size.keys, depth = size.features;
   const int group = LANES / rows;
   const int64_t whole = depth / LANES * LANES, first = index * group;
-  const bool two = rows < 4 || OWN_ORDER; /* of four rows the registers are better kept for their sums */
+  const bool keeps_keys = rows == 4; /* beside the sums registers hold these, or the queries */
+  const int apart = LINE / (keeps_keys ? FEW_FETCHES : 1);
   int64_t at[LANES];
   const element *from[LANES], *next[LANES];
-  vec sum[LANES], q[TILE_FEW_ROWS][2], k[2];
+  vec sum[LANES], q[TILE_FEW_ROWS][2], k[LANES][2];
   for (int g = 0; g < group; g++) {
     at[g] = first + g < keys ? first + g : keys - 1;
-    if (places > 1) at[g] = g % places * (keys / places) + (first + g) / places;
+    if (places > 1) at[g] = key_of_place(g % places, (first + g) / places, keys / places);
     from[g] = (const element *)key.x + at[g] * key.stride;
     next[g] = (const element *)ahead.x + at[g] * ahead.stride;
   }
   for (int n = 0; n < LANES; n++) sum[n] = zero();
   int64_t d = 0;
-  for (; two && d + 2 * LANES <= whole; d += 2 * LANES) {
-    for (int r = 0; r < rows; r++)
+  for (; d + 2 * LANES <= whole; d += 2 * LANES) {
+    for (int g = 0; keeps_keys && g < group; g++) LOAD_TWO(from[g] + d, k[g]);
+    for (int r = 0; !keeps_keys && r < rows; r++)
       for (int n = 0; n < 2; n++) q[r][n] = load(query.x + r * query.stride + d + n * LANES);
-    for (int g = 0; g < group; g++) {
-      LOAD_TWO(from[g] + d, k);
-      for (int n = 0; n < 2 * LANES; n += LINE) __builtin_prefetch(next[g] + d + n, 0, 2);
+    for (int g = 0; g < group && d % LINE == 0; g++)
+      for (int n = 0; n < 2 * LANES; n += apart) __builtin_prefetch(next[g] + d + n, 0, 2);
+    for (int g = 0; !keeps_keys && g < group; g++) {
+      LOAD_TWO(from[g] + d, k[0]);
       for (int r = 0; r < rows; r++)
         for (int n = 0; n < 2; n++)
-          sum[r * group + g] = fused_multiply_add(q[r][n], k[n], sum[r * group + g]);
+          sum[r * group + g] = fused_multiply_add(q[r][n], k[0][n], sum[r * group + g]);
     }
+    for (int r = 0; keeps_keys && r < rows; r++)
+      for (int n = 0; n < 2; n++) {
+        const vec one = load(query.x + r * query.stride + d + n * LANES);
+        for (int g = 0; g < group; g++)
+          sum[r * group + g] = fused_multiply_add(one, k[g][n], sum[r * group + g]);
+      }
   }
   for (; d < whole; d += LANES) {
     for (int r = 0; r < rows; r++) q[r][0] = load(query.x + r * query.stride + d);
     for (int g = 0; g < group; g++) {
-      k[0] = LOAD(from[g] + d);
-      __builtin_prefetch(next[g] + d, 0, 2);
+      k[0][0] = LOAD(from[g] + d);
+      if (d % LINE == 0) __builtin_prefetch(next[g] + d, 0, 2);
       for (int r = 0; r < rows; r++)
-        sum[r * group + g] = fused_multiply_add(q[r][0], k[0], sum[r * group + g]);
+        sum[r * group + g] = fused_multiply_add(q[r][0], k[0][0], sum[r * group + g]);
     }
   }
   if (whole < depth) {
     for (int r = 0; r < rows; r++) q[r][0] = load(query.x + r * query.stride + whole);
     for (int g = 0; g < group; g++) {
-      k[0] = LOAD_PART(from[g] + whole, (int)(depth - whole));
+      k[0][0] = LOAD_PART(from[g] + whole, (int)(depth - whole));
       for (int r = 0; r < rows; r++)
-        sum[r * group + g] = fused_multiply_add(q[r][0], k[0], sum[r * group + g]);
+        sum[r * group + g] = fused_multiply_add(q[r][0], k[0][0], sum[r * group + g]);
     }
   }
   float all[LANES];
@@ -93,7 +102,7 @@ INLINE void NAME(few_scores_rows)(const int rows, tile_size size, tile_matrix qu
 }
 
 /* output[r][e] of `vectors` vectors of features, an even number or one, with `part` features. */
-INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_steps steps,
+INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_keys keys,
                                        tile_matrix weights, tile_rows value, const float *restrict rescale,
                                        tile_rows ahead, tile_target output) {
   /* More sums cost more to bring into another order than it gains. */
@@ -102,25 +111,25 @@ INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const 
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) {
       sum[r][v] = load(output.x + r * output.stride + v * LANES);
-      if (steps.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
+      if (keys.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
     }
   for (int r = 0; r < rows; r++)
     for (int v = 0; two && v < vectors; v += 2) APART(&sum[r][v]);
-  for (int64_t n = steps.first; n < steps.end; n++)
-    for (int64_t j = n; j < steps.keys; j += steps.apart) {
-      const element *row = (const element *)value.x + j * value.stride;
-      const element *next = (const element *)ahead.x + j * ahead.stride;
-      if (two)
-        for (int v = 0; v < vectors; v += 2) LOAD_TWO(row + v * LANES, &x[v]);
-      else
-        for (int v = 0; v < vectors; v++)
-          x[v] = part < LANES ? LOAD_PART(row + v * LANES, part) : LOAD(row + v * LANES);
-      for (int e = 0; e < vectors * LANES; e += LINE) __builtin_prefetch(next + e, 0, 2);
-      for (int r = 0; r < rows; r++) {
-        vec weight = broadcast(weights.x + r * weights.stride + j);
-        for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
-      }
+  for (int64_t n = keys.first; n < keys.end; n++) {
+    const int64_t j = keys.order[n];
+    const element *row = (const element *)value.x + j * value.stride;
+    const element *next = (const element *)ahead.x + j * ahead.stride;
+    if (two)
+      for (int v = 0; v < vectors; v += 2) LOAD_TWO(row + v * LANES, &x[v]);
+    else
+      for (int v = 0; v < vectors; v++)
+        x[v] = part < LANES ? LOAD_PART(row + v * LANES, part) : LOAD(row + v * LANES);
+    for (int e = 0; e < vectors * LANES; e += LINE) __builtin_prefetch(next + e, 0, 2);
+    for (int r = 0; r < rows; r++) {
+      vec weight = broadcast(weights.x + r * weights.stride + j);
+      for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
     }
+  }
   for (int r = 0; r < rows; r++)
     for (int v = 0; two && v < vectors; v += 2) TOGETHER(&sum[r][v]);
   for (int r = 0; r < rows; r++)
@@ -131,24 +140,25 @@ INLINE tile_rows NAME(from_feature)(tile_rows of, int64_t e) {
   return (tile_rows){(const element *)of.x + e, of.stride};
 }
 
-/* Values wider than the registers are read to their end every two steps: taking one half of all and then the
- * other costs 6%. */
+/* Values wider than the registers are read to their end every FEW_STEPS keys of each place: taking one half of
+ * all and then the other costs 6%. */
 INLINE void NAME(few_accumulate_rows)(const int rows, tile_size size, tile_matrix weights, tile_rows value,
                                       const float *restrict rescale, tile_rows ahead, tile_target output) {
   enum { WIDE = FEW_VECTORS * LANES };
-  const int64_t keys = size.keys, width = size.features;
-  const int64_t apart = (keys + PLACES - 1) / PLACES, count = width > WIDE ? 2 : apart;
-  for (int64_t n = 0; n < apart; n += count) {
-    const few_steps steps = {n, n + count < apart ? n + count : apart, apart, keys};
+  const int64_t width = size.features, count = width > WIDE ? FEW_STEPS * PLACES : size.keys;
+  int16_t order[TILE_FEW_KEYS];
+  in_places(size.keys, order);
+  for (int64_t n = 0; n < size.keys; n += count) {
+    const few_keys keys = {n, n + count < size.keys ? n + count : size.keys, order};
     int64_t e = 0;
     for (; e + WIDE <= width; e += WIDE) NAME(few_accumulate_group)
-    (rows, FEW_VECTORS, LANES, steps, weights, NAME(from_feature)(value, e), rescale,
+    (rows, FEW_VECTORS, LANES, keys, weights, NAME(from_feature)(value, e), rescale,
      NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
     for (; e + LANES <= width; e += LANES) NAME(few_accumulate_group)
-    (rows, 1, LANES, steps, weights, NAME(from_feature)(value, e), rescale, NAME(from_feature)(ahead, e),
+    (rows, 1, LANES, keys, weights, NAME(from_feature)(value, e), rescale, NAME(from_feature)(ahead, e),
      (tile_target){output.x + e, output.stride});
     if (e < width) NAME(few_accumulate_group)
-    (rows, 1, (int)(width - e), steps, weights, NAME(from_feature)(value, e), rescale,
+    (rows, 1, (int)(width - e), keys, weights, NAME(from_feature)(value, e), rescale,
      NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
   }
 }
@@ -186,5 +196,4 @@ static void NAME(few_accumulate)(tile_size size, tile_matrix weights, tile_rows 
 #undef LOAD_TWO
 #undef APART
 #undef TOGETHER
-#undef OWN_ORDER
 #undef LINE

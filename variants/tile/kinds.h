@@ -48,7 +48,6 @@
 #define LOAD_TWO(from, x) load_two_bfloat16(from, x)
 #define APART(x) even_and_odd(x)
 #define TOGETHER(x) in_turn(x)
-#define OWN_ORDER true
 #endif
 #ifdef BFLOAT16_IN_PAIRS
 #define STORE_IN_PAIRS store_in_pairs

@@ -5,6 +5,8 @@ enum { LANES = 4 };
 #define MAX_VECTORS 2
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
+#define FEW_STEPS 2
+#define FEW_FETCHES 1
 #define EXP_VECTORS 4
 #include "portable.h"
 

@@ -15,9 +15,9 @@
 enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
   FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
-  PAIRS_BLOCK = 8,  /* of pairs, which take half the room, and whose values are copied for each block */
+  COPIES_BLOCK = 8, /* where values are copied for each block, and keys that become floats */
   MAX_BLOCK = 32,   /* of the smaller tiles of attend */
-  STACK_ROWS = PAIRS_BLOCK * TILE_MAX_ROWS, /* of a block, but one of attend */
+  STACK_ROWS = COPIES_BLOCK * TILE_MAX_ROWS, /* of a block, but one of attend */
   ENOUGH_BLOCKS = 64,  /* work for many threads; blocks are made no larger than leaves this many */
   FEW_BLOCKS = 32,     /* fewer: threads share a block's parts */
   ATTENDED_BLOCKS = 2, /* for each thread the same where attend takes them */
@@ -131,14 +131,14 @@ static int64_t size_attended_blocks(const schedule_call *call, tiling *plan) {
   return smaller(FEW_BLOCKS, some);
 }
 
-/* Of others. Keys are rotated, and values of pairs copied, once for the tiles of a block, which are better many. */
+/* Of others. Keys are rotated, and 16-bit values and keys copied, once for the tiles of a block, which are better many. */
 static int64_t size_blocks(const schedule_call *call, tiling *plan) {
-  const bool pairs = call->kernels->step > 1;
+  const bool copies = call->kernels->copy_values != NULL;
   const int64_t few = attn_uses(call->problem, ATTN_ROPE) ? 8 : 16,
-                each = pairs || few == 8 ? few : ENOUGH_BLOCKS;
+                each = copies || few == 8 ? few : ENOUGH_BLOCKS;
   const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
   const int64_t tiles = call->problem->batch * plan->stacks * plan->tiles_per_stack;
-  plan->most_tiles = pairs ? PAIRS_BLOCK : FLOATS_BLOCK;
+  plan->most_tiles = copies ? COPIES_BLOCK : FLOATS_BLOCK;
   plan->block = larger(1, smaller(plan->most_tiles, tiles / enough));
   return FEW_BLOCKS;
 }
