@@ -445,7 +445,7 @@ cppcheck:
 # In a variable, for commas part the arguments of a function of make. naive would take 7 s for each repetition at T 8192.
 BENCH_ARGS = --memory-only naive_backward,fused_backward \
   '--benchmark_filter=-^(block_sparse|naive_linear_backward|linear_backward|layer_naive|layer)/' \
-  --point-budget 0.6 --point-limit 4
+  --point-budget 0.6 --point-limit 2
 run-bench: $(PROGRAM) $(VARIANTS)
 	@$(PROGRAM) verify --count 20 --every 12
 	@trap : INT; now=$$(date -u +%Y-%m-%dT%H-%M-%SZ); \
