@@ -1,7 +1,8 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
- * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS, FEW_STEPS, FEW_FETCHES (of each line
- * ahead of four rows); load, load_part, store, broadcast, zero, fused_multiply_add, add, subtract, multiply, divide,
- * maximum, minimum, absolute, copy_sign, bits_of, select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS, FEW_STEPS, FEW_TWICE (rows from
+ * which each line ahead is asked for twice); load, load_part, store, broadcast, zero, fused_multiply_add, add, subtract,
+ * multiply, divide, maximum, minimum, absolute, copy_sign, bits_of, select_less, add_quotient,
+ * zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
  * split_power, split_exponential, times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for
  * each type of elements, and products.h, once for each kind of operands; then the tables.
  *

@@ -12,7 +12,7 @@ enum { LANES = 8 };
 /* Measured on a Zen 3, which drops a fetch where all buffers for misses are taken: asked for twice, lines for four rows of
  * floats take .94 of the time. */
 #define FEW_STEPS 1
-#define FEW_FETCHES 2
+#define FEW_TWICE 4
 
 #define OP static inline __attribute__((always_inline))
 OP vec load(const float *x) { return _mm256_loadu_ps(x); }

@@ -7,7 +7,7 @@ enum { LANES = 16 };
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
 #define FEW_STEPS 2
-#define FEW_FETCHES 1
+#define FEW_TWICE (TILE_FEW_ROWS + 1)
 #define EXP_VECTORS 8
 #include "portable.h"
 

@@ -32,7 +32,7 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   const int group = LANES / rows;
   const int64_t whole = depth / LANES * LANES, first = index * group;
   const bool keeps_keys = rows == 4; /* beside the sums registers hold these, or the queries */
-  const int apart = LINE / (keeps_keys ? FEW_FETCHES : 1);
+  const int apart = rows >= FEW_TWICE ? LINE / 2 : LINE;
   int64_t at[LANES];
   const element *from[LANES], *next[LANES];
   vec sum[LANES], q[TILE_FEW_ROWS][2], k[LANES][2];

@@ -6,7 +6,7 @@ enum { LANES = 4 };
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
 #define FEW_STEPS 2
-#define FEW_FETCHES 1
+#define FEW_TWICE (TILE_FEW_ROWS + 1)
 #define EXP_VECTORS 4
 #include "portable.h"
 
