@@ -45,16 +45,15 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   for (int n = 0; n < LANES; n++) sum[n] = zero();
   int64_t d = 0;
   for (; d + 2 * LANES <= whole; d += 2 * LANES) {
-    for (int g = 0; keeps_keys && g < group; g++) LOAD_TWO(from[g] + d, k[g]);
     for (int r = 0; !keeps_keys && r < rows; r++)
       for (int n = 0; n < 2; n++) q[r][n] = load(query.x + r * query.stride + d + n * LANES);
-    for (int g = 0; g < group && d % LINE == 0; g++)
-      for (int n = 0; n < 2 * LANES; n += apart) __builtin_prefetch(next[g] + d + n, 0, 2);
-    for (int g = 0; !keeps_keys && g < group; g++) {
-      LOAD_TWO(from[g] + d, k[0]);
-      for (int r = 0; r < rows; r++)
+    for (int g = 0; g < group; g++) {
+      vec *const x = k[keeps_keys ? g : 0];
+      LOAD_TWO(from[g] + d, x);
+      for (int n = 0; n < 2 * LANES && d % LINE == 0; n += apart) __builtin_prefetch(next[g] + d + n, 0, 2);
+      for (int r = 0; !keeps_keys && r < rows; r++)
         for (int n = 0; n < 2; n++)
-          sum[r * group + g] = fused_multiply_add(q[r][n], k[0][n], sum[r * group + g]);
+          sum[r * group + g] = fused_multiply_add(q[r][n], x[n], sum[r * group + g]);
     }
     for (int r = 0; keeps_keys && r < rows; r++)
       for (int n = 0; n < 2; n++) {
