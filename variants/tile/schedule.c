@@ -133,7 +133,7 @@ static int64_t size_attended_blocks(const schedule_call *call, tiling *plan) {
 
 /* Of others. Keys are rotated, and 16-bit values and keys copied, once for the tiles of a block, which are better many. */
 static int64_t size_blocks(const schedule_call *call, tiling *plan) {
-  const bool copies = call->kernels->copy_values != NULL;
+  const bool copies = call->kernels->step > 1 || call->kernels->copy_keys;
   const int64_t few = attn_uses(call->problem, ATTN_ROPE) ? 8 : 16,
                 each = copies || few == 8 ? few : ENOUGH_BLOCKS;
   const int64_t enough = smaller(ENOUGH_BLOCKS, each * call->threads);
