@@ -442,7 +442,8 @@ cppcheck:
 	  $(DEFINES) $(LINTED)
 
 # A run that is ended with Ctrl-C keeps what it measured, so the link is set then too.
-# In a variable, for commas part the arguments of a function of make. naive would take 7 s for each repetition at T 8192.
+# In a variable, for commas part the arguments of a function of make. Six repetitions of a point are made at
+# least: of naive at T 8192 they would take 23 s or more.
 BENCH_ARGS = --memory-only naive_backward,fused_backward \
   '--benchmark_filter=-^(block_sparse|naive_linear_backward|linear_backward|layer_naive|layer)/' \
   --point-budget 0.6 --point-limit 2

@@ -1,8 +1,7 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
- * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS, FEW_STEPS, FEW_TWICE (rows from
- * which each line ahead is asked for twice); load, load_part, store, broadcast, zero, fused_multiply_add, add, subtract,
- * multiply, divide, maximum, minimum, absolute, copy_sign, bits_of, select_less, add_quotient,
- * zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
+ * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
+ * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
  * split_power, split_exponential, times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for
  * each type of elements, and products.h, once for each kind of operands; then the tables.
  *
@@ -356,7 +355,14 @@ static void scale_slopes(int64_t count, int64_t width, attn_feature_map map, til
 
 enum { PLACES = 8 }; /* of a tile that are read at once */
 
-/* The n-th key that is read of a place, of `apart` keys each. */
+/* Keys of each place between one part of the values' features and the next; and from how many rows on each line of keys
+ * ahead is asked for twice: never, unless a set says otherwise. */
+#ifndef FEW_STEPS
+#define FEW_STEPS 2
+#define FEW_TWICE (TILE_FEW_ROWS + 1)
+#endif
+
+/* The n-th key that is read of a place, of `apart` keys each: places begin a key later each, but for those too short. */
 INLINE int64_t key_of_place(int64_t place, int64_t n, int64_t apart) {
   const int64_t later = apart < PLACES ? n : n + place;
   return place * apart + (later < apart ? later : later - apart);

@@ -6,8 +6,6 @@ enum { LANES = 16 };
 #define MAX_VECTORS 4
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
-#define FEW_STEPS 2
-#define FEW_TWICE (TILE_FEW_ROWS + 1)
 #define EXP_VECTORS 8
 #include "portable.h"
 

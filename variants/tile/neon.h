@@ -9,8 +9,6 @@ enum { LANES = 4 };
 #define MAX_VECTORS 4
 #define GROUP(vectors) ((vectors) == 4 ? 6 : 8)
 #define FEW_VECTORS 4
-#define FEW_STEPS 2
-#define FEW_TWICE (TILE_FEW_ROWS + 1)
 
 #define OP static inline __attribute__((always_inline))
 OP vec load(const float *x) { return vld1q_f32(x); }

@@ -5,8 +5,6 @@ enum { LANES = 4 };
 #define MAX_VECTORS 2
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
-#define FEW_STEPS 2
-#define FEW_TWICE (TILE_FEW_ROWS + 1)
 #define EXP_VECTORS 4
 #include "portable.h"
 
