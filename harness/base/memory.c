@@ -44,9 +44,6 @@ static void fill_canaries(guarded *buffer) {
   memset(buffer->data + buffer->bytes, canary, slack_after(buffer));
 }
 
-/* Not worth asking for: finding out what is available reads files, which takes longer than all the rest. */
-static const size_t always_there = (size_t)1 << 20;
-
 /* From here on huge pages are asked for, as for the memory in which the machine's read bandwidth is measured:
  * half a million small ones cost up to a tenth of the time, and more or less of it from run to run. */
 static const size_t huge = (size_t)4 << 20;
@@ -60,11 +57,11 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
   *buffer = (guarded){0};
   const size_t page = page_bytes();
   /* Asked for more than there is, the kernel would grant it and kill the process at the first use. */
-  size_t available = bytes > always_there ? memory_available_bytes() : bytes;
+  const double available = memory_room_for((double)bytes);
   if (bytes > SIZE_MAX / 2) return refuse(why, why_size, bytes, "the address space is smaller");
-  if (bytes > available) {
+  if ((double)bytes > available) {
     char reason[64];
-    snprintf(reason, sizeof reason, "%.1f MiB are available", (double)available / 0x1p20);
+    snprintf(reason, sizeof reason, "%.1f MiB are available", available / 0x1p20);
     return refuse(why, why_size, bytes, reason);
   }
   const size_t inside = round_up(span, page), mapping_bytes = inside + 2 * page;
@@ -290,6 +287,11 @@ size_t memory_available_bytes(void) {
   }
   fclose(file);
   return room;
+}
+
+double memory_room_for(double bytes) {
+  const double always_there = 0x1p20;
+  return bytes > always_there ? (double)memory_available_bytes() : bytes;
 }
 
 size_t memory_peak_bytes(void) {

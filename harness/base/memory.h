@@ -66,6 +66,9 @@ bool memory_is_defined(const void *data, size_t bytes);
 /* Memory that new allocations can still have, from MemAvailable and any cgroup limit. */
 size_t memory_available_bytes(void);
 
+/* The same, or as many as are asked for where these are so few that it is not worth reading files to find out. */
+double memory_room_for(double bytes);
+
 /* Peak resident size of this process. */
 size_t memory_peak_bytes(void);
 

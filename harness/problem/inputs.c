@@ -78,7 +78,7 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
   }
   in->problem = workload_problem(&in->workload);
   if (!check_problem(&in->problem, why, why_size)) return false;
-  const double bytes = workload_tensor_bytes(w), available = (double)memory_available_bytes();
+  const double bytes = workload_tensor_bytes(w), available = memory_room_for(bytes);
   if (bytes > available) {
     snprintf(why, why_size, "the tensors take %.1f MiB, and %.1f MiB of memory are available", bytes / 0x1p20,
              available / 0x1p20);
@@ -98,11 +98,21 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
   return true;
 }
 
+/* One file for all that is put away, since making it takes longer than most runs; what passes to it and from it; where its
+ * places end, and how many inputs have one. */
+static FILE *away;
+static char passing[1 << 16];
+static long away_end;
+static int placed;
+
 void inputs_destroy(inputs *in) {
   for (tensor_id id = 0; id < TENSORS; id++) {
     guarded_destroy(&in->buffers[id]);
     guarded_destroy(&in->kept[id]);
   }
+  if (in->away_bytes > 0 && --placed == 0) away_end = 0;
+  in->away_bytes = 0;
+  in->is_away = false;
   free(in->owned);
   in->owned = NULL;
   in->tensors = (attn_tensors){0};
@@ -111,23 +121,30 @@ void inputs_destroy(inputs *in) {
 
 typedef bool move_fn(guarded *buffer, FILE *file);
 
-static bool move(inputs *in, move_fn *each, FILE *file) {
-  bool moved = true;
+static bool move(inputs *in, move_fn *each) {
+  bool moved = fseek(away, in->away_at, SEEK_SET) == 0;
   for (tensor_id id = 0; id < TENSORS; id++)
-    moved = moved && each(&in->buffers[id], file) && each(&in->kept[id], file);
+    moved = moved && each(&in->buffers[id], away) && each(&in->kept[id], away);
   return moved;
 }
 
-static bool move_all(inputs *in, move_fn *each, FILE *file) {
-  bool moved = move(in, each, file); /* a case from a file is in no list */
-  for (inputs *other = last_made; other; other = other->before)
-    if (other != in) moved = moved && move(other, each, file);
-  return moved;
+/* Copies that were kept since they had a place need a larger one. */
+static void find_place(inputs *in) {
+  long bytes = 0;
+  for (tensor_id id = 0; id < TENSORS; id++)
+    bytes += (long)(in->buffers[id].mapping_bytes + in->kept[id].mapping_bytes);
+  if (bytes <= in->away_bytes) return;
+  placed += in->away_bytes == 0;
+  in->away_at = away_end;
+  in->away_bytes = bytes;
+  away_end += bytes;
 }
 
-/* One for all that is put away, since making it takes longer than most runs; and what passes to it and from it. */
-static FILE *away;
-static char passing[1 << 16];
+static bool put_one_away(inputs *in) {
+  if (in->is_away) return true;
+  find_place(in);
+  return in->is_away = move(in, guarded_put_away);
+}
 
 bool inputs_put_away(inputs *in) {
   if (!away) {
@@ -135,14 +152,30 @@ bool inputs_put_away(inputs *in) {
     if (!away) return false;
     setvbuf(away, passing, _IOFBF, sizeof passing);
   }
-  const bool moved =
-      fseek(away, 0, SEEK_SET) == 0 && move_all(in, guarded_put_away, away) && fflush(away) == 0;
+  bool moved = put_one_away(in); /* a case from a file is in no list */
+  for (inputs *other = last_made; other; other = other->before) moved = moved && put_one_away(other);
+  moved = moved && fflush(away) == 0;
   memset(passing, 0, sizeof passing); /* nothing of it is to stay */
   return moved;
 }
 
+static bool bring_one_back(inputs *in) {
+  if (!in->is_away || in->rests) return true;
+  in->is_away = false;
+  return move(in, guarded_bring_back);
+}
+
 bool inputs_bring_back(inputs *in) {
-  return fseek(away, 0, SEEK_SET) == 0 && move_all(in, guarded_bring_back, away);
+  bool moved = bring_one_back(in);
+  for (inputs *other = last_made; other; other = other->before) moved = moved && bring_one_back(other);
+  return moved;
+}
+
+void inputs_rest(inputs *in) { in->rests = true; }
+
+bool inputs_need(inputs *in) {
+  in->rests = false;
+  return bring_one_back(in);
 }
 
 bool inputs_keep(inputs *in, char *why, size_t why_size) {

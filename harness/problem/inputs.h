@@ -15,6 +15,8 @@ typedef struct inputs {
   guarded kept[TENSORS]; /* what inputs_keep keeps of each buffer, or empty */
   bool *owned;           /* [Tq] in a team: positions whose rows the last run has written here; NULL: all */
   struct inputs *before, *next; /* those that were made before and after it, and are still there */
+  long away_at, away_bytes;     /* their place where they are put away; no bytes: none yet */
+  bool is_away, rests;
 } inputs;
 
 /* False, with the reason in words, when the problem is not sound (attn_check_problem) or its memory
@@ -23,10 +25,15 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
-/* Moves the tensors of all inputs that inputs_create has made, and of these, into a file in folder_temporary, and back: see
- * guarded_put_away. False when there is no room for it; some may then be away. */
+/* Moves the tensors of all inputs that inputs_create has made, and of these, into a file in folder_temporary, and back those
+ * that do not rest: see guarded_put_away. False when there is no room for it; some may then be away. */
 bool inputs_put_away(inputs *inputs);
 bool inputs_bring_back(inputs *inputs);
+
+/* Lets inputs stay away from when they are put away next until they are needed. Moving each time all that nobody looks at took
+ * two thirds of the time of a team's verification. False where they cannot be read back. */
+void inputs_rest(inputs *inputs);
+bool inputs_need(inputs *inputs);
 
 /* Whether the last run has written the row of this query here. */
 static inline bool inputs_owns(const inputs *inputs, int64_t i) { return !inputs->owned || inputs->owned[i]; }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "team_verdict.h"
 
 bool check_fails(property_check *t, const char *format, ...) {
@@ -36,6 +37,7 @@ static team_word agree(property_check *t, bool at_end) {
 /* Who has failed is here before those who learn of it at their next run. */
 int check_end_in_team(property_check *t) {
   if (t->setup.variant->place != ATTN_TEAM) return -1;
+  for (int n = 0; n < ALTERED; n++) inputs_rest(&t->all->of[n].inputs);
   for (;;) {
     const team_word all = agree(t, true);
     if (!all.at_end) continue;
@@ -78,9 +80,13 @@ bool check_run_altered(property_check *t, const altered *on) {
   return run_on(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->setup.threads, RUN_POISONED);
 }
 
-const altered *check_altered(const property_check *t, altered_kind kind) {
-  const altered *on = &t->all->of[kind];
-  return on->made && !runner_refusal(t->setup.variant, &on->inputs.problem) ? on : NULL;
+const altered *check_altered(property_check *t, altered_kind kind) {
+  altered *on = &t->all->of[kind];
+  if (!on->made || runner_refusal(t->setup.variant, &on->inputs.problem)) return NULL;
+  if (inputs_need(&on->inputs)) return on;
+  snprintf(t->why, t->why_size, "what was put away in %s cannot be read back", folder_temporary());
+  t->had_memory = false;
+  return NULL;
 }
 
 /* ---- Comparisons ---- */

@@ -11,6 +11,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "problem/check.h"
 #include "problem/inputs.h"
@@ -417,6 +418,59 @@ static void impossible_inputs_are_refused_in_words(void **state) {
   w = parse("full/B:1000000000000/H:1000000000000/T:1000000/D:128");
   assert_false(inputs_create(&in, &w, false, why, sizeof why));
 }
+/* Asked of the system, which says no where a read would end the process. */
+static bool can_be_read(const void *byte) {
+  int ends[2];
+  assert_int_equal(pipe(ends), 0);
+  const bool can = write(ends[1], byte, 1) == 1;
+  assert_int_equal(close(ends[0]) + close(ends[1]), 0);
+  return can;
+}
+
+static bool is_at_hand(const inputs *in) {
+  const bool at_hand = can_be_read(in->tensors.query);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    if (in->buffers[id].bytes > 0) assert_int_equal(can_be_read(in->buffers[id].data), at_hand);
+    if (in->kept[id].bytes > 0) assert_int_equal(can_be_read(in->kept[id].data), at_hand);
+  }
+  return at_hand;
+}
+
+static void what_rests_is_away_until_it_is_needed(void **state) {
+  (void)state;
+  enum { MADE = 3, ROUNDS = 4 };
+  inputs in[MADE];
+  const char *const texts[MADE] = {"full/H:2/D:8/T:20", "causal/H:2/D:8/T:700/bias:h",
+                                   "full/H:1/D:4/T:5/bf16"};
+  uint64_t sums[MADE];
+  for (int n = 0; n < MADE; n++) {
+    create(&in[n], texts[n]);
+    sums[n] = inputs_checksum(&in[n]);
+  }
+  inputs_rest(&in[1]);
+  for (int round = 0; round < ROUNDS; round++) {
+    assert_true(inputs_put_away(&in[0]));
+    for (int n = 0; n < MADE; n++) assert_false(is_at_hand(&in[n]));
+    assert_true(inputs_bring_back(&in[0]));
+    for (int n = 0; n < MADE; n++) assert_int_equal(is_at_hand(&in[n]), n != 1);
+    assert_true(inputs_checksum(&in[0]) == sums[0] && inputs_checksum(&in[2]) == sums[2]);
+    /* A place becomes too small, and what is there changes. */
+    char why[256];
+    *(uint16_t *)(uintptr_t)in[2].tensors.value ^= 0x40;
+    sums[2] = inputs_checksum(&in[2]);
+    if (round == 1) assert_true(inputs_keep(&in[2], why, sizeof why));
+    if (round < 2) continue;
+    assert_true(inputs_need(&in[1]));
+    assert_true(is_at_hand(&in[1]) && inputs_checksum(&in[1]) == sums[1]);
+    if (round == 2) inputs_rest(&in[1]);
+  }
+  assert_true(inputs_put_away(&in[2]) && inputs_bring_back(&in[2]));
+  for (int n = 0; n < MADE; n++) {
+    assert_true(is_at_hand(&in[n]) && inputs_checksum(&in[n]) == sums[n]);
+    inputs_destroy(&in[n]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(inputs_do_not_depend_on_threads_or_layout),
@@ -434,6 +488,7 @@ int main(void) {
       cmocka_unit_test(cosines_and_sines_are_of_positions),
       cmocka_unit_test(a_checksum_sees_each_word_of_a_long_tensor),
       cmocka_unit_test(of_outputs_all_bits_count_but_the_sign_of_a_nan),
+      cmocka_unit_test(what_rests_is_away_until_it_is_needed),
       cmocka_unit_test(impossible_inputs_are_refused_in_words),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
