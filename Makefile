@@ -98,6 +98,7 @@ endif
 
 # Files named for an instruction set exist only where that does, and get the flags for it further down.
 ELSEWHERE := %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c %neon.c %neon_bf16.c
+TILE_SETS := $(ELSEWHERE) %portable.c %emulated_amx.c
 ifeq ($(ARCHITECTURE),x86_64)
   DEFINES += -DATTN_X86_64
   QUADMATH := -lquadmath
@@ -206,9 +207,10 @@ ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS
 # Kernels may fuse them, and start at aligned addresses so that a change elsewhere does not move them.
 # All of it may become a part of a library.
 INSTRUMENT_FLAGS := -O2 -ffp-contract=off -fPIC -fno-semantic-interposition
-# Instrumented for addresses at -O3, one file of kernels takes gcc minutes; at -O1 20 s, at -O0 one, and what runs it takes a twentieth longer.
-# For threads clang takes 4 s at -O1, and the tests a fifth longer at -O0. And of planted faults it matters only whether they are caught.
-KERNEL_LEVEL := $(if $(QUICK)$(filter-out thread,$(SANITIZE)),-O0,$(if $(SANITIZE),-O1,-O3))
+# Instrumented for addresses at -O3, the tiles of one instruction set take gcc minutes; at -O1 30 s, at -O0 two, and what verifies all
+# variants takes a third longer. For threads clang takes 4 s at -O1. And of planted faults it matters only whether they are caught.
+KERNEL_LEVEL := $(if $(QUICK),-O0,$(if $(SANITIZE),-O1,-O3))
+TILE_LEVEL := $(if $(filter-out thread,$(SANITIZE)),-O0)
 KERNEL_FLAGS := $(KERNEL_LEVEL) -fPIC -fvisibility=hidden -falign-functions=64
 AVX2_FLAGS := -mavx2 -mfma -mf16c
 AVX512_FLAGS := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma
@@ -217,6 +219,7 @@ NEON_BF16_FLAGS := -march=armv8.2-a+bf16
 ISA_FLAGS :=
 FILE_FLAGS = $(INSTRUMENT_FLAGS)
 $(BUILD)/variants/%.o $(BUILD)/variants/%.tidy: FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS)
+$(call object,$(filter $(TILE_SETS),$(VARIANT_SOURCES))): FILE_FLAGS = $(KERNEL_FLAGS) $(ISA_FLAGS) $(TILE_LEVEL)
 $(BUILD)/harness/%.o $(BUILD)/harness/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(ROOM_FLAGS) $(ISA_FLAGS) $(PEAK_FLAGS) $(PLACE_FLAGS) \
   -DATTN_BUILD_FLAGS='"$(strip $(KERNEL_FLAGS) $(SANITIZE_FLAGS) $(CFLAGS))"'
 # Of an instrumented build these rooms, and the tests, compute little: at -O1 gcc compiles them in half of the time.

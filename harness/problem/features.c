@@ -268,6 +268,15 @@ workload_axes *feature_axes(const feature_row *row, workload *w) {
   return row->axes ? (workload_axes *)(void *)((char *)w + row->axes) : NULL;
 }
 
+/* The same of a workload that is only looked at. */
+static bool has_flag(const feature_row *row, const workload *w) {
+  return *flag_of(row, (workload *)(uintptr_t)w);
+}
+
+static workload_axes axes_of(const feature_row *row, const workload *w) {
+  return *feature_axes(row, (workload *)(uintptr_t)w);
+}
+
 const feature_row *feature_find(const char *key, bool has_text) {
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++)
     if (row->key && strcmp(row->key, key) == 0 && has_text == !row->flag) return row;
@@ -281,12 +290,11 @@ bool feature_read(const feature_row *row, workload_reading *r, const char *text)
 }
 
 void feature_write(const feature_row *row, const workload *w, workload_writing *to) {
-  workload copy = *w;
-  if (row->flag && *flag_of(row, &copy)) words_add(to, "/%s", row->key);
+  if (row->flag && has_flag(row, w)) words_add(to, "/%s", row->key);
   if (row->write)
     row->write(w, row->key, to);
   else if (row->axes)
-    words_add_axes(to, row->key, *feature_axes(row, &copy));
+    words_add_axes(to, row->key, axes_of(row, w));
 }
 
 void feature_draw(const feature_row *row, draws *from, workload *w) {
@@ -306,9 +314,8 @@ void feature_leave_out(const feature_row *row, workload *w) {
 }
 
 void feature_copy(const feature_row *row, const workload *from, workload *to) {
-  workload source = *from;
-  if (row->flag) *flag_of(row, to) = *flag_of(row, &source);
-  if (row->axes) *feature_axes(row, to) = *feature_axes(row, &source);
+  if (row->flag) *flag_of(row, to) = has_flag(row, from);
+  if (row->axes) *feature_axes(row, to) = axes_of(row, from);
   if (row->copy) row->copy(from, to);
 }
 
@@ -332,11 +339,10 @@ bool features_have_tensor(const workload *w, tensor_id tensor, workload_axes *ax
   if (w->function == ATTN_LAYER && tensor == TENSOR_VALUE) return false;
   for (const feature_row *row = feature_table; row < feature_table + FEATURES; row++) {
     if (row->tensor != tensor) continue;
-    workload copy = *w;
-    if (row->axes) *axes = *feature_axes(row, &copy);
+    if (row->axes) *axes = axes_of(row, w);
     axes->query |= tensor == TENSOR_BLOCKS;
     if (row->number) return *(const int64_t *)(const void *)((const char *)w + row->number) > 0;
-    return row->flag ? *flag_of(row, &copy) : axes->present;
+    return row->flag ? has_flag(row, w) : axes->present;
   }
   return true;
 }
