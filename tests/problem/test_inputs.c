@@ -441,7 +441,7 @@ static void what_rests_is_away_until_it_is_needed(void **state) {
   enum { MADE = 3, ROUNDS = 4 };
   inputs in[MADE];
   const char *const texts[MADE] = {"full/H:2/D:8/T:20", "causal/H:2/D:8/T:700/bias:h",
-                                   "full/H:1/D:4/T:5/bf16"};
+                                   "full/H:1/D:64/T:300/bf16"};
   uint64_t sums[MADE];
   for (int n = 0; n < MADE; n++) {
     create(&in[n], texts[n]);
