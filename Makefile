@@ -199,6 +199,8 @@ ifneq ($(SANITIZE),)
   ifneq ($(findstring undefined,$(SANITIZE)),)
     SANITIZE_FLAGS += -fno-sanitize-recover=undefined
   endif
+  # GNU ld takes three times as long for what instrumentation adds, and there are a hundred tests to link.
+  LDFLAGS += $(firstword $(foreach linker,lld gold,$(if $(shell command -v ld.$(linker)),-fuse-ld=$(linker))))
 endif
 # Rooms are named in includes: "base/text.h" is harness/base/text.h.
 ALL_FLAGS := -std=gnu17 $(WARNINGS) -fopenmp $(SANITIZE_FLAGS) $(DEFINES) $(BLAS_CFLAGS) -I. -Iharness
