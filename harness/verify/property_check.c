@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/folder.h"
+#include "run/team.h"
 #include "team_verdict.h"
 
 bool check_fails(property_check *t, const char *format, ...) {
@@ -80,13 +80,11 @@ bool check_run_altered(property_check *t, const altered *on) {
   return run_on(t, (inputs *)(uintptr_t)&on->inputs, on->checksum, t->setup.threads, RUN_POISONED);
 }
 
-const altered *check_altered(property_check *t, altered_kind kind) {
+const altered *check_altered(const property_check *t, altered_kind kind) {
   altered *on = &t->all->of[kind];
   if (!on->made || runner_refusal(t->setup.variant, &on->inputs.problem)) return NULL;
-  if (inputs_need(&on->inputs)) return on;
-  snprintf(t->why, t->why_size, "what was put away in %s cannot be read back", folder_temporary());
-  t->had_memory = false;
-  return NULL;
+  if (!inputs_need(&on->inputs)) team_give_up("what is not its own cannot be read back");
+  return on;
 }
 
 /* ---- Comparisons ---- */

@@ -35,8 +35,8 @@ int check_end_in_team(property_check *check);
 bool check_run_original(property_check *check, int threads, int workspace);
 bool check_run_altered(property_check *check, const altered *on);
 
-/* NULL where there are no such inputs, or the variant does not take their problem, or they cannot be read back. */
-const altered *check_altered(property_check *check, altered_kind kind);
+/* NULL where there are no such inputs, or the variant does not take their problem. */
+const altered *check_altered(const property_check *check, altered_kind kind);
 
 /* The r-th sampled row, and an element of a tensor's row. */
 row_place check_row(const property_check *check, int64_t r);

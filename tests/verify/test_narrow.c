@@ -118,7 +118,7 @@ static void any_key_is_seen_among_thousands(void **state) {
   static const char *const probed[] = {"f32", "bf16", "f16", "bf16/out:f32", "f16/out:f32"};
   static const int lengths[] = {512, 4096, 16384, 65536};
   for (size_t t = 0; t < sizeof probed / sizeof *probed; t++)
-    for (int n = 0; n < draws(3, 4); n++)
+    for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++)
       for (int seed = 1; seed <= draws(1, 10); seed++) {
         char text[WORKLOAD_NAME_BYTES];
         snprintf(text, sizeof text, "full/B:1/H:1/D:64/Tq:1/Tk:%d/%s/fill:exact/seed:%d", lengths[n],
