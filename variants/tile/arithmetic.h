@@ -36,24 +36,28 @@ typedef struct line_ahead {
   int64_t stride; /* bytes */
 } line_ahead;
 
-enum { NOWHERE, INTO_L1, INTO_L2 };
+enum { NOWHERE, INTO_L1, INTO_L2, LINE = 64 };
 
 /* Of the group that comes n-th, of so many steps: lines one after the other where rows are packed, else one of each of as
  * many rows. Pairs of a single feature have no step, but what is left of one. */
 INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
-  enum { LINE = 64 };
-  const bool packed =
-      ahead && ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
-  int64_t at = packed ? n * steps : n;
-  for (int s = 0; ahead && steps > 0 && s < 2; s++) {
+  const line_ahead none = {NULL, 0};
+  if (!ahead || ahead->rows == 0 || steps == 0) return none;
+  int64_t bytes = LINE; /* by which a step goes on */
+#ifdef FETCH_SHARED     /* where calls have steps enough for all rows */
+  if (ahead->shared) bytes = FETCH_SHARED;
+#endif
+  const bool packed = ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
+  int64_t at = packed ? n * steps * bytes : n;
+  for (int s = 0; s < 2; s++) {
     const char *x = ahead->of[s].x;
     const int64_t stride = ahead->of[s].stride, row_lines = (ahead->of[s].width + LINE - 1) / LINE;
-    const int64_t lines = row_lines * (packed ? ahead->rows : (ahead->rows + steps - 1) / steps);
-    if (at < lines && packed) return (line_ahead){x + at * LINE, LINE};
-    if (at < lines) return (line_ahead){x + at % row_lines * LINE + at / row_lines * steps * stride, stride};
-    at -= lines;
+    const int64_t all = packed ? ahead->rows * stride : row_lines * ((ahead->rows + steps - 1) / steps);
+    if (at < all && packed) return (line_ahead){x + at, bytes};
+    if (at < all) return (line_ahead){x + at % row_lines * LINE + at / row_lines * steps * stride, stride};
+    at -= all;
   }
-  return (line_ahead){NULL, 0};
+  return none;
 }
 
 /* A call in which `vectors`, those of so many rows, is a constant. */

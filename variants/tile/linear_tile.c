@@ -156,9 +156,10 @@ static void add_to_state(const linear_tile *tile, const linear_plan *plan, linea
                                    problem->value_dim * bytes}}};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
+    const tile_ahead ahead = tile_share(next, e, wide, plan->width);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
                         (tile_rows){keys, scratch->stride}, problem->decay.type ? fades : NULL,
-                        e == 0 && behind < problem->key_length ? &next : NULL,
+                        behind < problem->key_length ? &ahead : NULL,
                         (tile_target){scratch->state + features * e, wide});
   }
   for (int64_t d = 0; d < pitch; d += kernels->max_rows)
@@ -307,10 +308,11 @@ static void sum_rows(const linear_tile *tile, const linear_plan *plan, const lin
               problem->value_dim * plan->outputs->element_bytes}}};
   const tile_matrix values = of.values;
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
+    const int64_t wide = strip(plan, plan->width, e);
+    const tile_ahead ahead = tile_share(next, e, wide, plan->width);
     of.columns = scratch->state + depth * e;
     if (of.seen) of.values = from_column(values, e);
-    kernels->sum_products(strip(plan, plan->width, e), tile->count, &of, e == 0 ? &next : NULL,
-                          (tile_target){rows.x + e, rows.stride});
+    kernels->sum_products(wide, tile->count, &of, &ahead, (tile_target){rows.x + e, rows.stride});
   }
 }
 

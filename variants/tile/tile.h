@@ -73,7 +73,18 @@ typedef struct tile_ahead {
     const void *x;
     int64_t stride, width;
   } of[2];
+  bool shared; /* by several calls */
 } tile_ahead;
+
+/* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls: what
+ * is fetched in one burst fills the buffers that misses wait in, and the rest of it is dropped. */
+static inline tile_ahead tile_share(tile_ahead of, int64_t first, int64_t width, int64_t columns) {
+  const int64_t from = of.rows * first / columns;
+  for (int s = 0; s < 2; s++) of.of[s].x = (const char *)of.of[s].x + from * of.of[s].stride;
+  of.rows = of.rows * (first + width) / columns - from;
+  of.shared = true;
+  return of;
+}
 
 /* Queries of additive scores, as columns; features beyond `depth`, up to a multiple of 4, have weights of 0 and any
  * powers that are numbers. Of row r sum[r] + sum_d weights[d, r] / (1 + powers[d, r] e^(2 key_d)), times factor[r],
