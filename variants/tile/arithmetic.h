@@ -43,9 +43,9 @@ enum { NOWHERE, INTO_L1, INTO_L2, LINE = 64 };
 INLINE line_ahead line_of(const tile_ahead *ahead, int64_t n, int64_t steps) {
   const line_ahead none = {NULL, 0};
   if (!ahead || ahead->rows == 0 || steps == 0) return none;
-  int64_t bytes = LINE; /* by which a step goes on */
-#ifdef FETCH_SHARED     /* where calls have steps enough for all rows */
-  if (ahead->shared) bytes = FETCH_SHARED;
+  int64_t bytes = LINE; /* that a step goes on by */
+#ifdef FETCHES_ARE_DROPPED
+  if (ahead->pace > 0) bytes = ahead->pace;
 #endif
   const bool packed = ahead->of[0].stride == ahead->of[0].width && ahead->of[1].stride == ahead->of[1].width;
   int64_t at = packed ? n * steps * bytes : n;

@@ -13,8 +13,9 @@ enum { LANES = 8 };
  * floats take .94 of the time. */
 #define FEW_STEPS 1
 #define FEW_TWICE 4
-/* There a line that is asked for every 6 cycles is dropped as well: every 24, linear attention takes .87 of the time. */
-#define FETCH_SHARED 16
+/* There a line that is asked for every 6 cycles is dropped as well: at the pace of tile_ahead linear attention takes .87 of the
+ * time, and fused with 16 or 24 queries and 16384 keys .84. */
+#define FETCHES_ARE_DROPPED
 
 #define OP static inline __attribute__((always_inline))
 OP vec load(const float *x) { return _mm256_loadu_ps(x); }

@@ -144,7 +144,8 @@ static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t wi
   const attn_problem *problem = tile->problem;
   const int64_t bytes = tile->kernels->element_bytes, unit = sizeof *angles;
   tile_ahead ahead = {.rows = tile->kernels->step * TILE_KEYS,
-                      .of = {{rows.x, rows.stride * bytes, width * bytes}}};
+                      .of = {{rows.x, rows.stride * bytes, width * bytes}},
+                      .pace = 32};
   if (attn_uses(problem, ATTN_ROPE) && tile->after < problem->key_length) {
     ahead.of[1].x = angles + tile->after * layout->position;
     ahead.of[1].stride = layout->position * unit;

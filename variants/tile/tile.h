@@ -66,23 +66,24 @@ typedef struct tile_state {
 } tile_state;
 
 /* Rows that are wanted soon, so many of each of two tensors: a kernel fetches them into a cache while it computes,
- * as far as its own loops reach. stride and width are in bytes; width 0 for none. */
+ * as far as its own loops reach. stride and width are in bytes; width 0 for none. What comes in a burst fills the buffers that
+ * misses wait in, and some processors drop the rest. There a step of a call goes on by `pace` bytes of rows without a gap, and
+ * asks for a line several times; it is such that the steps reach the last. 0: by a line. */
 typedef struct tile_ahead {
   int64_t rows;
   struct {
     const void *x;
     int64_t stride, width;
   } of[2];
-  bool shared; /* by several calls */
+  int64_t pace;
 } tile_ahead;
 
-/* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls: what
- * is fetched in one burst fills the buffers that misses wait in, and the rest of it is dropped. */
+/* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls. */
 static inline tile_ahead tile_share(tile_ahead of, int64_t first, int64_t width, int64_t columns) {
   const int64_t from = of.rows * first / columns;
   for (int s = 0; s < 2; s++) of.of[s].x = (const char *)of.of[s].x + from * of.of[s].stride;
   of.rows = of.rows * (first + width) / columns - from;
-  of.shared = true;
+  of.pace = 16;
   return of;
 }
 
