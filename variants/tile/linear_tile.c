@@ -11,6 +11,9 @@ static size_t whole_lines(int64_t floats) { return (size_t)linear_round_up(float
 
 void linear_measure(const attn_problem *problem, linear_plan *plan) {
   const int64_t lanes = plan->kernels->lanes;
+  const int64_t least = problem->head_dim < problem->value_dim ? problem->head_dim : problem->value_dim;
+  /* Rows of D + Dv floats take D Dv multiply-adds, 96 in a step on AVX2: the fewer, the more is to be fetched in each. */
+  plan->pace = least < 24 ? 64 : least < 48 ? 32 : 16;
   plan->depth = linear_round_up(problem->head_dim, lanes);
   plan->width = linear_round_up(problem->value_dim, lanes);
   plan->state_floats = whole_lines(plan->depth + problem->head_dim * plan->width);
@@ -153,7 +156,8 @@ static void add_to_state(const linear_tile *tile, const linear_plan *plan, linea
                            .of = {{tile_element(kernels, next_key.x, scratch->first_feature),
                                    next_key.stride * bytes, features * bytes},
                                   {tile_rows_from(kernels, tile->value, behind).x, tile->value.stride * bytes,
-                                   problem->value_dim * bytes}}};
+                                   problem->value_dim * bytes}},
+                           .pace = plan->pace};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     const tile_ahead ahead = tile_share(next, e, wide, plan->width);
@@ -305,7 +309,8 @@ static void sum_rows(const linear_tile *tile, const linear_plan *plan, const lin
       .rows = positions,
       .of = {{queries.x, queries.stride * kernels->element_bytes, depth * kernels->element_bytes},
              {outputs.x, outputs.stride * plan->outputs->element_bytes,
-              problem->value_dim * plan->outputs->element_bytes}}};
+              problem->value_dim * plan->outputs->element_bytes}},
+      .pace = plan->pace};
   const tile_matrix values = of.values;
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);

@@ -12,6 +12,7 @@ typedef struct linear_plan {
   int64_t rows;           /* query rows of the largest tile */
   int64_t slices, shares; /* of each head, where it is shared out; else 1 */
   int64_t depth, width;   /* D and Dv, padded to whole vectors */
+  int64_t pace;           /* of what is fetched ahead, see tile_ahead */
   size_t state_floats, thread_floats;
 } linear_plan;
 

@@ -83,7 +83,6 @@ static inline tile_ahead tile_share(tile_ahead of, int64_t first, int64_t width,
   const int64_t from = of.rows * first / columns;
   for (int s = 0; s < 2; s++) of.of[s].x = (const char *)of.of[s].x + from * of.of[s].stride;
   of.rows = of.rows * (first + width) / columns - from;
-  of.pace = 16;
   return of;
 }
 
