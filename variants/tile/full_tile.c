@@ -138,7 +138,8 @@ static void pack(query_tile *tile, const void *const *row, float factor) {
                                            factor, tile->queries);
 }
 
-/* angles: those of the keys that come next are wanted when these are rotated; a half of them is fetched with either product. */
+/* angles: those of the keys that come next are wanted when these are rotated; a half of them is fetched with either product.
+ * A product of 24 rows has D / 4 steps a key: 32 bytes each make 8 D, which reach the last row of 4 Dv unless Dv is over 2 D. */
 static tile_ahead bytes_ahead(const query_tile *tile, tile_rows rows, int64_t width, const float *angles,
                               const attn_layout *layout) {
   const attn_problem *problem = tile->problem;
