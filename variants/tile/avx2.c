@@ -25,7 +25,8 @@ OP vec load_part(const float *x, int n) {
   return _mm256_maskload_ps(x, _mm256_cmpgt_epi32(_mm256_set1_epi32(n), lane));
 }
 OP void store(float *x, vec a) { _mm256_storeu_ps(x, a); }
-OP vec broadcast(const float *x) { return _mm256_broadcast_ss(x); }
+/* Not _mm256_broadcast_ss: its constants are stored and read again in every turn of a loop. */
+OP vec broadcast(const float *x) { return _mm256_set1_ps(*x); }
 OP vec zero(void) { return _mm256_setzero_ps(); }
 OP vec add(vec a, vec b) { return _mm256_add_ps(a, b); }
 OP vec subtract(vec a, vec b) { return _mm256_sub_ps(a, b); }
