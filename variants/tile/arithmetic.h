@@ -2,8 +2,9 @@
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
  * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
- * split_power, split_exponential, times_power, exp2_polynomial; EXP_VECTORS. Behind it come element_rows.h, once for
- * each type of elements, and products.h, once for each kind of operands; then the tables.
+ * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1, split_elu1 and join_elu1.
+ * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
+ * tables.
  *
  * Counts inside are constants after inlining; check the assembly for stack traffic after any change (gcc 12 spills
  * easily). */
@@ -112,17 +113,21 @@ INLINE void end_powers(const int n, const powers *of, vec p[]) {
   end_powers_by(exp2_polynomial, sizeof exp2_polynomial / sizeof *exp2_polynomial, n, of, p);
 }
 
-/* Powers e^x of what is in `of`, from -88 to 0. The polynomial is a minimax fit of 2^f, |f| <= 1/2, with float32
- * coefficients, the first being 1: 1.33 ulp at worst. */
-INLINE void begin_exponentials(const int n, powers *of) {
-  for (int i = 0; i < n; i++) of->fraction[i] = split_exponential(&of->x[i]);
+#ifndef OWN_ELU1
+/* elu(x) + 1: e^x of what is not above 0, and where x > 0 e^0 = 1, to which x is added. */
+INLINE vec split_elu1(vec *x) {
+  *x = maximum(broadcast(&(float){-88.0f}), minimum(zero(), *x));
+  return split_exponential(x);
 }
 
+/* Powers e^x of what is in `of`. The polynomial is a minimax fit of 2^f, |f| <= 1/2, with float32 coefficients, the first
+ * being 1: 1.33 ulp at worst. */
 INLINE void end_exponentials(const int n, const powers *of, vec p[]) {
   static const float near[] = {0x1.5bba18p-10f, 0x1.3cea88p-7f, 0x1.c6b75p-5f,
                                0x1.ebf9cp-3f,   0x1.62e42ap-1f, 1.0f};
   end_powers_by(near, sizeof near / sizeof *near, n, of, p);
 }
+#endif
 
 /* x[i] = 2^x[i]. All step by step together: one alone is a chain of a
  * dozen operations, and one after the other too few fit the scheduler to hide their latency. EXP_VECTORS at once

@@ -84,77 +84,51 @@ static void NAME(rotate)(const attn_problem *problem, int64_t rows, tile_rows x,
   }
 }
 
-/* elu(x) + 1 of a few vectors in two parts: e^x of what is negative, and where x > 0 e^0 = 1, to which x is added. */
-INLINE void NAME(begin_elu1)(const int n, const element *x, powers *of) {
-  for (int i = 0; i < n; i++)
-    of->x[i] = maximum(broadcast(&(float){-88.0f}), minimum(zero(), LOAD(x + i * LANES)));
-  begin_exponentials(n, of);
-}
-
-INLINE void NAME(end_elu1)(const int n, const element *x, const powers *of, float *y) {
-  vec power[EXP_VECTORS];
-  end_exponentials(n, of, power);
-  for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), LOAD(x + i * LANES)), power[i]));
-}
-
 INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {
   powers of;
-  NAME(begin_elu1)(n, x, &of);
-  NAME(end_elu1)(n, x, &of, y);
+  for (int i = 0; i < n; i++) {
+    of.x[i] = LOAD(x + i * LANES);
+    of.fraction[i] = split_elu1(&of.x[i]);
+  }
+#ifdef OWN_ELU1
+  for (int i = 0; i < n; i++) store(y + i * LANES, join_elu1(LOAD(x + i * LANES), of.x[i], of.fraction[i]));
+#else
+  vec power[EXP_VECTORS];
+  end_exponentials(n, &of, power);
+  for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), LOAD(x + i * LANES)), power[i]));
+#endif
 }
 
-/* Rows of whole pairs of vectors, in one loop, so that the constants stay in registers. With 32 of these each two exponentials
- * begin while the two before are under way, as in weigh_pairs. With 16 some would be put away, and on a Zen 3 vectors are
- * stored by the pipes that multiply and add: one pair after the other takes .85 of the time. */
+/* Rows of whole pairs of vectors, in a loop of their own. Two at once leave the constants in registers; of more the compiler puts
+ * some away, and a Zen 3 stores vectors by the pipes that multiply and add. */
 INLINE void NAME(elu1_pairs)(int64_t rows, int64_t count, tile_rows x, tile_target y) {
-  const bool overlap = EXP_VECTORS > 6;
-  const element *from = x.x;
-  float *to = y.x;
-  int64_t left = count;
-  powers now, next;
-  if (overlap) NAME(begin_elu1)(2, from, &now);
-  for (int64_t pairs = rows * (count / (2 * LANES)); pairs > 0; pairs--) {
-    const bool ends = (left -= 2 * LANES) == 0;
-    const element *behind = from + 2 * LANES + (ends ? x.stride - count : 0);
-    if (overlap) {
-      NAME(begin_elu1)(2, pairs > 1 ? behind : from, &next);
-      NAME(end_elu1)(2, from, &now, to);
-      now = next;
-    } else {
-      NAME(elu1_each)(2, from, to);
-    }
-    from = behind;
-    to += 2 * LANES + (ends ? y.stride - count : 0);
-    if (ends) left = count;
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t n = 0; n < count; n += 2 * LANES)
+      NAME(elu1_each)(2, (const element *)x.x + r * x.stride + n, y.x + r * y.stride + n);
+}
+
+INLINE void NAME(elu1_row)(int64_t count, const element *x, float *y) {
+  int64_t n = 0;
+  for (; n + 2 * LANES <= count; n += 2 * LANES) NAME(elu1_each)(2, x + n, y + n);
+  for (; n + LANES <= count; n += LANES) NAME(elu1_each)(1, x + n, y + n);
+  if (n < count) {
+    element rest[LANES] = {TO_ELEMENT(0)};
+    float phi[LANES];
+    memcpy(rest, x + n, (size_t)(count - n) * sizeof *rest);
+    NAME(elu1_each)(1, rest, phi);
+    memcpy(y + n, phi, (size_t)(count - n) * sizeof *phi);
   }
+  for (n = count; n % LANES != 0; n++) y[n] = 0;
 }
 
 static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) {
   const unsigned mode = flush_denormals();
-  if (rows > 0 && count > 0 && count % (2 * LANES) == 0 && EXP_VECTORS > 2) {
+  if (x.stride == count && y.stride == count) count *= rows, rows = 1;
+  if (count % (2 * LANES) == 0)
     NAME(elu1_pairs)(rows, count, x, y);
-    restore_denormals(mode);
-    return;
-  }
-  if (x.stride == count && y.stride == count) count = y.stride = rows * count, rows = 1;
-  for (int64_t r = 0; r < rows; r++) {
-    const element *from = (const element *)x.x + r * x.stride;
-    float *to = y.x + r * y.stride;
-    int64_t n = 0;
-    for (; n + EXP_VECTORS * LANES <= count; n += EXP_VECTORS * LANES)
-      NAME(elu1_each)(EXP_VECTORS, from + n, to + n);
-    for (; n + EXP_VECTORS / 2 * LANES <= count; n += EXP_VECTORS / 2 * LANES)
-      NAME(elu1_each)(EXP_VECTORS / 2, from + n, to + n);
-    for (; n + LANES <= count; n += LANES) NAME(elu1_each)(1, from + n, to + n);
-    if (n < count) {
-      element rest[LANES] = {TO_ELEMENT(0)};
-      float phi[LANES];
-      memcpy(rest, from + n, (size_t)(count - n) * sizeof *rest);
-      NAME(elu1_each)(1, rest, phi);
-      memcpy(to + n, phi, (size_t)(count - n) * sizeof *phi);
-    }
-    for (n = count; n % LANES != 0; n++) to[n] = 0;
-  }
+  else
+    for (int64_t r = 0; r < rows; r++)
+      NAME(elu1_row)(count, (const element *)x.x + r * x.stride, y.x + r * y.stride);
   restore_denormals(mode);
 }
 
