@@ -128,9 +128,9 @@ OP vec join_elu1(vec x, vec shifted, vec fraction) {
       0x3f7504f3, 0x3f74fbaf, 0x3f7508a4, 0x3f752c4d, 0x3f75672a, 0x3f75b9be, 0x3f76248c, 0x3f76a81e,
       0x3f7744fd, 0x3f77fbb8, 0x3f78ccdf, 0x3f79b907, 0x3f7ac0c7, 0x3f7be4ba, 0x3f7d257d, 0x3f7e83b3};
   const __m512i bits = _mm512_castps_si512(shifted);
-  const vec root = _mm512_permutex2var_ps(load((const float *)roots), bits, load((const float *)roots + 16));
-  const vec power =
-      _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(root), _mm512_slli_epi32(bits, 18)));
+  const __m512i root =
+      _mm512_permutex2var_epi32(_mm512_loadu_si512(roots), bits, _mm512_loadu_si512(roots + LANES));
+  const vec power = _mm512_castsi512_ps(_mm512_add_epi32(root, _mm512_slli_epi32(bits, 18)));
   const vec slope = _mm512_fmadd_ps(fraction, _mm512_set1_ps(0x1.ebfcccp-3f), _mm512_set1_ps(0x1.62e584p-1f));
   /* Under e^-87.3, 0 is left; a NaN stays. */
   const __mmask16 kept = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
