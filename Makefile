@@ -244,6 +244,8 @@ $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -m
 $(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(BRIEFLY) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
+$(BUILD)/tests/variants/emulated_avx512.o $(BUILD)/tests/variants/emulated_avx512.tidy: ISA_FLAGS = -Itests/variants/emulated
+$(BUILD)/tests/variants/emulated_avx512.o $(BUILD)/tests/variants/emulated_avx512.tidy: FILE_FLAGS = -O0 -ffp-contract=off $(ISA_FLAGS)
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
 
 comma := ,
@@ -418,6 +420,8 @@ ifneq ($(SINCE),)
 LINTED := $(shell scripts/changed.sh $(SINCE) $(BUILD) $(LINTED))
 endif
 
+# What variants/tile/.clang-tidy leaves out, and what including a source is for.
+$(BUILD)/tests/variants/emulated_avx512.tidy: CHECKS = --checks=-bugprone-implicit-widening-of-multiplication-result,-bugprone-suspicious-include
 # The linker makes the names of functions that take the place of others.
 $(patsubst %.c,$(BUILD)/%.tidy,$(SIMULATED)): CHECKS = $(MPI_CHECKS),-bugprone-reserved-identifier
 # $(call compiler_includes,mpicc): where its headers are, of which nothing is to be said here.

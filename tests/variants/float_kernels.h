@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "emulated_avx512.h"
 #include "variants/tile/tile.h"
 
 enum { LARGEST = 1 << 15 };
@@ -17,7 +18,7 @@ static inline void fill(float *x, uint32_t seed) {
   }
 }
 
-/* Runs a check with the kernels of each instruction set in turn. */
+/* Runs a check with the kernels of each instruction set in turn, and with those that are emulated. */
 static inline void with_each(void (*check)(const tile_kernels *)) {
   for (const char *const *name = tile_instruction_sets(); *name; name++) {
     if (tile_refusal(*name, ATTN_FLOAT32)) continue;
@@ -25,6 +26,7 @@ static inline void with_each(void (*check)(const tile_kernels *)) {
     assert_string_equal(kernels->name, *name);
     check(kernels);
   }
+  if (emulated_avx512(ATTN_FLOAT32)) check(emulated_avx512(ATTN_FLOAT32));
 }
 
 /* Numbers of both signs and many sizes in a and b; how many. */

@@ -23,6 +23,15 @@ static void check_elu1(const tile_kernels *kernels) {
     const double relative = b[n] > 0 ? 6e-8 : 2.4e-7 + 1.5e-8 * fabs((double)b[n]);
     assert_near(kernels, "elu1", (double)a[n], expected, relative * expected + 2e-38);
   }
+  const float ends[] = {NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0, -0.0f, 1e-40f, -1e-40f};
+  const float found[] = {NAN, INFINITY, 0, FLT_MAX, 0, 1, 1, 1, 1};
+  for (size_t n = 0; n < sizeof ends / sizeof *ends; n++) {
+    for (int64_t d = 0; d < kernels->max_rows; d++) b[d] = ends[n];
+    kernels->elu1(1, kernels->max_rows, (tile_rows){b, 0}, (tile_target){a, kernels->max_rows});
+    for (int64_t d = 0; d < kernels->max_rows; d++)
+      if (isnan(found[n]) ? !isnan(a[d]) : a[d] != found[n])
+        fail_msg("%s: elu(%g) + 1 is %g", kernels->name, (double)ends[n], (double)a[d]);
+  }
 }
 
 static void elu1_is_x_plus_1_above_zero_and_e_to_the_x_below(void **state) {

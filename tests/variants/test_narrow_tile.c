@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "emulated_avx512.h"
 #include "near.h"
 #include "variants/elements.h"
 #include "variants/tile/tile.h"
@@ -37,6 +38,8 @@ static void with_each(void (*check)(const tile_kernels *)) {
         assert_int_equal(kernels->type, types[t]);
         check(kernels);
       }
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    if (emulated_avx512(types[t])) check(emulated_avx512(types[t]));
 }
 
 static double element(const tile_kernels *kernels, const uint16_t *x, int64_t n) {
