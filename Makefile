@@ -244,8 +244,7 @@ $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -m
 $(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(BRIEFLY) -DATTN_SOURCE_DIR='"$(CURDIR)"' \
   -DATTN_BUILD_DIR='"$(abspath $(BUILD))"' -DATTN_CC='"$(CC)"'
-$(BUILD)/tests/variants/emulated_avx512.o $(BUILD)/tests/variants/emulated_avx512.tidy: ISA_FLAGS = -Itests/variants/emulated
-$(BUILD)/tests/variants/emulated_avx512.o $(BUILD)/tests/variants/emulated_avx512.tidy: FILE_FLAGS = -O0 -ffp-contract=off $(ISA_FLAGS)
+$(BUILD)/tests/variants/emulated_avx512.o $(BUILD)/tests/variants/emulated_avx512.tidy: FILE_FLAGS = -O0 -ffp-contract=off -Itests/variants/emulated
 $(BUILD)/tests/plugins/%.tidy $(BUILD)/tests/adversary/%.tidy: FILE_FLAGS = -Ivariants
 
 comma := ,

@@ -1,5 +1,5 @@
 /* See emulated_avx512.h. The Makefile has emulated/immintrin.h found before the compiler's, and nothing optimised: that takes
- * a second, and the tests few. */
+ * half a second, and the tests three more. */
 #include "emulated_avx512.h"
 
 #ifdef ATTN_X86_64

@@ -30,7 +30,7 @@ enum { _MM_FROUND_TO_NEAREST_INT = 0, _MM_FROUND_TO_NEG_INF = 1, _MM_FROUND_NO_E
 #define EACH_LANE for (int l = 0; l < 16; l++)
 #define EMULATED static inline
 
-/* Of floats, of integers, and of both under a mask, whose lanes are else those of `kept`. */
+/* `result` finds a lane of the first operand from those of all. */
 #define OF_ONE(name, type, result)                                                                           \
   EMULATED type name(type a) {                                                                               \
     EACH_LANE result;                                                                                        \
@@ -124,7 +124,7 @@ EMULATED __m256i _mm256_loadu_si256(const __m256i *x) {
 EMULATED void _mm512_storeu_ps(float *x, __m512 a) { memcpy(x, &a, sizeof a); }
 EMULATED void _mm256_storeu_si256(__m256i *x, __m256i a) { memcpy(x, &a, sizeof a); }
 
-/* Under masks. */
+/* Under masks: lanes whose bit is not set are those of `kept`, or 0. */
 
 EMULATED bool is_set(__mmask16 mask, int l) { return (mask >> l & 1) != 0; }
 
