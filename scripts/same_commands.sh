@@ -9,8 +9,4 @@ theirs=$(mktemp) || exit 2
 trap 'rm -f "$theirs"' EXIT
 git show "$1:Makefile" >"$theirs" 2>/dev/null || exit 1
 
-# Of a make of its own: the one that asks has a SINCE, perhaps, and flags that are not asked for.
-commands() { # makefile, targets...
-  env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -f "$1" -n -B V=1 SINCE= "${@:2}" 2>/dev/null
-}
-ours=$(commands Makefile "${@:2}") && [ "$ours" = "$(commands "$theirs" "${@:2}")" ]
+ours=$(scripts/commands_of.sh Makefile "${@:2}") && [ "$ours" = "$(scripts/commands_of.sh "$theirs" "${@:2}")" ]
