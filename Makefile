@@ -98,7 +98,7 @@ endif
 
 # Files named for an instruction set exist only where that does, and get the flags for it further down.
 ELSEWHERE := %avx2.c %avx512.c %avx512_bf16.c %avx512_amx.c %neon.c %neon_bf16.c
-TILE_SETS := $(ELSEWHERE) %portable.c %emulated_amx.c
+TILE_SETS := $(ELSEWHERE) %portable.c %emulated_bf16.c %emulated_amx.c
 ifeq ($(ARCHITECTURE),x86_64)
   DEFINES += -DATTN_X86_64
   QUADMATH := -lquadmath
@@ -237,9 +237,8 @@ $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=a
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
-# Vectors wider than the processor's: how they are handed to a function does not matter where all are inlined. At -O3
-# they take gcc 20 s, and nobody asks an emulation how fast it is.
-$(BUILD)/%emulated_amx.o $(BUILD)/%emulated_amx.tidy: ISA_FLAGS = $(if $(filter -O0,$(KERNEL_LEVEL)),,-O1) -Wno-psabi
+# Nobody asks an emulation how fast it is, and no other file is handed its vectors, which may be wider than the processor's.
+$(BUILD)/variants/tile/emulated_%.o $(BUILD)/variants/tile/emulated_%.tidy: ISA_FLAGS = $(if $(filter -O0,$(KERNEL_LEVEL)),,-O1) -Wno-psabi
 $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
 $(BUILD)/%neon_bf16.o $(BUILD)/%neon_bf16.tidy: ISA_FLAGS = $(NEON_BF16_FLAGS)
 $(BUILD)/tests/%.o $(BUILD)/tests/%.tidy: FILE_FLAGS = $(INSTRUMENT_FLAGS) $(BRIEFLY) -DATTN_SOURCE_DIR='"$(CURDIR)"' \

@@ -89,11 +89,6 @@ all_kinds=$("$build/attnbench" judge --help | sed -n '/^A hint begins with its k
 all_properties=", $("$build/attnbench" verify --properties '?' 2>&1 | sed 's/.*there are: //')"
 all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
-# The source file, without .c, that has the kernels of an instruction set.
-file_of() { # set
-  if [ "$1" = emulated_bf16 ]; then echo portable; else echo "$1"; fi
-}
-
 # Replaces the text OLD, which must stand in the input exactly once, by NEW; else says why not, status 1.
 replace_once() {
   awk '
@@ -280,14 +275,14 @@ made_again() { # name
       wanted+=" $(basename "$object" .cu)"
     done
   else
-    for set in ${isa[$name]-$all_sets}; do wanted+=" $(file_of "$set")"; done
+    wanted=" ${isa[$name]-$all_sets}" # a file each
   fi
   for object in ${users[${file[$name]}]-}; do
     case $object in
     build/variants/*) case "${needed[${variant[$name]}]-} " in *" $object "*) ;; *) continue ;; esac ;;
     esac
     case $object in
-    build/variants/tile/emulated_amx.o | build/variants/tile/portable.o | build/variants/tile/avx*.o | build/emulated/*)
+    build/variants/tile/emulated_*.o | build/variants/tile/portable.o | build/variants/tile/avx*.o | build/emulated/*)
       case "$wanted " in *" $(basename "$object" .o) "*) echo "$object" ;; esac ;;
     *) echo "$object" ;;
     esac
@@ -505,7 +500,7 @@ sets_here() { # name
   local set kept=
   [ -n "${isa[$1]-}" ] || return 0
   for set in ${isa[$1]}; do
-    if [ -f "$build/variants/tile/$(file_of "$set").o" ] && runs_here "$set"; then kept+="${kept:+ }$set"; fi
+    if [ -f "$build/variants/tile/$set.o" ] && runs_here "$set"; then kept+="${kept:+ }$set"; fi
     if [ -n "$kept" ] && [ -z "$each" ]; then break; fi
   done
   [ -n "$kept" ] && isa[$1]=$kept

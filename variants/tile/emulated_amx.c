@@ -7,6 +7,7 @@ enum { LANES = 16 };
 #define GROUP(vectors) 4
 #define FEW_VECTORS 2
 #define EXP_VECTORS 8
+#define EMULATES
 #include "portable.h"
 
 #include "amx_emulated.h"

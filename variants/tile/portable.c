@@ -10,7 +10,5 @@ enum { LANES = 4 };
 
 #include "arithmetic.h"
 #include "kinds.h"
-#include "pairs.h"
 
 const tile_kernels tile_portable[] = TILE_TABLES("portable");
-const tile_kernels tile_emulated_bf16 = PAIR_TABLE("emulated_bf16");

@@ -9,7 +9,11 @@ typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t ivec __attribute__((vector_size(LANES * sizeof(int32_t))));
 typedef uint32_t uvec __attribute__((vector_size(LANES * sizeof(uint32_t))));
 
+#ifdef EMULATES
+#define OP static inline
+#else
 #define OP static inline __attribute__((always_inline))
+#endif
 OP vec load(const float *x) {
   vec a;
   memcpy(&a, x, sizeof a);
@@ -116,7 +120,7 @@ OP void store_float16(uint16_t *x, vec a) {
   for (int l = 0; l < LANES; l++) x[l] = attn_to_float16(a[l]);
 }
 
-/* What avx512_bf16.c does with one instruction each, so that its kernels can be verified where there is none. A product
+/* What avx512_bf16.c does with one instruction each. A product
  * of two bfloat16 is exact, so that adding it rounds once. */
 OP vec without_denormals(vec a) { return blend(absolute(a) < set(0x1p-126f), copy_sign(zero(), a), a); }
 OP vec low_half(vec a) { return without_denormals((vec)((uvec)a << 16)); }
