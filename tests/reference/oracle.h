@@ -15,8 +15,10 @@ void oracle_row(const attn_problem *problem, const attn_tensors *tensors, int64_
 void oracle_final_state(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t kv_head,
                         int64_t d, double *values, double *sum);
 
-/* The gradient of the sum of output_grad times output by one element of an input, or of all that reads it: a central
- * difference. */
-double oracle_gradient(const attn_problem *problem, const attn_tensors *tensors, const float *element);
+/* The gradients of the sum of output_grad times output by all elements of the inputs: central differences, of each row by what
+ * it reads. */
+void oracle_find_gradients(const attn_problem *problem, const attn_tensors *tensors);
+/* What was found for one of them; 0 where no row reads it. */
+double oracle_gradient(const float *element);
 
 #endif
