@@ -70,7 +70,7 @@ static bool hidden(const attn_problem *p, const attn_tensors *x, int64_t b, int6
  * cos + a sin. */
 static quad feature(const attn_problem *p, const float *x, int64_t at, int64_t d) {
   const int64_t R = p->rope_cos.type ? p->rope_features : 0;
-  if (d >= R) return number(x + d);
+  if (R < 2 || d >= R) return number(x + d);
   const int64_t n = p->rope_interleaved ? d / 2 : d % (R / 2);
   const int64_t first = p->rope_interleaved ? 2 * n : n, second = p->rope_interleaved ? 2 * n + 1 : n + R / 2;
   const quad cosine = p->rope_cos_data[at * p->rope_cos.position + n],
