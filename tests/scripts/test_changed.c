@@ -67,7 +67,9 @@ static void expect(const char *commit, const char *sources, const char *again) {
 }
 
 static void edit(const char *old, const char *new) {
-  char text[2 * sizeof makefile], *at = strstr(strcpy(text, makefile), old);
+  char text[2 * sizeof makefile];
+  memcpy(text, makefile, sizeof makefile);
+  char *at = strstr(text, old);
   assert_non_null(at);
   memmove(at + strlen(new), at + strlen(old), strlen(at + strlen(old)) + 1);
   memcpy(at, new, strlen(new));
