@@ -279,7 +279,7 @@ INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys
   for (int v = 0; known && v < vectors; v++) largest[v] = load(rescale + v * LANES);
 
   const vec factors = broadcast(&factor);
-  vec shift[MAX_VECTORS], total[MAX_VECTORS];
+  vec shift[MAX_VECTORS] = {zero()}, total[MAX_VECTORS];
   for (int v = 0; v < vectors; v++) {
     vec old_max = load(max + v * LANES);
     vec new_max = maximum(SCALED(largest[v], factors), old_max);
