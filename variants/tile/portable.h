@@ -1,9 +1,21 @@
-/* The vector operations of any processor, through the vector extensions of gcc and clang. The file that includes this
- * defines LANES and IN_EACH_LANE(f), which is f(0), f(1) and so on, since they take their numbers singly. */
+/* The vector operations of any processor, through the vector extensions of gcc and clang. The file that includes this may
+ * define LANES, what arithmetic.h wants besides, and IN_EACH_LANE(f), which is f(0), f(1) and so on, since they take their
+ * numbers singly. Where nobody asks for speed it defines EMULATES. */
 #include <stdint.h>
 #include <string.h>
 
 #include "../elements.h"
+
+/* Else 4 floats, as SSE2 and NEON have. The register tile is 2 vectors of rows by 4 elements, which leaves room for
+ * products where there is no fused multiply-add. */
+#ifndef IN_EACH_LANE
+enum { LANES = 4 };
+#define IN_EACH_LANE(f) f(0), f(1), f(2), f(3)
+#define MAX_VECTORS 2
+#define GROUP(vectors) 4
+#define FEW_VECTORS 2
+#define EXP_VECTORS 4
+#endif
 
 typedef float vec __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t ivec __attribute__((vector_size(LANES * sizeof(int32_t))));
@@ -120,8 +132,7 @@ OP void store_float16(uint16_t *x, vec a) {
   for (int l = 0; l < LANES; l++) x[l] = attn_to_float16(a[l]);
 }
 
-/* What avx512_bf16.c does with one instruction each. A product
- * of two bfloat16 is exact, so that adding it rounds once. */
+/* What avx512_bf16.c does with one instruction each. A product of two bfloat16 is exact, so that adding it rounds once. */
 OP vec without_denormals(vec a) { return blend(absolute(a) < set(0x1p-126f), copy_sign(zero(), a), a); }
 OP vec low_half(vec a) { return without_denormals((vec)((uvec)a << 16)); }
 OP vec high_half(vec a) { return without_denormals((vec)((uvec)a & 0xffff0000)); }
