@@ -238,7 +238,6 @@ typedef struct softmax_row {
   double largest;       /* the row maximum */
   double largest_upper; /* what rounding can make of it */
   double rescales;      /* how often a running maximum can rise */
-  double repeated;      /* keys whose weight repeats that of the key before */
   double values;        /* sum over keys of the largest |v| */
   double largest_value;
   bool overflows;
@@ -314,13 +313,6 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
   }
   found.rescales = fmax(ceil(found.seen / 16), records);
   found.overflows |= found.values > LARGEST;
-
-  double previous = NAN;
-  for (int64_t j = 0; j < problem->key_length; j++)
-    if (row->visible[j]) {
-      if (bound_repeats(row->weights[j], previous, found.seen)) found.repeated++;
-      previous = row->weights[j];
-    }
   return found;
 }
 
@@ -455,12 +447,12 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
     return;
   }
 
-  const chain_errors chains =
-      bound_chains(found.seen + 2 * found.rescales + 1, found.repeated, bound_count_equal(problem, row));
+  const double alike = bound_alike_weights(problem, row, found.seen, exp(view.sink - row->lse));
+  const chain_errors chains = bound_chains(found.seen + 2 * found.rescales + 1, alike);
   const double absolute = (found.rescales + 4) * FLUSHED, dropped = dropout_error(problem);
   weight_sums sums = {.sizes = 1};
-  double largest_t[FORMS] = {0}, previous_weight = NAN;
-  const float *previous = NULL;
+  double largest_t[FORMS] = {0};
+  bool sees_a_key = false;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
     const score_error scored = noted(row, j);
@@ -474,16 +466,13 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
       if (log_weight + t > LOG_SMALLEST) largest_t[form] = fmax(largest_t[form], t);
     }
     const float *value = reference_vector(tensors->value, problem->value, b, view.kv_head, j);
-    const double kept = reference_kept(problem, b, h, i, j);
-    bound_add_key(problem, row, value, kept, weight, error, &chains, absolute);
-    if (previous && kept == 0) continue; /* nothing is added there */
-    if (previous && bound_repeats(weight, previous_weight, found.seen))
-      bound_add_repeated(problem, row, value, previous, found.seen, found.largest_value);
-    previous = value;
-    previous_weight = weight;
+    bound_add_key(problem, row, value, reference_kept(problem, b, h, i, j), weight, error, &chains, absolute);
+    sees_a_key = true;
   }
+  if (alike > 0 || bound_has_outliers(found.largest_value, found.values, found.seen))
+    bound_add_alike(problem, tensors, &(numerator_terms){b, h, i, found.seen, 1, 0}, row);
   add_sink(problem, row, &found, view.sink, &sums);
-  if (previous) /* else the row sees no key, and is zero */
+  if (sees_a_key) /* else the row is zero */
     bound_finish(problem, row, &chains, &sums, found.seen * absolute + dropped,
                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "alike.h"
 #include "roundings.h"
 #include "rows.h"
 
@@ -191,8 +192,8 @@ typedef struct head {
   float *query_size, *key_size;                           /* [D] at most, error included */
   double *scores, *weights, *error, *score_error[BOUNDS]; /* [Tk]; -inf: hidden; error: of a weight */
   feature *features;                                      /* [Dv] */
-  double seen, sink, largest, upper, records, lse,
-      repeated; /* upper: what rounding can make of the largest */
+  double seen, sink, largest, upper, records, lse;        /* upper: what rounding can make of the largest */
+  double alike; /* what roundings of the weights' sum have in common */
 } head;
 
 static size_t head_room(const attn_problem *p) {
@@ -308,8 +309,9 @@ static void survey(head *of, double score, double error, double *running) {
 
 static void find_weights(head *of) {
   const attn_problem *p = of->problem;
-  double running = -INFINITY, sum = 0, previous = NAN;
-  of->seen = of->records = of->repeated = 0;
+  double running = -INFINITY, sum = 0;
+  alike_terms terms;
+  of->seen = of->records = 0;
   of->largest = of->upper = -INFINITY;
   for (int64_t j = 0; j < p->key_length; j++) {
     of->scores[j] = reference_sees(p, of->tensors, of->b, of->h, of->i, j) ? score_of(of, j) : -INFINITY;
@@ -323,12 +325,13 @@ static void find_weights(head *of) {
     sum += of->weights[j] = counts(of, j) ? exp(of->scores[j] - of->largest) : 0;
   if (of->sink != -INFINITY) sum += exp(of->sink - of->largest);
   of->lse = of->largest + log(sum);
+  alike_begin(&terms, of->seen, 1);
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!counts(of, j)) continue;
     of->weights[j] /= sum;
-    of->repeated += fabs(of->weights[j] - previous) <= of->seen * UNIT * of->weights[j];
-    previous = of->weights[j];
+    alike_add(&terms, of->weights[j]);
   }
+  of->alike = alike_excess(&terms);
 }
 
 /* t of a score that is off by so much. */
@@ -357,7 +360,7 @@ static weight_sums bound_weights(const head *of, int form) {
   const chains chain = chains_of(of->seen + 2 * rescales + 1);
   weight_sums sums = {.absolute = (rescales + 4) * FLUSHED};
   double kept = 0;
-  sums.chain = fmin(chain.of[WORST], chain.of[form] + (form == PROBABLE ? of->repeated * UNIT : 0));
+  sums.chain = fmin(chain.of[WORST], chain.of[form] + (form == PROBABLE ? of->alike * UNIT : 0));
   for (int64_t j = 0; j < of->problem->key_length; j++) {
     if (!counts(of, j)) continue;
     const double exponent = of->scores[j] - of->lse;

@@ -89,12 +89,13 @@ static linear_key key_of_notes(const linear_view *view, const reference_row *row
 }
 
 typedef struct linear_row {
-  double seen, repeated;
+  double seen;
   double normaliser;        /* by which is divided: the sum of the weights and epsilon, or 1 */
+  double beside;            /* of the size of what is there beside weights: epsilon, and what a state adds */
   double sizes;             /* of the weights, undecayed */
   double repeated_products; /* the most of a key */
-  double largest_value;
-  double state; /* the largest sum of products with the initial state */
+  double largest_value, values; /* of a key, and the sum over keys */
+  double state;                 /* the largest sum of products with the initial state */
   bool overflows;
 } linear_row;
 
@@ -183,8 +184,8 @@ static double add_state(const linear_view *view, reference_row *row, const linea
 
 static linear_row survey(const linear_view *view, const reference_row *row) {
   const attn_problem *p = view->problem;
-  linear_row found = {.normaliser = p->epsilon};
-  double features = 0, previous = NAN, of_state = 0;
+  linear_row found = {.normaliser = p->epsilon, .beside = p->epsilon};
+  double features = 0, of_state = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j]) continue;
     const linear_products key = survey_key(view, row, j);
@@ -194,13 +195,10 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
     features += key.features;
     found.repeated_products =
         fmax(found.repeated_products, count_repeated(view->query, key_of(view, j), p->head_dim));
-    found.largest_value = fmax(found.largest_value, bound_largest(value_of(view, j), p->value_dim));
+    const double largest = bound_largest(value_of(view, j), p->value_dim);
+    found.largest_value = fmax(found.largest_value, largest);
+    found.values += largest;
   }
-  for (int64_t j = 0; j < p->key_length; j++)
-    if (row->visible[j]) {
-      if (bound_repeats(row->weights[j], previous, found.seen)) found.repeated++;
-      previous = row->weights[j];
-    }
   if (p->states.state.type) {
     const linear_state state = survey_state(view);
     for (int64_t d = 0; d < p->head_dim; d++) {
@@ -212,6 +210,7 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
     }
     of_state = fmax(of_state, fmax(state.largest, state.undecayed));
     found.state = state.largest;
+    found.beside += state.size;
     found.repeated_products += count_repeated_of_state(view);
   }
   /* States hold sums of phi(k) v, numerators sums of w v. */
@@ -293,19 +292,20 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
     return;
   }
 
+  const double alike = bound_alike_weights(problem, row, found.seen, found.beside);
   chain_errors chains =
-      bound_chains(found.seen + (double)(problem->head_dim + view.decay_end + has_state) + 8, found.repeated,
-                   bound_count_equal(problem, row) + found.repeated_products);
+      bound_chains(found.seen + (double)(problem->head_dim + view.decay_end + has_state) + 8, alike);
   /* Products that repeat round alike, whichever sum they are in. */
-  const double alike = found.repeated_products * UNIT;
-  chains.numerator[PROBABLE] = fmin(chains.numerator[WORST], chains.numerator[PROBABLE] + alike);
-  chains.denominator[PROBABLE] = fmin(chains.denominator[WORST], chains.denominator[PROBABLE] + alike);
+  for (int form = PROBABLE; form < FORMS; form++) {
+    const double repeated = found.repeated_products * UNIT;
+    chains.numerator[form] = fmin(chains.numerator[WORST], chains.numerator[form] + repeated);
+    chains.denominator[form] = fmin(chains.denominator[WORST], chains.denominator[form] + repeated);
+  }
   const double divisor = fabs(found.normaliser);
   const double epsilon_part = problem->unnormalised ? 0 : problem->epsilon / divisor;
   weight_sums sums = {.sizes = epsilon_part};
   for (int form = WORST; form < FORMS; form++) sums.kept[form] = 1 - epsilon_part * UNIT;
-  double previous_weight = NAN, vanished = 0;
-  const float *previous = NULL;
+  double vanished = 0;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j]) continue;
     const float *value = value_of(&view, j);
@@ -320,12 +320,10 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
     sums.sizes += size;
     vanished += absolute;
     add_key(problem, row, value, size, error, &chains, absolute);
-    if (previous && bound_repeats(row->weights[j], previous_weight, found.seen))
-      bound_add_repeated(problem, row, value, previous, found.seen,
-                         (found.largest_value * found.sizes + found.state) / divisor);
-    previous = value;
-    previous_weight = row->weights[j];
   }
+  if (alike > 0 || has_state || bound_has_outliers(found.largest_value, found.values, found.seen))
+    bound_add_alike(problem, tensors, &(numerator_terms){b, h, i, found.seen, divisor, found.state / divisor},
+                    row);
   if (has_state) {
     const linear_state state = survey_state(&view);
     const double absolute = add_state(&view, row, &state, &chains, divisor);

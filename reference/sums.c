@@ -3,7 +3,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <string.h>
+
+#include "alike.h"
+#include "rows.h"
 
 double reference_chain_error(int form, double roundings) {
   if (roundings * UNIT >= 1) return INFINITY;
@@ -33,31 +35,24 @@ double bound_largest(const float *vector, int64_t count) {
   return fmaxf(fmaxf(each[0], each[1]), fmaxf(each[2], each[3]));
 }
 
-chain_errors bound_chains(double roundings, double repeated, double equal) {
+chain_errors bound_chains(double roundings, double alike) {
   chain_errors chains;
-  for (int form = WORST; form < FORMS; form++)
+  for (int form = WORST; form < FORMS; form++) {
     chains.numerator[form] = chains.denominator[form] = reference_chain_error(form, roundings);
-  const double worst = chains.denominator[WORST], expected = chains.denominator[EXPECTED];
-  chains.denominator[PROBABLE] = fmin(worst, chains.denominator[PROBABLE] + repeated * UNIT);
-  chains.denominator[EXPECTED] = fmin(worst, expected + fmax(repeated, equal) * UNIT);
-  chains.numerator[EXPECTED] = fmin(worst, expected + equal * UNIT);
+    if (form != WORST)
+      chains.denominator[form] = fmin(chains.denominator[WORST], chains.denominator[form] + alike * UNIT);
+  }
   return chains;
 }
 
-/* Keys whose weight is that of one before, wherever that stands: a few keys again and again, or a query of zeros. What is
- * added again and again is rounded alike as long as the sum keeps its exponent. */
-double bound_count_equal(const attn_problem *problem, const reference_row *row) {
-  enum { REMEMBERED = 1024 };
-  double known[REMEMBERED] = {0}, equal = 0;
-  for (int64_t j = 0; j < problem->key_length; j++) {
-    uint64_t bits;
-    if (!row->visible[j] || row->weights[j] == 0) continue;
-    memcpy(&bits, &row->weights[j], sizeof bits);
-    double *slot = &known[bits * UINT64_C(0x9e3779b97f4a7c15) >> 54];
-    equal += *slot == row->weights[j];
-    *slot = row->weights[j];
-  }
-  return equal;
+double bound_alike_weights(const attn_problem *problem, const reference_row *row, double count, double size) {
+  alike_terms terms;
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) size += fabs(row->weights[j]);
+  alike_begin(&terms, count, size);
+  for (int64_t j = 0; j < problem->key_length; j++)
+    if (row->visible[j]) alike_add(&terms, row->weights[j]);
+  return alike_excess(&terms);
 }
 
 /* The output bound is summed over keys in the place where it is returned:
@@ -83,19 +78,46 @@ void bound_add_key(const attn_problem *problem, reference_row *row, const float 
   }
 }
 
-/* Terms that repeat their predecessor round the same way each time, so their roundings add up even in
- * the probabilistic form. Near: closer than the last place of the sum that they are added to. */
-bool bound_repeats(double term, double previous, double count) {
-  return fabs(term - previous) <= count * UNIT * fabs(term);
+bool bound_has_outliers(double largest_value, double values, double count) {
+  return largest_value * count > 16 * values;
 }
 
-void bound_add_repeated(const attn_problem *problem, reference_row *row, const float *value,
-                        const float *previous, double count, double largest_value) {
-  for (int64_t e = 0; e < problem->value_dim; e++)
-    if (value[e] != 0 && bound_repeats(value[e], previous[e], count)) {
-      row->output_bound_probabilistic[e] += UNIT * largest_value;
-      row->output_deviation[e] += UNIT * largest_value;
+enum { TOGETHER = 8 }; /* features whose values lie in a line of the cache */
+
+/* Of features [first, first + count). */
+static void add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
+                      int64_t first, int64_t count, reference_row *row) {
+  alike_terms terms[TOGETHER];
+  double sizes[TOGETHER];
+  for (int64_t e = 0; e < count; e++) sizes[e] = of->size;
+  for (int adds = 0; adds < 2; adds++) {
+    for (int64_t j = 0; j < problem->key_length; j++) {
+      const double weight = row->weights[j] / of->divisor * reference_kept(problem, of->b, of->h, of->i, j);
+      if (!row->visible[j] || weight == 0) continue;
+      const float *value =
+          reference_vector(tensors->value, problem->value, of->b, reference_kv_head(problem, of->h), j) +
+          first;
+      for (int64_t e = 0; e < count; e++)
+        if (adds)
+          alike_add(&terms[e], weight * value[e]);
+        else
+          sizes[e] += fabs(weight * value[e]);
     }
+    for (int64_t e = 0; e < count && !adds; e++) alike_begin(&terms[e], of->count, sizes[e]);
+  }
+  for (int64_t e = 0; e < count; e++) {
+    const double off = fmin(alike_excess(&terms[e]), of->count) * UNIT * sizes[e];
+    row->output_bound_probabilistic[first + e] += off;
+    row->output_deviation[first + e] += off;
+  }
+}
+
+void bound_add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
+                     reference_row *row) {
+  for (int64_t first = 0; first < problem->value_dim; first += TOGETHER) {
+    const int64_t left = problem->value_dim - first;
+    add_alike(problem, tensors, of, first, left < TOGETHER ? left : TOGETHER, row);
+  }
 }
 
 /* Adds the denominator's chain, divides by the smallest denominator, adds the roundings after that, and

@@ -26,20 +26,30 @@ void bound_outputs(const attn_problem *problem, reference_row *row, double bound
 /* The largest |v| that is finite. */
 double bound_largest(const float *vector, int64_t count);
 
-/* repeated: terms that repeat their predecessor; equal: that are equal to any before them. */
-chain_errors bound_chains(double roundings, double repeated, double equal);
+/* alike: what roundings of the weights' sum have in common, bound_alike_weights. */
+chain_errors bound_chains(double roundings, double alike);
 
-/* Keys whose weight is that of one before, wherever that stands. */
-double bound_count_equal(const attn_problem *problem, const reference_row *row);
+/* By how much the sum of a row's weights, count of them, and of something else of this size may be off beyond the probabilistic
+ * form, in u of it all (alike.h). */
+double bound_alike_weights(const attn_problem *problem, const reference_row *row, double count, double size);
 
 /* Adds a key's part of the output bound. */
 void bound_add_key(const attn_problem *problem, reference_row *row, const float *value, double kept,
                    double weight, const double error[FORMS], const chain_errors *chains, double absolute);
 
-/* Whether a term of so many rounds as the one before it does. */
-bool bound_repeats(double term, double previous, double count);
-void bound_add_repeated(const attn_problem *problem, reference_row *row, const float *value,
-                        const float *previous, double count, double largest_value);
+/* The terms of a row's numerators, count of them for each feature: weights times values over the divisor. size: of what is added
+ * beside them. */
+typedef struct numerator_terms {
+  int64_t b, h, i;
+  double count, divisor, size;
+} numerator_terms;
+
+/* Adds to the probabilistic form and to what is expected how much farther these may be off, feature by feature. */
+void bound_add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
+                     reference_row *row);
+
+/* Where weights are not alike, values make their products so only where a few exceed the others by far. */
+bool bound_has_outliers(double largest_value, double values, double count);
 
 /* Divides by the smallest denominator, and adds what comes after that. */
 void bound_finish(const attn_problem *problem, reference_row *row, const chain_errors *chains,
