@@ -13,7 +13,7 @@ void alike_begin(alike_terms *terms, double count, double size) {
   terms->bins = 64; /* neighbours in a few bins would be what bins far apart that share one are */
   while (terms->bins < ALIKE_BINS && terms->bins < 4 * count) terms->bins *= 2;
   terms->bins_a_unit = SPACING / (2 * UNIT * size);
-  terms->count = terms->squares = 0;
+  terms->count = terms->squares = terms->of_bins = 0;
   memset(terms->roundings, 0, (size_t)terms->bins * sizeof *terms->roundings);
 }
 
@@ -33,6 +33,8 @@ static void find_uneven(const alike_terms *terms, double by[]) {
 /* Bins that are more uneven than some are taken as conspiring, the others as independent: as it is least. Numbers that are
  * strewn at random make squares of one a term, which the probabilistic form has; up to twice as many are left to its lambda. */
 double alike_excess(const alike_terms *terms) {
+  const double most = 1.5; /* that differences from a mean make of squares */
+  if (most * terms->of_bins <= 2 * terms->squares) return 0;
   double by[ALIKE_BINS], squares = 0, linear = 0, least = INFINITY;
   find_uneven(terms, by);
   for (int bin = 0; bin < terms->bins; bin++) squares += by[bin] * by[bin];

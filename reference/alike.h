@@ -13,6 +13,7 @@ typedef struct alike_terms {
   double bins_a_unit;
   int bins;
   double count, squares;
+  double of_bins; /* squares of what each has */
   double roundings[ALIKE_BINS];
 } alike_terms;
 
@@ -26,7 +27,9 @@ static inline void alike_add(alike_terms *terms, double term) {
   const double rounding = own < 1 ? own : 1;
   terms->count++;
   terms->squares += rounding * rounding;
-  terms->roundings[(int64_t)floor(place) & (terms->bins - 1)] += rounding;
+  double *bin = &terms->roundings[(int64_t)floor(place) & (terms->bins - 1)];
+  terms->of_bins += rounding * (2 * *bin + rounding);
+  *bin += rounding;
 }
 
 /* How far roundings that are alike may exceed what the probabilistic form allows to those that are not, in u of the sum of sizes. */

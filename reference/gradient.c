@@ -213,6 +213,8 @@ static void add_rounded(reference_gradient *to, int64_t d, const chain *chain, b
 static void add_terms(const attn_problem *problem, reference_gradient *to, int64_t width, const chain *chain,
                       bounded x, vector vector) {
   const double factor = fabs(chain->factor), own = vector.position >= 0 ? 2 * UNIT : 0;
+  double chains[BOUNDS];
+  for (int form = WORST; form < BOUNDS; form++) chains[form] = reference_chain_error(form, chain->terms + 4);
   for (int64_t d = 0; d < width; d++) {
     const reference_feature feature = feature_of(problem, vector, d);
     const double size = feature.size;
@@ -221,9 +223,8 @@ static void add_terms(const attn_problem *problem, reference_gradient *to, int64
     for (int form = WORST; form < BOUNDS; form++) {
       const double most = (fabs(x.value) + x.error[form]) * size;
       double *bound = bound_of(to, form);
-      bound[d] +=
-          factor * (x.error[form] * size + (reference_chain_error(form, chain->terms + 4) + own) * most) +
-          4 * SUBNORMAL * (1 + factor) * (1 + size);
+      bound[d] += factor * (x.error[form] * size + (chains[form] + own) * most) +
+                  4 * SUBNORMAL * (1 + factor) * (1 + size);
       if (form == PROBABLE) to->sizes[d] += factor * most;
       bound[d] += chain->narrow.flushed * (1 + factor) * (1 + size + fabs(x.value));
       if (most * fmax(1, factor) * chain->terms > LARGEST) bound[d] = INFINITY;

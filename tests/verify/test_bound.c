@@ -305,7 +305,7 @@ static void right_kernels_stay_below(attn_function function, kernel *const *kern
   for (int kind = 0; kind < INPUTS; kind++)
     for (int k = 0; k < kernel_count; k++) {
       shares found = {0, 0, 0};
-      for (size_t n = 0; n < sizeof lengths / sizeof *lengths - (kind < FEW_KEYS); n++)
+      for (size_t n = 0; n < sizeof lengths / sizeof *lengths - (kind < FEW_KEYS || k > 1); n++)
         for (int form = 0; form < (lengths[n] > longest ? 1 : function == ATTN_SOFTMAX ? 4 : 2); form++) {
           attn_problem p = problem_of(function, lengths[n]);
           if (function == ATTN_LINEAR && form == 1) p.epsilon = 0;
