@@ -10,7 +10,7 @@ enum { SPACING = 8 }; /* bins: 2u of the sum, the most that a spacing is */
 enum { CLASSES = 48 };
 
 void alike_begin(alike_terms *terms, double count, double size) {
-  terms->bins = 64; /* neighbours in a few bins would be what bins far apart that share one are */
+  terms->bins = 64; /* of fewer, terms that are far apart would too often share one */
   while (terms->bins < ALIKE_BINS && terms->bins < 4 * count) terms->bins *= 2;
   terms->bins_a_unit = SPACING / (2 * UNIT * size);
   terms->count = terms->squares = terms->of_bins = 0;
