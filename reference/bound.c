@@ -239,7 +239,6 @@ typedef struct softmax_row {
   double largest_upper; /* what rounding can make of it */
   double rescales;      /* how often a running maximum can rise */
   double values;        /* sum over keys of the largest |v| */
-  double largest_value;
   bool overflows;
   bool exact; /* all scores of keys are */
 } softmax_row;
@@ -298,10 +297,8 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     if (score + margin > running_lower) records++;
     running_lower = fmax(running_lower, score - margin);
     const float *value = reference_vector(tensors->value, problem->value, view->b, view->kv_head, j);
-    const double largest = bound_largest(value, problem->value_dim) *
-                           fmax(1, reference_kept(problem, view->b, view->h, view->i, j));
-    found.values += largest;
-    found.largest_value = fmax(found.largest_value, largest);
+    found.values += bound_largest(value, problem->value_dim) *
+                    fmax(1, reference_kept(problem, view->b, view->h, view->i, j));
   }
   if (view->sink != -INFINITY) {
     const score_error error = error_of_sink(view->sink);
@@ -469,8 +466,7 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
     bound_add_key(problem, row, value, reference_kept(problem, b, h, i, j), weight, error, &chains, absolute);
     sees_a_key = true;
   }
-  if (alike > 0 || bound_has_outliers(found.largest_value, found.values, found.seen))
-    bound_add_alike(problem, tensors, &(numerator_terms){b, h, i, found.seen, 1, 0}, row);
+  bound_add_alike(problem, tensors, &(numerator_terms){b, h, i, found.seen, 1, 0, alike > 0}, row);
   add_sink(problem, row, &found, view.sink, &sums);
   if (sees_a_key) /* else the row is zero */
     bound_finish(problem, row, &chains, &sums, found.seen * absolute + dropped,

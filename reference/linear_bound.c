@@ -94,8 +94,8 @@ typedef struct linear_row {
   double beside;            /* of the size of what is there beside weights: epsilon, and what a state adds */
   double sizes;             /* of the weights, undecayed */
   double repeated_products; /* the most of a key */
-  double largest_value, values; /* of a key, and the sum over keys */
-  double state;                 /* the largest sum of products with the initial state */
+  double largest_value;
+  double state; /* the largest sum of products with the initial state */
   bool overflows;
 } linear_row;
 
@@ -195,9 +195,7 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
     features += key.features;
     found.repeated_products =
         fmax(found.repeated_products, count_repeated(view->query, key_of(view, j), p->head_dim));
-    const double largest = bound_largest(value_of(view, j), p->value_dim);
-    found.largest_value = fmax(found.largest_value, largest);
-    found.values += largest;
+    found.largest_value = fmax(found.largest_value, bound_largest(value_of(view, j), p->value_dim));
   }
   if (p->states.state.type) {
     const linear_state state = survey_state(view);
@@ -321,9 +319,9 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
     vanished += absolute;
     add_key(problem, row, value, size, error, &chains, absolute);
   }
-  if (alike > 0 || has_state || bound_has_outliers(found.largest_value, found.values, found.seen))
-    bound_add_alike(problem, tensors, &(numerator_terms){b, h, i, found.seen, divisor, found.state / divisor},
-                    row);
+  bound_add_alike(
+      problem, tensors,
+      &(numerator_terms){b, h, i, found.seen, divisor, found.state / divisor, alike > 0 || has_state}, row);
   if (has_state) {
     const linear_state state = survey_state(&view);
     const double absolute = add_state(&view, row, &state, &chains, divisor);

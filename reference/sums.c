@@ -78,11 +78,28 @@ void bound_add_key(const attn_problem *problem, reference_row *row, const float 
   }
 }
 
-bool bound_has_outliers(double largest_value, double values, double count) {
-  return largest_value * count > 16 * values;
-}
-
 enum { TOGETHER = 8 }; /* features whose values lie in a line of the cache */
+
+/* Where weights are not alike, values make their products so only where a few exceed the others by far: whether one of features
+ * [first, first + count) has such. */
+static bool has_outliers(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
+                         int64_t first, int64_t count, const reference_row *row) {
+  const int64_t kv_head = reference_kv_head(problem, of->h);
+  double largest[TOGETHER] = {0}, sizes[TOGETHER] = {0};
+  bool found = false;
+  for (int64_t j = 0; j < problem->key_length; j++) {
+    if (!row->visible[j]) continue;
+    const float *value = reference_vector(tensors->value, problem->value, of->b, kv_head, j) + first;
+#pragma omp simd
+    for (int64_t e = 0; e < count; e++) {
+      const double size = fabsf(value[e]);
+      largest[e] = size > largest[e] ? size : largest[e];
+      sizes[e] += size;
+    }
+  }
+  for (int64_t e = 0; e < count; e++) found = found || largest[e] * of->count > 8 * sizes[e];
+  return found;
+}
 
 /* Of features [first, first + count). */
 static void add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
@@ -114,9 +131,11 @@ static void add_alike(const attn_problem *problem, const attn_tensors *tensors, 
 
 void bound_add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
                      reference_row *row) {
+  if (!of->alike && of->count <= LAMBDA * LAMBDA) return; /* where lambda allows all roundings to conspire */
   for (int64_t first = 0; first < problem->value_dim; first += TOGETHER) {
-    const int64_t left = problem->value_dim - first;
-    add_alike(problem, tensors, of, first, left < TOGETHER ? left : TOGETHER, row);
+    const int64_t left = problem->value_dim - first, count = left < TOGETHER ? left : TOGETHER;
+    if (of->alike || has_outliers(problem, tensors, of, first, count, row))
+      add_alike(problem, tensors, of, first, count, row);
   }
 }
 

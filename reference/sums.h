@@ -38,18 +38,16 @@ void bound_add_key(const attn_problem *problem, reference_row *row, const float 
                    double weight, const double error[FORMS], const chain_errors *chains, double absolute);
 
 /* The terms of a row's numerators, count of them for each feature: weights times values over the divisor. size: of what is added
- * beside them. */
+ * beside them; alike: the weights are, or something is. */
 typedef struct numerator_terms {
   int64_t b, h, i;
   double count, divisor, size;
+  bool alike;
 } numerator_terms;
 
 /* Adds to the probabilistic form and to what is expected how much farther these may be off, feature by feature. */
 void bound_add_alike(const attn_problem *problem, const attn_tensors *tensors, const numerator_terms *of,
                      reference_row *row);
-
-/* Where weights are not alike, values make their products so only where a few exceed the others by far. */
-bool bound_has_outliers(double largest_value, double values, double count);
 
 /* Divides by the smallest denominator, and adds what comes after that. */
 void bound_finish(const attn_problem *problem, reference_row *row, const chain_errors *chains,

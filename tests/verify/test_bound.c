@@ -206,7 +206,7 @@ typedef enum input {
   FEW_KEYS,     /* four keys and their values, again and again */
   NEAR,         /* scores that differ by some 1e-4 */
   DOMINANT,     /* one key, beside which all others are less than a last place */
-  OUTLIER,      /* one value, beside which they are */
+  OUTLIER,      /* one value, beside which they are, though another feature has larger ones */
   INPUTS,
 } input;
 
@@ -251,7 +251,7 @@ static void draw(input kind, attn_problem *p) {
     if (kind == DOMINANT) key[0] = 18;
   }
   if (kind == OUTLIER)
-    for (int e = 0; e < D; e++) value[e] = 3e7f;
+    for (int64_t n = 0; n < count; n++) value[n] = n % D == 1 ? 4e7f : n < D ? 3e7f : value[n];
   if (kind == CANCELLATION)
     for (int64_t n = D; n < count; n += INT64_C(2) * D)
       for (int e = 0; e < D; e++) value[n + e] = -value[n - D + e] * (1 + 0x1p-20f);
