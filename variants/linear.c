@@ -7,7 +7,7 @@
  * One pass over keys and queries, O(T) time, and a state that does not grow. Under a causal mask the state
  * moves along with the query tiles: it holds what all rows of the tile see, and the few keys that only
  * some rows see are met pair by pair. The tile kernels of softmax attention do the products, with the
- * features of a value where those have rows: nothing is transposed but the queries of such pairs.
+ * features of a value where those have rows: nothing is transposed.
  *
  * Where keys decay, a chunk's keys fade to where its last one stands before they join the state, which has faded by all
  * gates of the chunk; pairs fade by the gates between them. Gates are multiplied, so that nothing is divided by what vanished.

@@ -290,18 +290,41 @@ static void add_rows(int64_t rows, int64_t width, tile_matrix x, float *sum) {
   BY_VECTORS(width, add_rows_of(vectors, rows, x, sum));
 }
 
-/* LANES sums side by side, added up together. */
-static void dot_rows(int64_t rows, int64_t width, tile_matrix x, const float *restrict y,
-                     float *restrict dots) {
-  for (int64_t r = 0; r < rows; r += LANES) {
-    vec sum[LANES];
-    for (int l = 0; l < LANES; l++) sum[l] = zero();
-    for (int64_t n = 0; n < width; n += LANES) {
-      const vec factor = load(y + n);
-      for (int l = 0; l < LANES; l++)
-        sum[l] = fused_multiply_add(load(x.x + (r + l) * x.stride + n), factor, sum[l]);
+/* Of LANES rows those from `first` on: sums side by side, added up together. */
+INLINE vec dots_from(const int first, int64_t width, const float *x, int64_t stride,
+                     const float *restrict y) {
+  vec sum[LANES];
+  for (int l = 0; l < LANES; l++) sum[l] = zero();
+  for (int64_t n = 0; n < width; n += LANES) {
+    const vec factor = load(y + n);
+    for (int l = first; l < LANES; l++) sum[l] = fused_multiply_add(load(x + l * stride + n), factor, sum[l]);
+  }
+  return sums_of(sum);
+}
+
+/* From the quarter on in which the first row is, and zeros before that. */
+INLINE vec dots_from_row(int first, int64_t width, const float *x, int64_t stride, const float *y) {
+  enum { QUARTER = LANES / 4 };
+  static const float numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  vec dots;
+  switch (first / QUARTER) {
+    case 0: dots = dots_from(0, width, x, stride, y); break;
+    case 1: dots = dots_from(QUARTER, width, x, stride, y); break;
+    case 2: dots = dots_from(2 * QUARTER, width, x, stride, y); break;
+    case 3: dots = dots_from(3 * QUARTER, width, x, stride, y); break;
+    default: return zero();
+  }
+  return select_less(load(numbers), broadcast(&(float){(float)first}), zero(), dots);
+}
+
+static void dot_rows(tile_size size, tile_matrix x, tile_matrix y, const int64_t *seen, tile_target dots) {
+  for (int64_t r = 0; r < size.rows; r += LANES) {
+    int first = 0;
+    for (int64_t j = 0; j < size.keys; j++) {
+      while (seen && first < LANES && seen[r + first] <= j) first++;
+      store(dots.x + j * dots.stride + r,
+            dots_from_row(first, size.features, x.x + r * x.stride, x.stride, y.x + j * y.stride));
     }
-    store(dots + r, sums_of(sum));
   }
 }
 

@@ -122,14 +122,12 @@ INLINE void NAME(elu1_row)(int64_t count, const element *x, float *y) {
 }
 
 static void NAME(elu1)(int64_t rows, int64_t count, tile_rows x, tile_target y) {
-  const unsigned mode = flush_denormals();
   if (x.stride == count && y.stride == count) count *= rows, rows = 1;
   if (count % (2 * LANES) == 0)
     NAME(elu1_pairs)(rows, count, x, y);
   else
     for (int64_t r = 0; r < rows; r++)
       NAME(elu1_row)(count, (const element *)x.x + r * x.stride, y.x + r * y.stride);
-  restore_denormals(mode);
 }
 
 static void NAME(at_least)(int64_t rows, int64_t count, float least, tile_rows x, tile_target y) {

@@ -40,7 +40,6 @@ typedef struct linear_scratch {
   float *keys;                         /* phi(k) [TILE_KEYS, stride] */
   float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
   float *queries; /* phi(q) [TILE_MAX_ROWS, depth] */
-  float *columns; /* phi(q), columns [D, rows] */
   float *weights; /* columns [TILE_KEYS, rows] */
   float *output;  /* [rows, width] */
   float *sums;    /* [rows], the output's divisor */

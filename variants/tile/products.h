@@ -131,7 +131,7 @@ INLINE groups_done sum_groups(const int vectors, const int group, const bool bot
       for (int v = 0; v < vectors; v++)
         sum[g][v] = first == 0 ? zero() : load(out + g * rows.stride + v * LANES);
     NAME(product_ahead)
-    (vectors, group, both ? INTO_L2 : INTO_L1, end - first, (tile_matrix){of->columns + first * wide, wide},
+    (vectors, group, INTO_L1, end - first, (tile_matrix){of->columns + first * wide, wide},
      (NAME(scalars)){of->x.x + r * of->x.stride + first, of->x.stride, 1},
      line_of(ahead, done.groups++, end - first), sum);
     if (both) NAME(product)

@@ -238,8 +238,9 @@ typedef struct tile_kernels {
   /* sum[n] = sum[n] + sum_r x[r, n] for r < rows, n < width; width a multiple of lanes, at most max_rows. */
   void (*add_rows)(int64_t rows, int64_t width, tile_matrix x, float *sum);
 
-  /* dots[r] = sum_n x[r, n] * y[n] for r < rows, n < width; width a multiple of lanes, as rows is. */
-  void (*dot_rows)(int64_t rows, int64_t width, tile_matrix x, const float *y, float *dots);
+  /* dots[j * stride + r] = sum_n x[r, n] * y[j, n] for j < keys, r < rows, n < features, and 0 where row r sees less than j + 1
+   * of the keys: no fewer than the row before, or all (NULL). Features are a multiple of lanes, as rows are. */
+  void (*dot_rows)(tile_size size, tile_matrix x, tile_matrix y, const int64_t *seen, tile_target dots);
 
   /* dots[r] = sum_n x[r, n] * y[r, n] for r < rows, n < width; dots up to a whole vector are written. */
   void (*dot_pairs)(int64_t rows, int64_t width, tile_matrix x, tile_matrix y, float *dots);
