@@ -212,7 +212,7 @@ static void fade_pairs(const linear_tile *tile, const linear_plan *plan, const l
 }
 
 /* What keys [first, end) weigh in the rows that see them: a later row no fewer. seen: how many each row sees. So few are
- * worth no columns of queries: sums over features, of what is seen, take 0.6 of the time. */
+ * worth no columns of queries: sums over features, of what is seen, take 0.7 of the time. */
 static void weigh_pairs(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                         int64_t first, int64_t end, float *queries, int64_t *seen) {
   const int64_t rows = tile->rows;
