@@ -473,6 +473,10 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
   bound_weights(row, &chains, &sums, largest_t, dropped);
+  /* As where scores overflow: what underflows may be anything, where rounding decides between keys that are far away. */
+  for (int64_t j = 0; j < problem->key_length && isinf(row->weights_bound); j++)
+    if (row->visible[j] && row->weights[j] == 0 && row->scores[j] != -INFINITY)
+      row->weights[j] = DBL_TRUE_MIN;
 }
 
 static void admit_nan(const attn_problem *problem, reference_row *row) {

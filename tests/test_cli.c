@@ -284,6 +284,14 @@ static void a_wrong_kernel_fails_verification_with_the_command_that_repeats_it(v
   expect("verify --plugin " PLUGINS "wrong_kernel.so --variant wrong --problem full/T:1", 0, "wrong", NULL);
 }
 
+static void weights_between_which_rounding_decides_may_be_any(void **state) {
+  (void)state;
+  /* Keys 2^60 away are one distance in float32 and two in double precision, where one's weight is then 0. */
+  expect("verify --variant naive --isa portable --problem "
+         "band:inf,inf,1152921504606846976/B:1/H:2/Hkv:2/D:1/Dv:0/Tq:130/Tk:2/weights/alibi/seed:1037657644",
+         0, "1 cases, 0 failed", NULL);
+}
+
 static void only_the_properties_that_are_named_are_held(void **state) {
   (void)state;
   expect("verify --variant fused --isa portable --problem full/T:9 --properties layout,'order of keys'", 0,
@@ -433,6 +441,7 @@ int main(void) {
       cmocka_unit_test(whatever_ends_a_kernel_is_told_and_the_others_are_judged),
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
+      cmocka_unit_test(weights_between_which_rounding_decides_may_be_any),
       cmocka_unit_test(only_the_properties_that_are_named_are_held),
       cmocka_unit_test(an_instruction_set_is_looked_up_in_the_table_of_each_plugin),
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
