@@ -336,11 +336,14 @@ static double worst_bound(const crossing *of, const total *sum) {
   return sum->most - sum->size + reference_chain_error(WORST, terms) * sum->most;
 }
 
+/* A gate of 0 leaves exactly 0 of each finite pair that it lies between, and nothing to vanish. */
 static void finish(const crossing *of, const total *sum, reference_gradient *to) {
   const attn_problem *p = of->problem;
   const extent extent = extent_of(of);
+  const bool is_closed = reference_decay(p, of->b, of->kv_head, of->t) == -INFINITY;
   const double widths = (double)(p->head_dim + p->value_dim + of->keys);
-  const double vanishes = (8 * SUBNORMAL * widths + FLUSHED) * extent.keys * extent.queries;
+  const double vanishes =
+      is_closed ? 0 : (8 * SUBNORMAL * widths + FLUSHED) * extent.keys * extent.queries;
   const bool may_overflow = !(fmax(extent.keys, 1) * fmax(extent.largest_query, 1) <= LARGEST &&
                               extent.queries <= LARGEST && sum->most <= LARGEST);
   double bounds[] = {worst_bound(of, sum), probable_bound(of, sum, &extent)};
@@ -387,8 +390,7 @@ void reference_linear_decay_gradient(const attn_problem *problem, const attn_ten
                        room + 4 * keys + rows};
   total sum = {0};
   to->values[0] = to->worst[0] = to->probabilistic[0] = to->sizes[0] = 0;
-  /* A gate of 0 hides what lies before it, whatever it would be a little above. */
-  if (group == 0 || !is_crossed(&of) || reference_decay(problem, b, kv_head, t) == -INFINITY) return;
+  if (group == 0 || !is_crossed(&of)) return;
   for (size_t n = 0; n < reference_decay_room(problem); n++) room[n] = 0;
   set_fades(&of);
   for (int64_t first = 0; first < Dv + !problem->unnormalised; first += AT_ONCE) {

@@ -292,6 +292,13 @@ static void weights_between_which_rounding_decides_may_be_any(void **state) {
          0, "1 cases, 0 failed", NULL);
 }
 
+static void gradients_of_gates_of_0_may_be_no_number_where_nothing_normalises(void **state) {
+  (void)state;
+  expect("verify --variant naive_linear_backward --problem "
+         "linear_backward/full/B:1/H:1/Hkv:1/D:1/Dv:0/T:2/epsilon:0/phi:relu/decay/fill:zeros",
+         0, "1 cases, 0 failed", NULL);
+}
+
 static void only_the_properties_that_are_named_are_held(void **state) {
   (void)state;
   expect("verify --variant fused --isa portable --problem full/T:9 --properties layout,'order of keys'", 0,
@@ -442,6 +449,7 @@ int main(void) {
       cmocka_unit_test(a_plugin_that_ends_it_when_loaded_is_left_out),
       cmocka_unit_test(a_wrong_kernel_fails_verification_with_the_command_that_repeats_it),
       cmocka_unit_test(weights_between_which_rounding_decides_may_be_any),
+      cmocka_unit_test(gradients_of_gates_of_0_may_be_no_number_where_nothing_normalises),
       cmocka_unit_test(only_the_properties_that_are_named_are_held),
       cmocka_unit_test(an_instruction_set_is_looked_up_in_the_table_of_each_plugin),
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
