@@ -2,7 +2,8 @@
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
  * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
- * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1, split_elu1 and join_elu1.
+ * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1,
+ * elu1_constants, elu1_of_vectors and elu1_vec.
  * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
  * tables.
  *

@@ -85,14 +85,17 @@ static void NAME(rotate)(const attn_problem *problem, int64_t rows, tile_rows x,
 }
 
 INLINE void NAME(elu1_each)(const int n, const element *x, float *y) {
+#ifdef OWN_ELU1
+  for (int i = 0; i < n; i++) {
+    const vec a = LOAD(x + i * LANES);
+    store(y + i * LANES, elu1_vec(a, a, &elu1_of_vectors));
+  }
+#else
   powers of;
   for (int i = 0; i < n; i++) {
     of.x[i] = LOAD(x + i * LANES);
     of.fraction[i] = split_elu1(&of.x[i]);
   }
-#ifdef OWN_ELU1
-  for (int i = 0; i < n; i++) store(y + i * LANES, join_elu1(LOAD(x + i * LANES), of.x[i], of.fraction[i]));
-#else
   vec power[EXP_VECTORS];
   end_exponentials(n, &of, power);
   for (int i = 0; i < n; i++) store(y + i * LANES, add(maximum(zero(), LOAD(x + i * LANES)), power[i]));

@@ -59,6 +59,12 @@
 #define ADD_PRODUCTS_pairs NULL
 #define SUM_PRODUCTS_floats sum_products
 #define SUM_PRODUCTS_pairs NULL
+#ifdef OWN_ELU1
+#define MAPS_BESIDE_floats true
+#else
+#define MAPS_BESIDE_floats false
+#endif
+#define MAPS_BESIDE_pairs false
 #define ADDITIVE_floats(kernel) kernel
 #define ADDITIVE_pairs(kernel) NULL
 #define WITH_LARGEST_floats(kernel) NULL
@@ -76,7 +82,7 @@
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
     .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
     .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands,                                    \
-    .sum_products = SUM_PRODUCTS_##operands, .grade = grade,                                                 \
+    .sum_products = SUM_PRODUCTS_##operands, .maps_beside = MAPS_BESIDE_##operands, .grade = grade,          \
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \
     .attend = ATTEND_##products, .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide,       \

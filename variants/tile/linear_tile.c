@@ -5,9 +5,24 @@
 #include <math.h>
 #include <string.h>
 
-enum { KEY_GAP = 16 };
+enum {
+  KEY_GAP = 16,
+  /* Features that are mapped beside products: two tiles of more crowd the L1 cache (with D = 128 full takes 1.01 of the time). */
+  MOST_MAPPED = 64
+};
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static size_t whole_lines(int64_t floats) { return (size_t)linear_round_up(floats, 16); }
+
+static size_t key_floats(const linear_plan *plan) { return whole_lines(TILE_KEYS * (plan->depth + KEY_GAP)); }
+static size_t query_floats(const linear_plan *plan) { return whole_lines(TILE_MAX_ROWS * plan->depth); }
+
+/* Whether products map what comes next: rows of whole vectors, in strips of all rows. */
+static bool maps_beside(const attn_problem *problem, const linear_plan *plan) {
+  return problem->feature_map == ATTN_ELU1 && plan->kernels->maps_beside &&
+         plan->kernels->type == ATTN_FLOAT32 && problem->head_dim == plan->depth &&
+         plan->depth <= MOST_MAPPED && plan->width >= plan->kernels->max_rows;
+}
 
 void linear_measure(const attn_problem *problem, linear_plan *plan) {
   const int64_t lanes = plan->kernels->lanes;
@@ -17,8 +32,9 @@ void linear_measure(const attn_problem *problem, linear_plan *plan) {
   plan->depth = linear_round_up(problem->head_dim, lanes);
   plan->width = linear_round_up(problem->value_dim, lanes);
   plan->state_floats = whole_lines(plan->depth + problem->head_dim * plan->width);
-  plan->thread_floats = plan->state_floats + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width)) +
-                        whole_lines(TILE_MAX_ROWS * plan->depth) +
+  plan->maps_beside = maps_beside(problem, plan);
+  plan->thread_floats = plan->state_floats + whole_lines(TILE_KEYS * plan->width) +
+                        (plan->maps_beside ? 2 : 1) * (key_floats(plan) + query_floats(plan)) +
                         whole_lines(plan->rows * (TILE_KEYS + plan->width + 1)) + TILE_MAX_ROWS + TILE_KEYS;
 }
 
@@ -26,7 +42,7 @@ void linear_take_features(const linear_plan *plan, linear_scratch *scratch, int6
   scratch->first_feature = first;
   scratch->features = end - first;
   scratch->pitch = linear_round_up(end - first, plan->kernels->lanes);
-  scratch->stride = scratch->pitch + (scratch->pitch % 32 == 0 ? KEY_GAP : 0);
+  scratch->keys.stride = scratch->pitch + (scratch->pitch % 32 == 0 ? KEY_GAP : 0);
   scratch->state = scratch->normaliser + scratch->pitch;
 }
 
@@ -35,10 +51,13 @@ linear_scratch linear_make_scratch(const attn_problem *problem, const linear_pla
   linear_take_features(plan, &scratch, 0, problem->head_dim);
   scratch.ones = scratch.normaliser + plan->state_floats;
   scratch.gates = scratch.ones + TILE_MAX_ROWS;
-  scratch.keys = scratch.gates + TILE_KEYS;
-  scratch.values = scratch.keys + TILE_KEYS * (plan->depth + KEY_GAP);
-  scratch.queries = scratch.keys + whole_lines(TILE_KEYS * (plan->depth + KEY_GAP + plan->width));
-  scratch.weights = scratch.queries + whole_lines(TILE_MAX_ROWS * plan->depth);
+  scratch.keys.now = scratch.gates + TILE_KEYS;
+  scratch.keys.next = scratch.keys.now + (plan->maps_beside ? key_floats(plan) : 0);
+  scratch.queries.stride = plan->depth;
+  scratch.queries.now = scratch.keys.next + key_floats(plan);
+  scratch.queries.next = scratch.queries.now + (plan->maps_beside ? query_floats(plan) : 0);
+  scratch.values = scratch.queries.next + query_floats(plan);
+  scratch.weights = scratch.values + whole_lines(TILE_KEYS * plan->width);
   scratch.output = scratch.weights + TILE_KEYS * plan->rows;
   scratch.sums = scratch.output + plan->rows * plan->width;
   for (int64_t r = 0; r < TILE_MAX_ROWS; r++) scratch.ones[r] = 1;
@@ -60,6 +79,30 @@ static int64_t strip(const linear_plan *plan, int64_t width, int64_t e) {
   return left < plan->kernels->max_rows ? left : plan->kernels->max_rows;
 }
 
+/* Whether rows [first, end) are those that products have mapped meanwhile: then what they have left of them is mapped, and all
+ * are there. */
+static bool take_coming(const linear_plan *plan, int64_t first, int64_t end, linear_features *of) {
+  float *now = of->next;
+  if (first != of->coming.first || end > of->coming.end) return false;
+  plan->kernels->elu1(of->mapping.rows, of->mapping.width, (tile_rows){of->mapping.x.x, of->mapping.x.stride},
+                      of->mapping.y);
+  of->next = of->now;
+  of->now = now;
+  of->mapped = of->coming;
+  return true;
+}
+
+/* Products are to map `rows` rows behind those that are mapped, of so many features from x on. */
+static void begin_mapping(int64_t rows, int64_t width, tile_rows x, linear_features *of) {
+  of->coming = (attn_range){of->mapped.end, of->mapped.end + rows};
+  of->mapping = (tile_mapping){rows, width, 0, {x.x, x.stride}, {of->next, of->stride}};
+}
+
+/* Rows of them that come behind what is looked at and are mapped already, or soon. */
+static int64_t mapped_ahead(const linear_features *of, int64_t rows) {
+  return of->coming.end > of->mapped.end ? 2 * rows : rows;
+}
+
 /* Gates of keys [first, end). */
 static void load_gates(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                        int64_t first, int64_t end) {
@@ -72,32 +115,36 @@ static void load_gates(const linear_tile *tile, const linear_plan *plan, linear_
   plan->floats->exp2(TILE_KEYS, scratch->gates);
 }
 
-/* phi of keys [first, end). */
-static void load_keys(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
-                      int64_t first, int64_t end) {
-  const tile_rows key = tile_rows_from(plan->kernels, tile->key, first);
-  map_features(tile->problem, plan->kernels, end - first, scratch->features,
-               (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride},
-               (tile_target){scratch->keys, scratch->stride});
-  if (tile->problem->decay.type) load_gates(tile, plan, scratch, first, end);
-  scratch->mapped_keys = (attn_range){first, end};
+static tile_rows key_rows(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
+                          int64_t j) {
+  const tile_rows key = tile_rows_from(plan->kernels, tile->key, j);
+  return (tile_rows){tile_element(plan->kernels, key.x, scratch->first_feature), key.stride};
 }
 
-/* The same of all keys from the first on that fit, unless those up to the end are there. */
+/* phi of keys [first, end) and of all behind them that fit, unless they are there. */
 static void need_keys(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch,
                       int64_t first, int64_t end) {
-  const attn_range mapped = scratch->mapped_keys;
   const int64_t length = attn_key_count(tile->problem, tile->batch);
-  if (first >= mapped.first && end <= mapped.end) return;
-  load_keys(tile, plan, scratch, first, first + TILE_KEYS < length ? first + TILE_KEYS : length);
+  linear_features *keys = &scratch->keys;
+  if (first >= keys->mapped.first && end <= keys->mapped.end) return;
+  if (!take_coming(plan, first, end, keys)) {
+    keys->mapped = (attn_range){first, smaller(first + TILE_KEYS, length)};
+    map_features(tile->problem, plan->kernels, keys->mapped.end - first, scratch->features,
+                 key_rows(tile, plan, scratch, first), (tile_target){keys->now, keys->stride});
+  }
+  if (tile->problem->decay.type) load_gates(tile, plan, scratch, first, keys->mapped.end);
+  /* Tiles that end within those keys would have what was mapped go to waste. */
+  if (plan->maps_beside && scratch->features == scratch->pitch && tile->most % tile->heads == 0)
+    begin_mapping(smaller(TILE_KEYS, length - keys->mapped.end), scratch->features,
+                  key_rows(tile, plan, scratch, keys->mapped.end), keys);
 }
 
 /* phi of a mapped key, and its gate. */
 static float *mapped_key(const linear_scratch *scratch, int64_t j) {
-  return scratch->keys + (j - scratch->mapped_keys.first) * scratch->stride;
+  return scratch->keys.now + (j - scratch->keys.mapped.first) * scratch->keys.stride;
 }
 static const float *gate_of(const linear_scratch *scratch, int64_t j) {
-  return scratch->gates + (j - scratch->mapped_keys.first);
+  return scratch->gates + (j - scratch->keys.mapped.first);
 }
 
 /* Values as floats in whole vectors: as they are, or copied; `finite` leaves out what is not. */
@@ -147,25 +194,24 @@ static void add_to_state(const linear_tile *tile, const linear_plan *plan, linea
     for (int64_t r = 0; r < TILE_MAX_ROWS; r++) fades[r] = fade;
     for (int64_t d = 0; d < pitch; d++) scratch->normaliser[d] *= fade;
   }
-  const int64_t behind = first + TILE_KEYS; /* up to there keys may be mapped already */
-  const tile_rows next_key = tile_rows_from(kernels, tile->key, behind);
+  const int64_t behind = first + TILE_KEYS;
+  const tile_rows next_key = key_rows(tile, plan, scratch, first + mapped_ahead(&scratch->keys, TILE_KEYS));
   const int64_t bytes = kernels->element_bytes;
-  const tile_ahead next = {.rows = end - first,
-                           .of = {{tile_element(kernels, next_key.x, scratch->first_feature),
-                                   next_key.stride * bytes, features * bytes},
+  const tile_ahead next = {.rows = behind < problem->key_length ? end - first : 0,
+                           .of = {{next_key.x, next_key.stride * bytes, features * bytes},
                                   {tile_rows_from(kernels, tile->value, behind).x, tile->value.stride * bytes,
                                    problem->value_dim * bytes}},
-                           .pace = plan->pace};
+                           .pace = plan->pace,
+                           .mapping = &scratch->keys.mapping};
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);
     const tile_ahead ahead = tile_share(next, e, wide, plan->width);
     kernels->accumulate((tile_size){wide, end - first, features}, from_column(values, e),
-                        (tile_rows){keys, scratch->stride}, problem->decay.type ? fades : NULL,
-                        behind < problem->key_length ? &ahead : NULL,
+                        (tile_rows){keys, scratch->keys.stride}, problem->decay.type ? fades : NULL, &ahead,
                         (tile_target){scratch->state + features * e, wide});
   }
   for (int64_t d = 0; d < pitch; d += kernels->max_rows)
-    kernels->add_rows(end - first, strip(plan, pitch, d), (tile_matrix){keys + d, scratch->stride},
+    kernels->add_rows(end - first, strip(plan, pitch, d), (tile_matrix){keys + d, scratch->keys.stride},
                       scratch->normaliser + d);
 }
 
@@ -173,7 +219,7 @@ void linear_advance(const linear_tile *tile, const linear_plan *plan, linear_scr
                     int64_t end) {
   for (int64_t next; first < end; first = next) {
     next = first + TILE_KEYS < end ? first + TILE_KEYS : end;
-    load_keys(tile, plan, scratch, first, next);
+    need_keys(tile, plan, scratch, first, next);
     add_to_state(tile, plan, scratch, first, next);
   }
 }
@@ -223,7 +269,7 @@ static void weigh_pairs(const linear_tile *tile, const linear_plan *plan, linear
     seen[r] = r > more ? end - first : diagonal ? least + r : linear_end_of_row(tile, r) - first;
   need_keys(tile, plan, scratch, first, end);
   plan->kernels->dot_rows((tile_size){rows, end - first, plan->depth}, (tile_matrix){queries, plan->depth},
-                          (tile_matrix){mapped_key(scratch, first), scratch->stride}, seen,
+                          (tile_matrix){mapped_key(scratch, first), scratch->keys.stride}, seen,
                           (tile_target){scratch->weights, rows});
   if (tile->problem->decay.type) fade_pairs(tile, plan, scratch, first, end - first, seen, queries);
 }
@@ -249,17 +295,23 @@ static tile_rows query_rows(const linear_tile *tile, const linear_plan *plan, in
 
 /* phi of the tile's queries; where rows are evenly apart, of as many behind them as fit, for the tiles that come next. */
 static float *map_queries(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch) {
-  const attn_range mapped = scratch->mapped_rows;
-  const int64_t first = tile->first_row, left = tile->problem->query_length * tile->heads - first;
-  const int64_t rows = tile->heads > 1 ? tile->count : left < TILE_MAX_ROWS ? left : TILE_MAX_ROWS;
-  const int64_t step = tile->heads > 1 ? 1 : rows;
-  if (first >= mapped.first && first + tile->count <= mapped.end)
-    return scratch->queries + (first - mapped.first) * plan->depth;
-  for (int64_t r = 0; r < rows; r += step)
-    map_features(tile->problem, plan->kernels, step, tile->problem->head_dim, query_rows(tile, plan, r),
-                 (tile_target){scratch->queries + r * plan->depth, plan->depth});
-  scratch->mapped_rows = (attn_range){first, first + rows};
-  return scratch->queries;
+  const int64_t first = tile->first_row, end = first + tile->count;
+  const int64_t depth = tile->problem->head_dim, all = tile->problem->query_length * tile->heads;
+  const bool even = tile->heads == 1;
+  linear_features *queries = &scratch->queries;
+  if (first >= queries->mapped.first && end <= queries->mapped.end)
+    return queries->now + (first - queries->mapped.first) * queries->stride;
+  if (!take_coming(plan, first, end, queries)) {
+    const int64_t rows = even ? smaller(TILE_MAX_ROWS, all - first) : tile->count, step = even ? rows : 1;
+    for (int64_t r = 0; r < rows; r += step)
+      map_features(tile->problem, plan->kernels, step, depth, query_rows(tile, plan, r),
+                   (tile_target){queries->now + r * queries->stride, queries->stride});
+    queries->mapped = (attn_range){first, first + rows};
+  }
+  if (plan->maps_beside && even)
+    begin_mapping(smaller(TILE_MAX_ROWS, all - queries->mapped.end), depth,
+                  query_rows(tile, plan, queries->mapped.end - first), queries);
+  return queries->now;
 }
 
 /* factor[r]: what the output of row r is divided by, inverted. */
@@ -278,13 +330,14 @@ static void find_factors(const linear_tile *tile, const linear_plan *plan, const
 }
 
 /* Rows of the output: what the state and pairs give. */
-static void sum_rows(const linear_tile *tile, const linear_plan *plan, const linear_scratch *scratch,
-                     tile_sum of, tile_target rows) {
+static void sum_rows(const linear_tile *tile, const linear_plan *plan, linear_scratch *scratch, tile_sum of,
+                     tile_target rows) {
   const attn_problem *problem = tile->problem;
   const tile_kernels *kernels = plan->kernels;
   const int64_t depth = problem->head_dim, positions = linear_position(tile, tile->most);
   const int64_t behind = tile->heads > 1 ? positions : TILE_MAX_ROWS;
-  const tile_rows queries = tile_rows_from(kernels, query_rows(tile, plan, 0), behind),
+  const tile_rows queries = tile_rows_from(kernels, query_rows(tile, plan, 0),
+                                           mapped_ahead(&scratch->queries, behind)),
                   outputs = tile_rows_from(plan->outputs,
                                            (tile_rows){output_row(tile, plan, 0), problem->output.position},
                                            behind);
@@ -293,7 +346,8 @@ static void sum_rows(const linear_tile *tile, const linear_plan *plan, const lin
       .of = {{queries.x, queries.stride * kernels->element_bytes, depth * kernels->element_bytes},
              {outputs.x, outputs.stride * plan->outputs->element_bytes,
               problem->value_dim * plan->outputs->element_bytes}},
-      .pace = plan->pace};
+      .pace = plan->pace,
+      .mapping = &scratch->queries.mapping};
   const tile_matrix values = of.values;
   for (int64_t e = 0; e < plan->width; e += kernels->max_rows) {
     const int64_t wide = strip(plan, plan->width, e);

@@ -13,6 +13,7 @@ typedef struct linear_plan {
   int64_t slices, shares; /* of each head, where it is shared out; else 1 */
   int64_t depth, width;   /* D and Dv, padded to whole vectors */
   int64_t pace;           /* of what is fetched ahead, see tile_ahead */
+  bool maps_beside;       /* products map features of the rows that come next */
   size_t state_floats, thread_floats;
 } linear_plan;
 
@@ -27,19 +28,25 @@ typedef struct linear_tile {
   tile_rows key, value;           /* of this batch entry and key/value head */
 } linear_tile;
 
+/* phi of some rows of a tensor; and room for as many behind them, which products map meanwhile. */
+typedef struct linear_features {
+  float *now, *next;
+  int64_t stride;
+  attn_range mapped, coming; /* the rows that `now` holds, and those that `next` will */
+  tile_mapping mapping;      /* what of these is still to be done */
+} linear_features;
+
 /* What one thread works in. The state lies in strips of the features that a kernel takes, one strip after the
  * other: columns that are twice as far apart would share half of the L1 cache (5% slower at Dv = 128). */
 typedef struct linear_scratch {
   int64_t first_feature, features,
-      pitch,         /* those of the keys that it takes, and their number in whole vectors */
-      stride;        /* from key to key: of a power of two, all would share a few sets of the L1 cache */
+      pitch;         /* those of the keys that it takes, and their number in whole vectors */
   float *normaliser; /* [pitch] */
   float
       *state; /* [features, width] in strips, right behind the normaliser, so that both are copied at once */
-  attn_range mapped_keys, mapped_rows; /* what keys and queries hold phi of */
-  float *keys;                         /* phi(k) [TILE_KEYS, stride] */
+  /* [TILE_KEYS, stride]: of a power of two, all would share a few sets of the L1 cache; and [TILE_MAX_ROWS, depth] */
+  linear_features keys, queries;
   float *values;  /* [TILE_KEYS, width], where those of the problem cannot be read as they are */
-  float *queries; /* phi(q) [TILE_MAX_ROWS, depth] */
   float *weights; /* columns [TILE_KEYS, rows] */
   float *output;  /* [rows, width] */
   float *sums;    /* [rows], the output's divisor */

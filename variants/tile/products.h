@@ -32,11 +32,55 @@ INLINE void NAME(product)(const int vectors, const int group, const int fetch, i
   }
 }
 
+#if STEP == 1 && defined OWN_ELU1
+/* The next vector of the rows, of which there is one. */
+INLINE void map_vector(tile_mapping *of) {
+  const elu1_constants *constants = &elu1_of_vectors;
+  const float *x = of->x.x + of->at, *again = x;
+  __asm__("" : "+r"(constants), "+r"(again)); /* or they are kept in registers, and sums are not */
+  store(of->y.x + of->at, elu1_vec(load(x), load(again), constants));
+  of->at += LANES;
+  if (of->at < of->width) return;
+  of->at = 0;
+  of->rows--;
+  of->x.x += of->x.stride;
+  of->y.x += of->y.stride;
+}
+
+/* The same, and with each two steps a vector is mapped, as long as there are some: two with each four steps take
+ * as long as none beside them. */
+INLINE void product_and_map(const int vectors, const int group, const int fetch, int64_t depth,
+                            tile_matrix columns, NAME(scalars) of, line_ahead ahead, tile_mapping *mapping,
+                            vec sum[MAX_GROUP][MAX_VECTORS]) {
+  tile_mapping now = *mapping;
+  for (; depth >= 2 && now.rows > 0; depth -= 2) {
+    for (int s = 0; s < 2; s++) {
+      NAME(product)(vectors, group, fetch, 1, columns, of, ahead, sum);
+      columns.x += columns.stride;
+      of.x += of.depth_stride;
+      ahead.first += ahead.stride;
+      __asm__("" : "+r"(of.x)); /* or there is a register for each of the scalars */
+    }
+    map_vector(&now);
+  }
+  *mapping = now;
+  NAME(product)(vectors, group, fetch, depth, columns, of, ahead, sum);
+}
+#endif
+
 /* A loop of its own where there is nothing to fetch: a fetch costs up to 6% (measured, AVX2). The last few of a tile go without:
  * loops for them were a tenth of all that is compiled. */
 INLINE void NAME(product_ahead)(const int vectors, const int group, const int fetch, int64_t depth,
                                 tile_matrix columns, NAME(scalars) of, line_ahead ahead,
-                                vec sum[MAX_GROUP][MAX_VECTORS]) {
+                                tile_mapping *mapping, vec sum[MAX_GROUP][MAX_VECTORS]) {
+#if STEP == 1 && defined OWN_ELU1
+  if (vectors == MAX_VECTORS && group == GROUP(vectors) && mapping && mapping->rows > 0) {
+    if (!ahead.first) ahead = (line_ahead){(const char *)columns.x, 0};
+    product_and_map(vectors, group, fetch, depth, columns, of, ahead, mapping, sum);
+    return;
+  }
+#endif
+  (void)mapping;
   if (group > 2 && ahead.first)
     NAME(product)(vectors, group, fetch, depth, columns, of, ahead, sum);
   else
@@ -75,7 +119,7 @@ INLINE groups_done NAME(scores_groups)(const int vectors, const int group, tile_
       for (int v = 0; v < vectors; v++)
         sum[g][v] = slice.first ? zero() : load(out + g * scores.stride + v * LANES);
     NAME(product_ahead)
-    (vectors, group, INTO_L2, steps, queries, keys, line_of(ahead, done.groups++, steps), sum);
+    (vectors, group, INTO_L2, steps, queries, keys, line_of(ahead, done.groups++, steps), NULL, sum);
 #if STEP == 2
     if (size.features % STEP) add_last_feature(vectors, group, size.features - 1, queries, keys, sum);
     for (int g = 0; slice.last && slice.factor != 1 && g < group; g++)
@@ -133,7 +177,7 @@ INLINE groups_done sum_groups(const int vectors, const int group, const bool bot
     NAME(product_ahead)
     (vectors, group, INTO_L1, end - first, (tile_matrix){of->columns + first * wide, wide},
      (NAME(scalars)){of->x.x + r * of->x.stride + first, of->x.stride, 1},
-     line_of(ahead, done.groups++, end - first), sum);
+     line_of(ahead, done.groups++, end - first), ahead ? ahead->mapping : NULL, sum);
     if (both) NAME(product)
     (vectors, group, NOWHERE, last ? of->seen[r + group - 1] : 0, of->values,
      (NAME(scalars)){of->weights.x + r, 1, of->weights.stride}, (line_ahead){NULL, 0}, sum);
@@ -185,7 +229,7 @@ INLINE groups_done NAME(accumulate_groups)(const int vectors, const int group, c
     /* Where nothing is rescaled the rows ahead are next, of linear attention: full and causal take 0.99 of the time. */
     NAME(product_ahead)
     (vectors, group, rescales ? INTO_L2 : INTO_L1, steps, weights, values,
-     line_of(ahead, done.groups++, steps), sum);
+     line_of(ahead, done.groups++, steps), rescales || !ahead ? NULL : ahead->mapping, sum);
     /* Old output times rescale joins at the end: no pass of its own, and the chain of additions is one
      * tile long plus one a tile. Additions alone pass other ports than the products do. */
     for (int v = 0; v < vectors; v++) {

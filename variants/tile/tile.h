@@ -76,7 +76,17 @@ typedef struct tile_ahead {
     int64_t stride, width;
   } of[2];
   int64_t pace;
+  struct tile_mapping *mapping; /* what is mapped meanwhile, or NULL */
 } tile_ahead;
+
+/* Rows of floats of which elu(x) + 1 is wanted soon. Where kernels say so (maps_beside), products of full tiles map a vector of
+ * theirs now and then, and leave the rows that are still to be mapped: of the first of them `at` floats are done. width: in whole
+ * vectors. */
+typedef struct tile_mapping {
+  int64_t rows, width, at;
+  tile_matrix x;
+  tile_target y;
+} tile_mapping;
 
 /* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls. */
 static inline tile_ahead tile_share(tile_ahead of, int64_t first, int64_t width, int64_t columns) {
@@ -154,6 +164,9 @@ typedef struct tile_kernels {
    * for r < count, e < width, d < depth, j < seen[r]; width a multiple of lanes, at most max_rows; of floats alone, else NULL. */
   void (*sum_products)(int64_t width, int64_t count, const tile_sum *of, const tile_ahead *ahead,
                        tile_target rows);
+
+  /* sum_products, and accumulate without rescale, go on with the mapping in `ahead`. */
+  bool maps_beside;
 
   /* output[e, r] = output[e, r] * rescale[r] + sum_j weights[j, r] * value[j, e]      e < features, j < keys
    * The columns of weights and of output have strides as well. rescale may be NULL where products are of floats: 1 for all. */

@@ -24,8 +24,13 @@ typedef struct __m256i {
 } __m256i;
 typedef uint16_t __mmask16;
 
-enum { _CMP_LT_OQ = 0x11, _CMP_UNORD_Q = 0x03, _CMP_NEQ_UQ = 0x04, _CMP_NLT_UQ = 0x15, _CMP_GT_OQ = 0x1e };
-enum { _MM_FROUND_TO_NEAREST_INT = 0, _MM_FROUND_TO_NEG_INF = 1, _MM_FROUND_NO_EXC = 8 };
+enum { _CMP_LT_OQ = 0x11, _CMP_UNORD_Q = 0x03, _CMP_NEQ_UQ = 0x04 };
+enum {
+  _MM_FROUND_TO_NEAREST_INT = 0,
+  _MM_FROUND_TO_NEG_INF = 1,
+  _MM_FROUND_CUR_DIRECTION = 4,
+  _MM_FROUND_NO_EXC = 8
+};
 
 #define EACH_LANE for (int l = 0; l < 16; l++)
 #define EMULATED static inline
@@ -49,11 +54,11 @@ enum { _MM_FROUND_TO_NEAREST_INT = 0, _MM_FROUND_TO_NEG_INF = 1, _MM_FROUND_NO_E
 OF_TWO(_mm512_add_ps, __m512, a.f[l] += b.f[l])
 OF_TWO(_mm512_sub_ps, __m512, a.f[l] -= b.f[l])
 OF_TWO(_mm512_mul_ps, __m512, a.f[l] *= b.f[l])
+#define _mm512_mul_round_ps(a, b, rounding) ((void)(rounding), _mm512_mul_ps(a, b))
 OF_TWO(_mm512_div_ps, __m512, a.f[l] /= b.f[l])
 OF_TWO(_mm512_max_ps, __m512, a.f[l] = a.f[l] > b.f[l] ? a.f[l] : b.f[l])
 OF_TWO(_mm512_min_ps, __m512, a.f[l] = a.f[l] < b.f[l] ? a.f[l] : b.f[l])
 OF_THREE(_mm512_fmadd_ps, a.f[l] = fmaf(a.f[l], b.f[l], c.f[l]))
-OF_THREE(_mm512_fmsub_ps, a.f[l] = fmaf(a.f[l], b.f[l], -c.f[l]))
 OF_THREE(_mm512_fnmadd_ps, a.f[l] = fmaf(-a.f[l], b.f[l], c.f[l]))
 OF_ONE(_mm512_abs_ps, __m512, a.f[l] = fabsf(a.f[l]))
 /* An estimate of 14 bits. */
@@ -135,11 +140,8 @@ EMULATED __m512 _mm512_mask_blend_ps(__mmask16 mask, __m512 a, __m512 b) {
 EMULATED __m512 _mm512_maskz_mov_ps(__mmask16 mask, __m512 a) {
   return _mm512_mask_blend_ps(mask, _mm512_setzero_ps(), a);
 }
-EMULATED __m512 _mm512_mask_add_ps(__m512 kept, __mmask16 mask, __m512 a, __m512 b) {
-  return _mm512_mask_blend_ps(mask, kept, _mm512_add_ps(a, b));
-}
-EMULATED __m512 _mm512_maskz_fmadd_ps(__mmask16 mask, __m512 a, __m512 b, __m512 c) {
-  return _mm512_maskz_mov_ps(mask, _mm512_fmadd_ps(a, b, c));
+EMULATED __m512 _mm512_mask_mul_ps(__m512 kept, __mmask16 mask, __m512 a, __m512 b) {
+  return _mm512_mask_blend_ps(mask, kept, _mm512_mul_ps(a, b));
 }
 EMULATED __m512i _mm512_mask_or_epi32(__m512i kept, __mmask16 mask, __m512i a, __m512i b) {
   EACH_LANE if (is_set(mask, l)) kept.u[l] = a.u[l] | b.u[l];
@@ -159,14 +161,17 @@ EMULATED bool holds(float a, float b, int comparison) {
   switch (comparison) {
     case _CMP_LT_OQ: return a < b;
     case _CMP_UNORD_Q: return isnan(a) || isnan(b);
-    case _CMP_NEQ_UQ: return !(a == b);
-    case _CMP_NLT_UQ: return !(a < b);
-    default: return a > b; /* _CMP_GT_OQ */
+    default: return !(a == b); /* _CMP_NEQ_UQ */
   }
 }
 EMULATED __mmask16 _mm512_cmp_ps_mask(__m512 a, __m512 b, int comparison) {
   unsigned mask = 0;
   EACH_LANE mask |= (unsigned)holds(a.f[l], b.f[l], comparison) << l;
+  return (__mmask16)mask;
+}
+EMULATED __mmask16 _mm512_cmple_epi32_mask(__m512i a, __m512i b) {
+  unsigned mask = 0;
+  EACH_LANE mask |= (unsigned)((int32_t)a.u[l] <= (int32_t)b.u[l]) << l;
   return (__mmask16)mask;
 }
 /* Which are denormal: no other class is asked for. */
