@@ -303,29 +303,32 @@ INLINE vec dots_from(const int first, int64_t width, const float *x, int64_t str
   return sums_of(sum);
 }
 
-/* From the quarter on in which the first row is, and zeros before that. */
-INLINE vec dots_from_row(int first, int64_t width, const float *x, int64_t stride, const float *y) {
-  enum { QUARTER = LANES / 4 };
-  static const float numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  vec dots;
-  switch (first / QUARTER) {
-    case 0: dots = dots_from(0, width, x, stride, y); break;
-    case 1: dots = dots_from(QUARTER, width, x, stride, y); break;
-    case 2: dots = dots_from(2 * QUARTER, width, x, stride, y); break;
-    case 3: dots = dots_from(3 * QUARTER, width, x, stride, y); break;
-    default: return zero();
+/* Of keys from j on that none of the rows before `first` sees, those that the last of the rows from there on of a quarter does.
+ * seen: how many each row does. Returns where they end. */
+INLINE int64_t dots_of_quarter(const int first, int64_t j, int64_t end, tile_size size, tile_matrix x,
+                               tile_matrix y, vec seen, tile_target dots) {
+  for (; j < end && j < size.keys; j++) {
+    const vec all = dots_from(first, size.features, x.x, x.stride, y.x + j * y.stride);
+    store(dots.x + j * dots.stride, select_less(broadcast(&(float){(float)j}), seen, all, zero()));
   }
-  return select_less(load(numbers), broadcast(&(float){(float)first}), zero(), dots);
+  return j;
 }
 
 static void dot_rows(tile_size size, tile_matrix x, tile_matrix y, const int64_t *seen, tile_target dots) {
+  enum { QUARTER = LANES / 4 };
   for (int64_t r = 0; r < size.rows; r += LANES) {
-    int first = 0;
-    for (int64_t j = 0; j < size.keys; j++) {
-      while (seen && first < LANES && seen[r + first] <= j) first++;
-      store(dots.x + j * dots.stride + r,
-            dots_from_row(first, size.features, x.x + r * x.stride, x.stride, y.x + j * y.stride));
-    }
+    const tile_matrix rows = {x.x + r * x.stride, x.stride};
+    const tile_target to = {dots.x + r, dots.stride};
+    float numbers[LANES];
+    int64_t ends[4], j = 0;
+    for (int l = 0; l < LANES; l++) numbers[l] = seen ? (float)seen[r + l] : INFINITY;
+    for (int q = 0; q < 4; q++) ends[q] = seen ? seen[r + q * QUARTER + QUARTER - 1] : size.keys;
+    const vec each = load(numbers);
+    j = dots_of_quarter(0, j, ends[0], size, rows, y, each, to);
+    j = dots_of_quarter(QUARTER, j, ends[1], size, rows, y, each, to);
+    j = dots_of_quarter(2 * QUARTER, j, ends[2], size, rows, y, each, to);
+    j = dots_of_quarter(3 * QUARTER, j, ends[3], size, rows, y, each, to);
+    for (; j < size.keys; j++) store(to.x + j * to.stride, zero());
   }
 }
 
