@@ -342,8 +342,7 @@ static void finish(const crossing *of, const total *sum, reference_gradient *to)
   const extent extent = extent_of(of);
   const bool is_closed = reference_decay(p, of->b, of->kv_head, of->t) == -INFINITY;
   const double widths = (double)(p->head_dim + p->value_dim + of->keys);
-  const double vanishes =
-      is_closed ? 0 : (8 * SUBNORMAL * widths + FLUSHED) * extent.keys * extent.queries;
+  const double vanishes = is_closed ? 0 : (8 * SUBNORMAL * widths + FLUSHED) * extent.keys * extent.queries;
   const bool may_overflow = !(fmax(extent.keys, 1) * fmax(extent.largest_query, 1) <= LARGEST &&
                               extent.queries <= LARGEST && sum->most <= LARGEST);
   double bounds[] = {worst_bound(of, sum), probable_bound(of, sum, &extent)};

@@ -268,11 +268,11 @@ keep_changed() {
 # The objects that are made again. The kernels of instruction sets that a host's fault is not for stay as they are, and so
 # do those of other variants than the one that is verified: neither would be run, and they take longest to build.
 made_again() { # name
-  local name=$1 object set wanted=
+  local name=$1 object base wanted=
   if is_for_device "$name"; then
-    wanted=" $(basename "${file[$name]}" .cu)"
-    for object in $(cd "$root" && grep -l "^const attn_variant ${variant[$name]} = " variants/cuda/*.cu); do
-      wanted+=" $(basename "$object" .cu)"
+    for object in "${file[$name]}" $(cd "$root" && grep -l "^const attn_variant ${variant[$name]} = " variants/cuda/*.cu); do
+      object=${object##*/}
+      wanted+=" ${object%.cu}"
     done
   else
     wanted=" ${isa[$name]-$all_sets}" # a file each
@@ -283,23 +283,31 @@ made_again() { # name
     esac
     case $object in
     build/variants/tile/emulated_*.o | build/variants/tile/portable.o | build/variants/tile/avx*.o | build/emulated/*)
-      case "$wanted " in *" $(basename "$object" .o) "*) echo "$object" ;; esac ;;
+      base=${object##*/}
+      case "$wanted " in *" ${base%.o} "*) echo "$object" ;; esac ;;
     *) echo "$object" ;;
     esac
   done
 }
 
-# A tree of its own, of links to what the fault does not touch.
-plant() { # name
-  local name=$1 tree=$work/$1 object again different= what=$objects
-  if is_for_device "$name"; then what=$device_objects; fi
-  rm -rf "$tree"
-  mkdir -p "$tree" && cp -rs "$sound/variants" "$sound/build" "$tree" || return 1
+# A tree of links to the variants without a fault, in which one fault after the other is planted: to make it takes a tenth of
+# what a fault takes.
+make_tree() { # tree
+  rm -rf "$1"
+  mkdir -p "$1" && cp -rs "$sound/variants" "$sound/build" "$1" || return 1
   # The program looks for its variants where it lies itself, not where a link to it does.
-  rm "$tree/build/attnbench" && { ln "$sound/build/attnbench" "$tree/build" 2>/dev/null ||
-    cp -p "$sound/build/attnbench" "$tree/build"; } || return 1
-  rm "$tree/${file[$name]}" && edited "$name" >"$tree/${file[$name]}" || return 1
+  rm "$1/build/attnbench" && { ln "$sound/build/attnbench" "$1/build" 2>/dev/null ||
+    cp -p "$sound/build/attnbench" "$1/build"; }
+}
+
+plant() { # name, tree
+  local name=$1 tree=$2 object again different= what=$objects
+  if is_for_device "$name"; then what=$device_objects; fi
+  [ -d "$tree" ] || make_tree "$tree" || return 1
   again=$(made_again "$name")
+  # shellcheck disable=SC2086 # words without blanks
+  printf '%s\n' "${file[$name]}" $again $what >"$tree/planted"
+  rm "$tree/${file[$name]}" && edited "$name" >"$tree/${file[$name]}" || return 1
   for object in $again $what; do
     rm -f "$tree/$object" "$tree/${object%.o}.d"
     if ! (cd "$tree" && eval "${command[$object]:-false}") >"$tree/make.log" 2>&1; then
@@ -312,6 +320,17 @@ plant() { # name
   done
   rm -f "$work/$name.a" "$work/$name.b"
   if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
+}
+
+# Takes the fault out of the tree; one that was not caught keeps it, under its own name.
+clear_tree() { # name, tree, outcome
+  local path
+  if [ "$3" != caught ]; then
+    rm -rf "${work:?}/$1"
+    mv "$2" "$work/$1"
+  elif [ -f "$2/planted" ]; then
+    while read -r path; do ln -sfn "$sound/$path" "$2/$path"; done <"$2/planted"
+  fi
 }
 
 # verify of a tree: status as it ends, words in LOG.
@@ -352,8 +371,8 @@ options_of() { # name, set
 
 # Verifies a planted fault, first on the problem that caught it last. verify poses that among others (test_mutants sees to
 # it), so that it would catch the fault by the same check; all others, where this one does not: then NAME.searched is left.
-catch() { # name, instruction set
-  local name=$1 tree=$work/$1 log=$work/$1/verify.log options
+catch() { # name, instruction set, tree
+  local name=$1 tree=$3 log=$3/verify.log options
   mapfile -t options < <(options_of "$name" "$2")
   if [ -z "$whole" ] && is_known "$name"; then
     # shellcheck disable=SC2086 # a problem, and perhaps --threads and a number
@@ -367,11 +386,12 @@ catch() { # name, instruction set
 
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
 # caught, survived or broken (could not be planted or run).
-try() { # name
-  local name=$1 log=$work/$1/verify.log outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
-  if plant "$name"; then
+try() { # name, tree
+  local name=$1 tree=$2 log=$2/verify.log outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
+  rm -rf "$log" "${work:?}/$name"
+  if plant "$name" "$tree"; then
     for set in ${isa[$name]-any}; do
-      catch "$name" "$set"
+      catch "$name" "$set" "$tree"
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each
     done
@@ -388,6 +408,7 @@ try() { # name
     fi
   fi
   sed -n 's/^ *hint: //p' "$log" 2>/dev/null | head -n 1 >"$work/$name.hint"
+  clear_tree "$name" "$tree" $outcome
   conclude "$name" $outcome "$started" "$check" "${problem% }"
 }
 
@@ -449,7 +470,6 @@ print_hint() { # name
 print_row() { # name
   if [ -n "$hints" ] && [ "$1" != none ]; then
     print_hint "$1"
-    rm -rf "${work:?}/$1"
     return
   fi
   local outcome tenths check problem
@@ -461,7 +481,6 @@ print_row() { # name
   passed) ;;
   *) survived=$((survived + 1)) ;;
   esac
-  if [ $outcome != survived ] && [ $outcome != broken ]; then rm -rf "${work:?}/$1"; fi
 }
 
 write_readme() {
@@ -543,12 +562,23 @@ build_sound || exit 1
 [ -z "$since" ] || keep_changed
 trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
 caught=0 survived=0 printed=0 hinted=0 named=0
+free=() # trees
+for ((n = 0; n < $(nproc); n++)); do free+=("$work/tree.$n"); done
+rm -rf "${free[@]}"
+declare -A tree_of=() # of a process
 for name in "${list[@]}"; do
-  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+  while [ ${#free[@]} -eq 0 ]; do
+    wait -n -p process "${!tree_of[@]}"
+    free+=("${tree_of[$process]}")
+    unset "tree_of[$process]"
+  done
   while [ -f "$work/${list[printed]}.result" ]; do print_row "${list[printed++]}"; done
-  try "$name" &
+  try "$name" "${free[-1]}" &
+  tree_of[$!]=${free[-1]}
+  unset 'free[-1]'
 done
 wait
+rm -rf "$work"/tree.*
 while [ $printed -lt ${#list[@]} ]; do print_row "${list[printed++]}"; done
 if [ -z "$hints" ]; then
   control

@@ -161,6 +161,8 @@ static const char *const single[] = {
     "linear/causal/B:1/H:2/D:24/T:90/phi:relu/unnormalised/fill:nonfinite",
     "linear/causal/B:2/H:4/Hkv:2/D:32/T:150/decay",
     "linear/causal/B:1/H:6/Hkv:2/D:20/Dv:33/T:300/phi:identity/unnormalised/decay",
+    "linear/causal/B:1/H:2/D:64/T:150/decay",
+    "linear/causal_bottom_right/B:1/H:4/Hkv:2/D:32/Dv:64/Tq:40/Tk:130",
     "linear/causal_bottom_right/B:2/H:2/D:16/Tq:70/Tk:200/lengths:200,130/decay/phi:relu",
     "linear/causal/B:3/H:3/D:17/Tq:140/Tk:90/offsets:-20,3,40/decay/layout:bthd",
     "linear/causal/B:2/H:4/Hkv:2/D:32/T:150/state/final_state",
