@@ -25,12 +25,7 @@ typedef struct __m256i {
 typedef uint16_t __mmask16;
 
 enum { _CMP_LT_OQ = 0x11, _CMP_UNORD_Q = 0x03, _CMP_NEQ_UQ = 0x04 };
-enum {
-  _MM_FROUND_TO_NEAREST_INT = 0,
-  _MM_FROUND_TO_NEG_INF = 1,
-  _MM_FROUND_CUR_DIRECTION = 4,
-  _MM_FROUND_NO_EXC = 8
-};
+enum { _MM_FROUND_TO_NEAREST_INT = 0, _MM_FROUND_TO_NEG_INF = 1, _MM_FROUND_NO_EXC = 8 };
 
 #define EACH_LANE for (int l = 0; l < 16; l++)
 #define EMULATED static inline
@@ -54,11 +49,11 @@ enum {
 OF_TWO(_mm512_add_ps, __m512, a.f[l] += b.f[l])
 OF_TWO(_mm512_sub_ps, __m512, a.f[l] -= b.f[l])
 OF_TWO(_mm512_mul_ps, __m512, a.f[l] *= b.f[l])
-#define _mm512_mul_round_ps(a, b, rounding) ((void)(rounding), _mm512_mul_ps(a, b))
 OF_TWO(_mm512_div_ps, __m512, a.f[l] /= b.f[l])
 OF_TWO(_mm512_max_ps, __m512, a.f[l] = a.f[l] > b.f[l] ? a.f[l] : b.f[l])
 OF_TWO(_mm512_min_ps, __m512, a.f[l] = a.f[l] < b.f[l] ? a.f[l] : b.f[l])
 OF_THREE(_mm512_fmadd_ps, a.f[l] = fmaf(a.f[l], b.f[l], c.f[l]))
+OF_THREE(_mm512_fmsub_ps, a.f[l] = fmaf(a.f[l], b.f[l], -c.f[l]))
 OF_THREE(_mm512_fnmadd_ps, a.f[l] = fmaf(-a.f[l], b.f[l], c.f[l]))
 OF_ONE(_mm512_abs_ps, __m512, a.f[l] = fabsf(a.f[l]))
 /* An estimate of 14 bits. */
