@@ -60,9 +60,12 @@ void machine_watch_device(machine *machine);
 /* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds, none for 0. */
 void machine_measure(machine *machine, int threads, double seconds);
 
-/* Once more, and the highest median counts: on a shared machine a slow minute must not lower the peak that all
- * shares are taken of. */
+/* Once more, and the highest median counts: on a shared machine a slow minute must not lower the peak that
+ * all is drawn under. */
 void machine_measure_again(machine *machine, int threads, double seconds);
+
+/* The rate of one of its peaks just now, by as many threads, in about so many seconds; 0: it cannot be had. */
+double machine_rate_now(const machine *machine, const machine_rate *peak, double seconds);
 
 /* What shares are taken of: the multiply-add peak of that instruction set for elements of the type, or of float32, to
  * which others are converted. isa NULL, or one that has neither: the fastest of the type, or else of float32. NULL when

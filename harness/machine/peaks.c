@@ -77,7 +77,8 @@ static double time_work(const probe *probe, int64_t amount, const bench_ground *
   double pace = 0;
 #pragma omp parallel num_threads(ground->threads) reduction(+ : pace)
   {
-    const unsigned char *memory = ground->memory + (size_t)omp_get_thread_num() * ground->bytes_per_thread;
+    const size_t offset = (size_t)omp_get_thread_num() * ground->bytes_per_thread;
+    const unsigned char *memory = ground->memory ? ground->memory + offset : NULL;
 #pragma omp barrier
     const double start = wall_seconds();
     work(probe, amount, memory);
@@ -266,6 +267,20 @@ void machine_measure(machine *machine, int threads, double seconds) {
   measure(probes, plan(machine, probes, loops, loop_count, tanhs, tanh_count, &ground), &ground, seconds);
   free(ground.memory);
   free(probes);
+}
+
+double machine_rate_now(const machine *machine, const machine_rate *peak, double seconds) {
+  peak_loops loops[PEAK_MAX_LOOPS];
+  const bench_ground ground = {.threads = granted_threads(machine->threads)};
+  if (machine->measured_on) return 0;
+  for (size_t n = peak_loops_available(loops); n-- > 0 && peak->median > 0;) {
+    if (loops[n].type != peak->type || strcmp(loops[n].isa, peak->name) != 0) continue;
+    const double of_all = loops[n].flops_per_round * ground.threads;
+    const double rounds = fmax(1, ceil(seconds * peak->median / of_all));
+    const probe probe = {.loops = &loops[n]};
+    return of_all * rounds / time_work(&probe, (int64_t)rounds, &ground);
+  }
+  return 0;
 }
 
 static const machine_rate *fastest_of(const machine *machine, attn_type type) {

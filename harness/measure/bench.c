@@ -13,6 +13,7 @@
 #include "families.h"
 #include "kept.h"
 #include "base/interrupt.h"
+#include "base/statistics.h"
 
 #include "limits.h"
 #include "passes.h"
@@ -98,17 +99,24 @@ static void fill_read_fraction(result *result, const report *report, bool elsewh
   snprintf(result->read_level, sizeof result->read_level, "%s", known ? read->name : "");
 }
 
+/* The median of those of the repetitions; NaN where one has none. */
+static double median_share(const result *result) {
+  for (size_t n = 0; n < result->repetitions; n++)
+    if (!result->shares || !(result->shares[n] > 0)) return NAN;
+  return result->repetitions > 0 ? statistics_median(result->shares, result->repetitions) : NAN;
+}
+
 /* Each of its own type's peak, on what it computes on. */
 static void fill_fractions(const bench *bench) {
   report *report = bench->report;
   for (size_t n = 0; n < report->result_count; n++) {
-    const workload *w = &bench->points[n].workload;
-    const bool elsewhere = bench->points[n].variant->place != ATTN_HOST && !report->machine.measured_on;
-    const machine_rate *peak =
-        elsewhere ? NULL : machine_peak(&report->machine, report->isa, w->type ? w->type : ATTN_FLOAT32);
-    report->results[n].peak_fraction =
-        peak && peak->median > 0 ? report->results[n].flops_per_second / peak->median : NAN;
-    fill_read_fraction(&report->results[n], report, elsewhere);
+    result *result = &report->results[n];
+    const attn_variant *variant = bench->points[n].variant;
+    const machine_rate *peak = bench_peak_of(bench, variant, &bench->points[n].workload);
+    result->peak_fraction = median_share(result);
+    if (isnan(result->peak_fraction) && peak && peak->median > 0)
+      result->peak_fraction = result->flops_per_second / peak->median;
+    fill_read_fraction(result, report, variant->place != ATTN_HOST && !report->machine.measured_on);
   }
 }
 

@@ -191,7 +191,9 @@ bool measurement_make_room(measurement *measurement, char *why, size_t why_size)
                                                : BENCH_LEAST_REPETITIONS + (size_t)fmin(most, filled);
   measurement->result->seconds = calloc(measurement->most, sizeof *measurement->result->seconds);
   measurement->result->cpu_seconds = calloc(measurement->most, sizeof *measurement->result->cpu_seconds);
-  if (measurement->result->seconds && measurement->result->cpu_seconds) return true;
+  measurement->result->shares = calloc(measurement->most, sizeof *measurement->result->shares);
+  if (measurement->result->seconds && measurement->result->cpu_seconds && measurement->result->shares)
+    return true;
   snprintf(why, why_size, "out of memory for %zu repetitions", measurement->most);
   return false;
 }

@@ -47,6 +47,7 @@ typedef struct result {
   int64_t iterations;  /* in each repetition */
   double *seconds;     /* [repetitions] wall time of one iteration */
   double *cpu_seconds; /* [repetitions] processor time, all threads, of one iteration */
+  double *shares; /* [repetitions] of the peak's rate right behind each; 0, or NULL for all: not measured */
   interval seconds_median;
   double flops;       /* operations of one iteration */
   double bytes;       /* that it has to read and write if each is moved once */

@@ -45,6 +45,12 @@ double bench_peaks_seconds_left(const bench *bench, int pass) {
   return fmax(0, left) * bench_peak_seconds(bench);
 }
 
+const machine_rate *bench_peak_of(const bench *bench, const attn_variant *variant, const workload *workload) {
+  const report *report = bench->report;
+  if (variant->place != ATTN_HOST && !report->machine.measured_on) return NULL;
+  return machine_peak(&report->machine, report->isa, workload->type ? workload->type : ATTN_FLOAT32);
+}
+
 unsigned char *bench_acquire_workspace(size_t bytes) {
   const size_t huge = (size_t)2 << 20, alignment = bytes >= huge ? huge : 64;
   if (bytes > memory_available_bytes()) return NULL;

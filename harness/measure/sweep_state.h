@@ -47,6 +47,9 @@ enum { BENCH_PASSES_WITH_PEAKS = 8 };
 double bench_peak_seconds(const bench *bench);
 double bench_peaks_seconds_left(const bench *bench, int pass);
 
+/* The peak that shares of a point are taken of; NULL: none was measured where it computes. */
+const machine_rate *bench_peak_of(const bench *bench, const attn_variant *variant, const workload *workload);
+
 /* One buffer for the workspaces of many variants, of the same address for each, whose pages are there
  * before the clock runs; NULL when it cannot be had. */
 unsigned char *bench_acquire_workspace(size_t bytes);

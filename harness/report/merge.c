@@ -368,7 +368,7 @@ static bool take_point(merger *merger, size_t n, const char *name) {
     if (strcmp(part->results[r].name, name) != 0) continue;
     result *to = &merged->results[merged->result_count++];
     *to = part->results[r];
-    part->results[r].seconds = part->results[r].cpu_seconds = NULL;
+    part->results[r].seconds = part->results[r].cpu_seconds = part->results[r].shares = NULL;
     take_shares(to, &part->machine, run);
     snprintf(to->host, sizeof to->host, "%s", run->host);
     if (snprintf(to->name, sizeof to->name, "%s/host:%s/%s", to->variant, run->host,

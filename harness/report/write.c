@@ -40,6 +40,7 @@ void report_destroy(report *report) {
   for (size_t i = 0; i < report->result_count; i++) {
     free(report->results[i].seconds);
     free(report->results[i].cpu_seconds);
+    free(report->results[i].shares);
   }
   for (size_t i = 0; i < report->run_count; i++) free(report->runs[i].context);
   free(report->runs);

@@ -47,6 +47,14 @@ static void every_rate_lies_within_its_interval(void **state) {
     if (machine.read_count) assert_string_equal(machine.reads[machine.read_count - 1].name, "read memory");
     if (machine.sgemm.median > 0) assert_sound(&machine.sgemm);
     for (size_t n = 0; n < machine.tanh_count; n++) assert_sound(&machine.tanhs[n]);
+    /* Where there is such a peak: of no rate there is none just now. */
+    for (size_t n = 0; n < machine.peak_count; n++) {
+      machine_rate none = machine.peaks[n];
+      assert_true(machine_rate_now(&machine, &none, 1e-4) > 0);
+      none.median = 0;
+      assert_true(machine_rate_now(&machine, &none, 1e-4) == 0);
+    }
+    assert_true(machine_rate_now(&machine, &machine.sgemm, 1e-4) == 0);
   }
 }
 

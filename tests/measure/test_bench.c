@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/statistics.h"
 #include "measure/sweep_state.h"
 #include "run/footprint.h"
 #include "small_bench.h"
@@ -156,6 +157,8 @@ static void every_point_is_verified_timed_and_named(void **state) {
     assert_true(result->seconds_median.low > 0 && result->seconds_median.low <= result->seconds_median.high);
     assert_true(result->flops == 2.0 * 8 * pow((double)result->workload.key_length, 2));
     assert_true(result->flops_per_second == result->flops / result->seconds_median.estimate);
+    for (size_t r = 0; r < result->repetitions; r++) assert_true(result->shares[r] > 0);
+    assert_true(result->peak_fraction == statistics_median(result->shares, result->repetitions));
     assert_true(result->rows_checked > 0 && result->error_bound_fraction < 1);
   }
   assert_string_equal(report.results[1].name, "right/full/B:1/H:1/Hkv:1/D:4/T:64");
