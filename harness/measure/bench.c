@@ -160,8 +160,7 @@ static void drop_unreached(report *report) {
   for (size_t n = 0; n < report->result_count; n++) {
     result *result = &report->results[n];
     if (result->state == RESULT_MEASURED && result->repetitions == 0) {
-      free(result->seconds);
-      free(result->cpu_seconds);
+      result_destroy(result);
     } else {
       report->results[kept++] = *result;
     }

@@ -73,12 +73,13 @@ static void shuffle(bench *bench, measurement **order, size_t count) {
 /* Holds a repetition to the rate of the peak's loop right behind it: the clock of a shared machine moves by some percent from
  * second to second, and the highest of many medians is of its best. */
 static void take_share(const bench *bench, const measurement *measurement) {
-  const double part = 0.05, most = 5e-4;
+  const double part = 0.05, least = 5e-5, most = 5e-4; /* of its time; seconds */
   const result *result = measurement->result;
   const size_t last = result->repetitions - 1;
   const machine_rate *peak = bench_peak_of(bench, measurement->setup.variant, &result->workload);
-  const double seconds = result->seconds[last] * (double)result->iterations;
-  const double rate = peak ? machine_rate_now(&bench->report->machine, peak, fmin(part * seconds, most)) : 0;
+  const double took = result->seconds[last] * (double)result->iterations;
+  const double seconds = fmax(least, fmin(part * took, most));
+  const double rate = peak ? machine_rate_now(&bench->report->machine, peak, seconds) : 0;
   result->shares[last] = rate > 0 ? result->flops / result->seconds[last] / rate : 0;
 }
 

@@ -14,6 +14,12 @@ const char *sweep_axis_name(sweep_axis axis) {
   return names[axis];
 }
 
+void result_destroy(result *result) {
+  free(result->seconds);
+  free(result->cpu_seconds);
+  free(result->shares);
+}
+
 bool result_is_measured(const result *result) {
   return result->state == RESULT_MEASURED && result->seconds_median.estimate > 0;
 }

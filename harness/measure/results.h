@@ -150,6 +150,9 @@ void report_destroy(report *report);
 /* The size of a result along which its family grows. */
 int64_t result_length(const result *result);
 
+/* Frees what it owns. */
+void result_destroy(result *result);
+
 /* Whether it has a time. */
 bool result_is_measured(const result *result);
 

@@ -46,9 +46,8 @@ double bench_peaks_seconds_left(const bench *bench, int pass) {
 }
 
 const machine_rate *bench_peak_of(const bench *bench, const attn_variant *variant, const workload *workload) {
-  const report *report = bench->report;
-  if (variant->place != ATTN_HOST && !report->machine.measured_on) return NULL;
-  return machine_peak(&report->machine, report->isa, workload->type ? workload->type : ATTN_FLOAT32);
+  if (variant->place != ATTN_HOST && !bench->report->machine.measured_on) return NULL;
+  return report_peak(bench->report, workload->type ? workload->type : ATTN_FLOAT32);
 }
 
 unsigned char *bench_acquire_workspace(size_t bytes) {

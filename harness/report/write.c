@@ -37,11 +37,7 @@ bool report_write(const report *report, const report_options *options, const cha
 }
 
 void report_destroy(report *report) {
-  for (size_t i = 0; i < report->result_count; i++) {
-    free(report->results[i].seconds);
-    free(report->results[i].cpu_seconds);
-    free(report->results[i].shares);
-  }
+  for (size_t i = 0; i < report->result_count; i++) result_destroy(&report->results[i]);
   for (size_t i = 0; i < report->run_count; i++) free(report->runs[i].context);
   free(report->runs);
   sweep_plan_destroy(&report->plan);
