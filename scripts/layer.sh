@@ -10,7 +10,7 @@ shift 2
 shape=B:1/H:8/D:64
 problems=()
 # Twice as many lengths where the two meet.
-for length in 256 512 724 1024 1448 2048; do
+for length in 256 512 724 1024 1448 2048 2896; do
   problems+=(--problem "layer/full/$shape/T:$length" --problem "layer/full/$shape/T:$length/lengths:0"
     --problem "full/$shape/T:$length/layout:bthd")
 done
