@@ -13,8 +13,8 @@ describe() { # build folder, name
     short=${object#"$1"/}
     objcopy -g "$object" "$work/stripped.o" || return 1
     echo "O $short $(sha256sum <"$work/stripped.o" | cut -c 1-64)"
-    nm -g "$work/stripped.o" | awk -v object="$short" '$(NF - 1) == "U" { print "U", object, $NF; next } { print "D", object, $NF }'
-  done
+  done && (cd "$1" && find variants -name '*.o' -exec nm -g -A {} + | sort) | awk '
+    { object = $1; sub(/:.*/, "", object); print $(NF - 1) == "U" ? "U" : "D", object, $NF }'
 }
 
 # "variant hash hash ...": the hashes of all objects that it needs, in order.

@@ -7,25 +7,29 @@ set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
 rooms=(base machine problem run verify measure report gate)
 
-# The height of a room; the door (harness/ itself) stands above all.
-height() { # path below harness/
+# Sets height, of a room; the door (harness/ itself) stands above all.
+measure_height() { # path below harness/
   local n
   for n in "${!rooms[@]}"; do
-    case $1 in "${rooms[n]}"/*) echo "$n"; return ;; esac
+    case $1 in "${rooms[n]}"/*) height=$n; return ;; esac
   done
-  case $1 in */*) echo unknown ;; *) echo "${#rooms[@]}" ;; esac
+  case $1 in */*) height=unknown ;; *) height=${#rooms[@]} ;; esac
 }
 
-# "file included" for each include with quotes, both from the root.
+# "file included" for each include with quotes, both from the root. There are a thousand: none is worth a process.
 edges() {
-  find harness reference variants -name '*.[ch]' | sort | while IFS= read -r file; do
-    sed -n 's/^ *# *include "\([^"]*\)".*/\1/p' "$file" | while IFS= read -r name; do
-      for found in "$(dirname "$file")/$name" "harness/$name" "$name"; do
-        [ -f "$found" ] && break
-      done
-      [ -f "$found" ] || { echo "rooms: $file includes $name, which is nowhere" >&2; continue; }
-      echo "$file $(realpath --relative-to=. "$found")"
+  grep -r --include='*.[ch]' '^ *# *include "' harness reference variants | sed 's/^\([^:]*\):[^"]*"\([^"]*\)".*/\1 \2/' |
+    sort | while read -r file name; do
+    for found in "${file%/*}/$name" "harness/$name" "$name"; do
+      [ -f "$found" ] && break
     done
+    [ -f "$found" ] || { echo "rooms: $file includes $name, which is nowhere" >&2; continue; }
+    while [[ $found == */../* ]]; do
+      before=${found%%/../*}
+      case $before in */*) before=${before%/*}/ ;; *) before= ;; esac
+      found=$before${found#*/../}
+    done
+    echo "$file $found"
   done
 }
 
@@ -38,7 +42,8 @@ while read -r file found; do
   harness/*)
     case $found in variants/attention.h | variants/functions.h | variants/layer_weights.h | variants/linear_states.h | variants/visibility.h | variants/position.h | variants/dropout.h | variants/device.h | variants/team.h | reference/*) continue ;; variants/*) breach "$file includes $found: harness/ knows variants only through attention.h, device.h and team.h" ;; esac
     case $found in harness/*) ;; *) continue ;; esac
-    own=$(height "${file#harness/}") other=$(height "${found#harness/}")
+    measure_height "${file#harness/}"; own=$height
+    measure_height "${found#harness/}"; other=$height
     if [ "$own" = unknown ]; then breach "$file lies in no room that CONTRIBUTING.md knows"
     elif [ "$other" = unknown ] || [ "$other" -gt "$own" ]; then breach "$file includes $found, from a room above its own"; fi ;;
   variants/*) case $found in variants/*) ;; *) breach "$file includes $found: variants/ knows only itself" ;; esac ;;
@@ -58,10 +63,11 @@ found=$(sed 's/\.[ch]\b//g' <<<"$all" | circle)
 # "object object": the first needs a symbol that the second defines. attn_team_members is a plugin's answer to the runtime that it is
 # linked with, whoever wrote the plugin.
 calls() {
-  local object
-  (cd "$1" && find harness reference variants -name '*.o') | while IFS= read -r object; do
-    nm -g "$1/$object" | awk -v o="${object%.o}" '$NF == "attn_team_members" { next } $(NF - 1) == "U" { print "U", o, $NF; next } { print "D", o, $NF }'
-  done | awk '$1 == "D" { home[$3] = $2 } $1 == "U" { need[$2 " " $3] }
+  (cd "$1" && find harness reference variants -name '*.o' -exec nm -g -A {} +) | awk '
+    $NF == "attn_team_members" { next }
+    { object = $1; sub(/[.]o:.*/, "", object) }
+    $(NF - 1) == "U" { need[object " " $NF]; next }
+    { home[$NF] = object }
     END { for (pair in need) { split(pair, of, " "); if (of[2] in home) print of[1], home[of[2]] } }'
 }
 
