@@ -523,7 +523,7 @@ $(BUILD)/attnbench_python.so: bindings/python/native/bridge.c variants/attention
 	$(SHOW) $(CC) $(ALL_FLAGS) $(INSTRUMENT_FLAGS) $(CFLAGS) $(LDFLAGS) -fvisibility=hidden -shared -o $@ $<
 
 # What asks the device of each access to memory is the compiler's -fsanitize=thread; the emulation answers in its place.
-EMULATED_FLAGS = -std=gnu++17 $(if $(QUICK),-O0,-O2) -g1 -fPIC -fvisibility=hidden $(WARNINGS) $(if $(findstring clang,$(CXX)),,-fno-tree-sra)
+EMULATED_FLAGS = -std=gnu++17 $(if $(QUICK),-O0,-O2 -g1) -fPIC -fvisibility=hidden $(WARNINGS) $(if $(findstring clang,$(CXX)),,-fno-tree-sra)
 $(BUILD)/emulated/%.o: variants/cuda/%.cu $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CXX) $(EMULATED_FLAGS) -fsanitize=thread -MMD -MP -x c++ -c -o $@ $<

@@ -160,11 +160,17 @@ is_for_device() { # name
   case ${file[$1]} in variants/cuda/*) ;; *) false ;; esac
 }
 
-# What such a one is verified on: those of the problems that the variant solves; the whole grid would take minutes.
+# What such a one is verified on: those of the problems that the variant solves; the whole grid would take minutes. Asked once
+# for all of its faults.
 on_device() { # variant
-  # shellcheck disable=SC2046 # an option and a problem on each line
-  "$build/attnbench" bench --benchmark_list_tests --quiet --device emu --variant "$1" \
-    $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/##'
+  local part=$work/$1.posed.$BASHPID
+  if [ ! -f "$work/$1.posed" ]; then
+    # shellcheck disable=SC2046 # an option and a problem on each line
+    "$build/attnbench" bench --benchmark_list_tests --quiet --device emu --variant "$1" \
+      $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/##' >"$part"
+    mv "$part" "$work/$1.posed"
+  fi
+  cat "$work/$1.posed"
 }
 
 objects=build/attnbench_variants.so
@@ -508,10 +514,16 @@ TEXT
   done
 }
 
-# Whether this processor has the instruction set: verify refuses one that it has not.
+# Whether this processor has the instruction set: verify refuses one that it has not. Asked once of each.
 runs_here() { # instruction set
-  [ "$1" = portable ] ||
-    "$build/attnbench" verify --variant fused --isa "$1" --problem full/B:1/H:1/D:1/T:1/bf16 >"$work/isa.log" 2>&1
+  if [ -z "${here[$1]-}" ]; then
+    here[$1]=no
+    if [ "$1" = portable ] ||
+      "$build/attnbench" verify --variant fused --isa "$1" --problem full/B:1/H:1/D:1/T:1/bf16 >"$work/isa.log" 2>&1; then
+      here[$1]=yes
+    fi
+  fi
+  [ "${here[$1]}" = yes ]
 }
 
 # Keeps of a fault's instruction sets those that this build and this machine have; status 1: none.
@@ -534,13 +546,18 @@ for name in $wanted; do
 done
 what[none]="the variants as they are"
 list=() untestable=0
+variants=" $("$build/attnbench" list | cut -d ' ' -f 1 | tr '\n' ' ')"
+device_variants=" $("$build/attnbench" list --device emu 2>/dev/null | cut -d ' ' -f 1 | tr '\n' ' ')"
+declare -A here=() # of an instruction set: yes or no
 for name in ${wanted:-"${names[@]}"}; do
   if [ -n "$hints" ]; then
     [ -n "${kind[$name]-}" ] || continue
     # Under one instruction set, which is enough to see what is said and built in a fifth of the time.
     is_for_device "$name" || isa[$name]=${isa[$name]:-portable}
   fi
-  if ! "$build/attnbench" list $(! is_for_device "$name" || echo --device emu) 2>&1 | grep -q "^${variant[$name]} "; then
+  present=$variants
+  if is_for_device "$name"; then present=$device_variants; fi
+  if [[ $present != *" ${variant[$name]} "* ]]; then
     complain "$name is left out: this build has no variant ${variant[$name]}"
   elif ! sets_here "$name"; then
     complain "$name is left out: this machine has no ${isa[$name]}"
@@ -556,7 +573,7 @@ if [ ${#list[@]} -eq 0 ] && [ $untestable -gt 0 ]; then
   exit 0
 fi
 
-rm -f "$work"/*.result "$work"/*.control "$work"/*.searched
+rm -f "$work"/*.result "$work"/*.control "$work"/*.searched "$work"/*.posed
 read_known
 build_sound || exit 1
 [ -z "$since" ] || keep_changed
