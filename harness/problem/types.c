@@ -17,14 +17,29 @@ static void store_float32(void *element, double number) {
   memcpy(element, &rounded, sizeof rounded);
 }
 
+/* 2^n, a normal number. ldexp takes several times as long, and all elements of 16 bits pass here. */
+static double power_of_two(int n) {
+  const uint64_t bits = (uint64_t)(n + 1023) << 52;
+  double power;
+  memcpy(&power, &bits, sizeof power);
+  return power;
+}
+
+/* Of a normal number, 2^(n - 1) <= |number| < 2^n; of any smaller one, no more. */
+static int exponent_of(double number) {
+  uint64_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  return (int)(bits >> 52 & 0x7ff) - 1022;
+}
+
 /* Numbers of so many bits, of which `fraction` are the fraction's, straight from IEEE 754, section 3.4. Variants have code
  * of their own for this (variants/elements.h): a slip in one shows against the other. */
 static double load_bits(uint16_t bits, int fraction, int bias) {
   const int exponent = (bits & 0x7fff) >> fraction, most = 0x7fff >> fraction;
   const double sign = bits & 0x8000 ? -1 : 1, part = bits & ((1 << fraction) - 1);
   if (exponent == most) return part > 0 ? (double)NAN : sign * (double)INFINITY;
-  if (exponent == 0) return sign * ldexp(part, 1 - bias - fraction);
-  return sign * ldexp(part + (1 << fraction), exponent - bias - fraction);
+  if (exponent == 0) return sign * part * power_of_two(1 - bias - fraction);
+  return sign * (part + (1 << fraction)) * power_of_two(exponent - bias - fraction);
 }
 
 /* A number is a whole multiple of the spacing where it lies; rint rounds ties to even, as the mode is when inputs are
@@ -34,11 +49,9 @@ static uint16_t store_bits(double number, int fraction, int bias) {
   const uint16_t infinite = (uint16_t)(0x7fff >> fraction << fraction);
   if (isnan(number)) return (uint16_t)(sign | infinite | 1 << (fraction - 1));
   if (isinf(number)) return sign | infinite;
-  int exponent;
-  frexp(number, &exponent); /* 2^(exponent - 1) <= |number| < 2^exponent */
-  exponent = number == 0 || exponent < 2 - bias ? 2 - bias : exponent;
-  const double steps = rint(ldexp(fabs(number), fraction + 1 - exponent));
-  const double place = ldexp(exponent - 2 + bias, fraction) + steps; /* counted from 0 by spacings */
+  const int exponent = exponent_of(number) < 2 - bias ? 2 - bias : exponent_of(number);
+  const double steps = rint(fabs(number) * power_of_two(fraction + 1 - exponent));
+  const double place = (double)((exponent - 2 + bias) << fraction) + steps; /* counted from 0 by spacings */
   return sign | (place < infinite ? (uint16_t)place : infinite);
 }
 
