@@ -57,7 +57,9 @@ void machine_take_device(machine *machine, const attn_device *device);
 /* Notes how the device is just now, in machine->state. */
 void machine_watch_device(machine *machine);
 
-/* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds, none for 0. */
+/* Measures all peaks with so many threads, in interleaved repetitions; about `seconds` seconds, none for 0. In fewer than
+ * MACHINE_HURRY_SECONDS, those of a dry run, they tell nothing: that of the memory is then of the last cache. */
+#define MACHINE_HURRY_SECONDS 0.25
 void machine_measure(machine *machine, int threads, double seconds);
 
 /* Once more, and the highest median counts: on a shared machine a slow minute must not lower the peak that

@@ -194,9 +194,6 @@ static void fill(unsigned char *part, size_t bytes) {
   for (size_t at = matrices * sizeof *numbers / page * page; at < bytes; at += page) part[at] = 0;
 }
 
-/* Less is the hurry of a dry run, whose rates tell nothing. */
-static const double hurry_seconds = 0.25;
-
 /* Four times the last cache, or from a GiB on twice; no less than 256 MiB and 16 MiB a thread, within a quarter of what is free.
  * In a hurry only the latter: each of many tests would fill and read the rest. */
 static bench_ground acquire_ground(const machine *machine, int threads, double seconds) {
@@ -205,7 +202,7 @@ static bench_ground acquire_ground(const machine *machine, int threads, double s
   const size_t l3 = machine->l3_bytes < much ? machine->l3_bytes : much;
   size_t wanted = 4 * l3 < much ? 4 * l3 : 2 * l3 < much ? much : 2 * l3;
   if (wanted < least) wanted = least;
-  if (seconds < hurry_seconds) wanted = 0;
+  if (seconds < MACHINE_HURRY_SECONDS) wanted = 0;
   if (wanted < (size_t)threads << 24) wanted = (size_t)threads << 24;
   const size_t room = memory_available_bytes() / 4;
   if (wanted > room) wanted = room;

@@ -74,7 +74,7 @@ static const attn_device *device_of_all(const bench_point *points, size_t count)
 }
 
 /* What an earlier process has measured, which a variant ended, is kept. */
-static void measure_machine(machine *now, const bench_options *options) {
+static void measure_machine(machine *now, int threads, double seconds) {
   bench_kept *before = bench_kept_find();
   if (before && before->machine) {
     const attn_device *device = now->measured_on; /* where it was loaded this time */
@@ -82,7 +82,7 @@ static void measure_machine(machine *now, const bench_options *options) {
     now->measured_on = device;
     return;
   }
-  machine_measure(now, options->threads, options->machine_seconds);
+  machine_measure(now, threads, seconds);
   machine *kept = before ? supervisor_keep(sizeof *kept) : NULL;
   if (!kept) return;
   *kept = *now;
@@ -221,8 +221,9 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   if (good) {
     const attn_device *device = device_of_all(points, count);
     if (device && device_open(device)) machine_take_device(&report->machine, device);
-    progress_show(&bench.progress, 0, count, options->machine_seconds, "measuring the machine");
-    measure_machine(&report->machine, options);
+    const double seconds = bench_machine_seconds(&bench);
+    progress_show(&bench.progress, 0, count, seconds, "measuring the machine");
+    measure_machine(&report->machine, options->threads, seconds);
     good = run_stages(&bench, why, why_size);
   }
   footprint_end(&bench.footprints);

@@ -19,7 +19,7 @@ typedef struct bench_options {
   double least_time;      /* but for no fewer seconds than this, */
   double point_budget;    /* and no more than these; BENCH_LEAST_REPETITIONS are always made */
   double point_limit;     /* seconds: a point whose single run is predicted to take longer is skipped */
-  double machine_seconds; /* spent on measuring peaks */
+  double machine_seconds; /* spent on measuring peaks at first, at most */
   bool random_interleaving;
   bool cold;         /* give each iteration inputs that lie in no cache */
   bool instructions; /* count them, where valgrind is there */

@@ -36,7 +36,19 @@ double bench_expected_seconds(const bench *bench, size_t point) {
   return run + fmax(BENCH_LEAST_REPETITIONS * repetition, options->point_budget);
 }
 
-double bench_peak_seconds(const bench *bench) { return bench->options->machine_seconds / 8; }
+double bench_machine_seconds(const bench *bench) {
+  const bench_options *options = bench->options;
+  const double least = 0.4; /* two milliseconds for each repetition of each peak */
+  const int repetitions = options->repetitions > 0 ? options->repetitions + 1 : BENCH_LEAST_REPETITIONS;
+  const double repeated = repetitions * options->min_time;
+  const double point = options->repetitions > 0 ? repeated : fmax(repeated, options->point_budget);
+  return fmin(options->machine_seconds, fmax(least, (double)bench->count * point / 2));
+}
+
+double bench_peak_seconds(const bench *bench) {
+  const double seconds = bench_machine_seconds(bench) / 8;
+  return seconds < MACHINE_HURRY_SECONDS ? 0 : seconds;
+}
 
 double bench_peaks_seconds_left(const bench *bench, int pass) {
   const double passes =

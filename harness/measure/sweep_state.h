@@ -41,9 +41,10 @@ __attribute__((format(printf, 3, 4))) void bench_skip(bench *bench, result *resu
 double bench_expected_run_seconds(const bench *bench, size_t point);
 double bench_expected_seconds(const bench *bench, size_t point);
 
-/* The machine's peaks are measured again between the first passes. What that will take from this pass on, and takes each
- * time. */
+/* The machine's peaks are measured at first, for no longer than half of what the points will take, and in a run that is not
+ * short again between the first passes. Seconds of the first time; of each other, 0: none; and of all from this pass on. */
 enum { BENCH_PASSES_WITH_PEAKS = 8 };
+double bench_machine_seconds(const bench *bench);
 double bench_peak_seconds(const bench *bench);
 double bench_peaks_seconds_left(const bench *bench, int pass);
 

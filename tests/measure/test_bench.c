@@ -246,9 +246,30 @@ static void the_time_that_is_left_includes_the_peaks(void **state) {
                {100, 1, 3.5},
                {100, 50, 0}};
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
-    const bench_options options = {.machine_seconds = 4, .repetitions = cases[n].repetitions};
-    const bench bench = {.options = &options};
+    const bench_options options = {
+        .machine_seconds = 4, .repetitions = cases[n].repetitions, .min_time = 1, .point_budget = 1};
+    const bench bench = {.options = &options, .count = 8};
     assert_true(bench_peaks_seconds_left(&bench, cases[n].pass) == cases[n].seconds);
+  }
+}
+
+/* Of a short run half, once, and no less than tells something. */
+static void the_peaks_take_no_longer_than_the_points(void **state) {
+  (void)state;
+  static const struct {
+    size_t count;
+    int repetitions;
+    double budget, first, again;
+  } cases[] = {
+      {1, 2, 1, 0.4, 0}, {1, 0, 2, 1, 0}, {2, 0, 2, 2, 0.25}, {4, 19, 1, 3, 0.375}, {100, 0, 1, 3, 0.375}};
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    const bench_options options = {.machine_seconds = 3,
+                                   .repetitions = cases[n].repetitions,
+                                   .min_time = 0.1,
+                                   .point_budget = cases[n].budget};
+    const bench bench = {.options = &options, .count = cases[n].count};
+    assert_true(bench_machine_seconds(&bench) == cases[n].first);
+    assert_true(bench_peak_seconds(&bench) == cases[n].again);
   }
 }
 
@@ -476,6 +497,7 @@ int main(void) {
       cmocka_unit_test(a_point_over_the_limit_is_skipped_with_its_predicted_cost),
       cmocka_unit_test(a_point_ends_after_a_verification_run_over_the_limit),
       cmocka_unit_test(the_time_that_is_left_includes_the_peaks),
+      cmocka_unit_test(the_peaks_take_no_longer_than_the_points),
       cmocka_unit_test(a_first_point_over_the_limit_is_never_run),
       cmocka_unit_test(a_point_over_the_memory_is_skipped),
       cmocka_unit_test(a_workspace_without_sense_is_a_failure_of_its_variant),
