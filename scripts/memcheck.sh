@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 # Threads that wait must not spin: valgrind runs one thread at a time.
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=1
 
-# Every variant, every kind of tensor, lengths beside the edges of tiles.
+# Every variant, every kind of tensor and of elements, lengths beside the edges of tiles.
 problems="full/B:2/H:2/D:17/T:33/lse
 causal/B:1/H:4/Hkv:2/D:64/Tq:40/Tk:65/lse
 causal_bottom_right/B:2/H:4/Hkv:1/D:64/Tq:1/Tk:97/lse
@@ -24,9 +24,23 @@ causal/B:1/H:2/D:24/T:50/fill:nonfinite
 full/B:2/H:2/D:16/Tq:5/Tk:0/lse
 linear/full/B:2/H:4/Hkv:2/D:33/Tq:20/Tk:70/lengths:0,41
 linear/causal/B:1/H:2/D:32/Dv:20/T:90/layout:padded
-linear/causal_bottom_right/B:1/H:2/Hkv:1/D:16/Tq:1/Tk:66"
-arguments="verify --threads 2"
-for problem in $problems; do arguments="$arguments --problem $problem"; done
+linear/causal_bottom_right/B:1/H:2/Hkv:1/D:16/Tq:1/Tk:66
+full/B:1/H:2/Hkv:1/D:17/Dv:9/T:67/sink/lse/bf16
+causal/B:1/H:4/Hkv:2/D:40/Tq:3/Tk:130/lse/bf16/out:f32
+window:20/B:1/H:2/D:33/T:70/bias:h/lse/f16
+causal/B:1/H:2/Hkv:1/D:24/T:70/docs:30/lse
+full/B:1/H:2/D:24/T:66/blocks:16,16,0.4,h/lse
+causal/B:1/H:2/D:32/T:50/lse/rope:half
+full/B:1/H:2/D:16/T:50/alibi/dropout:0.3
+backward/causal/B:1/H:4/Hkv:2/D:24/T:50
+backward/full/B:1/H:2/Hkv:1/D:17/Dv:9/Tq:20/Tk:67/bias:h/sink/bf16
+linear/causal/B:1/H:2/Hkv:1/D:24/T:70/state/final_state
+linear/causal/B:1/H:2/D:20/T:70/decay/bf16
+linear_backward/causal/B:1/H:2/Hkv:1/D:24/T:50
+layer/causal/B:1/H:2/D:16/T:20"
+# With the properties, whose runs are of other shapes, one for kernels of each kind.
+with_properties="--problem full/B:2/H:2/D:17/T:33/lse --problem linear/causal/B:1/H:2/D:32/Dv:20/T:90/layout:padded"
+problems=$(for problem in $problems; do echo "--problem $problem"; done)
 
 memcheck() {
   valgrind --quiet --error-exitcode=9 "$program" "$@" >"$log" 2>&1
@@ -41,15 +55,20 @@ fi
 
 instruction_sets=portable
 [ "$(uname -m)" != x86_64 ] || instruction_sets="portable avx2"
-for isa in $instruction_sets; do
+hold() { # name, options of verify
+  name=$1
+  shift
   started=$(date +%s)
-  if memcheck $arguments --isa "$isa"; then
-    echo "$isa: $(tail -n 1 "$log"), $(($(date +%s) - started)) s under memcheck"
+  if memcheck verify --threads 2 "$@"; then
+    echo "$name: $(grep ' variants, ' "$log"), $(($(date +%s) - started)) s under memcheck"
   else
-    echo "$isa: memcheck or verification failed; to see it alone:"
-    echo "  valgrind --track-origins=yes $program" $arguments --isa "$isa"
+    echo "$name: memcheck or verification failed; to see it alone:"
+    echo "  valgrind --track-origins=yes $program verify --threads 2 $*"
     sed 's/^/    /' "$log" | tail -n 100
     status=1
   fi
-done
+}
+
+for isa in $instruction_sets; do hold "$isa" --properties none $problems --isa "$isa"; done
+hold "properties" $with_properties --isa "${instruction_sets##* }"
 exit "$status"
