@@ -5,6 +5,7 @@
 #                                 its own: CC=aarch64-linux-gnu-gcc BUILD=build/aarch64
 #   BUILD=folder                  where everything that is built goes
 #   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
+#   TRAP=yes                      undefined behaviour ends the program and says nothing: half of what is instrumented are words for it
 #   QUICK=1                       kernels that are built in a third of the time, and slower
 #   SINCE=1a2b3c4                 what `make lint` looks at: sources that have changed since that commit, or a header of theirs (all)
 #   EMULATED_FROM=build           the emulated device is taken from that folder, where `make emulated` has built it
@@ -197,7 +198,7 @@ WARNINGS := -Wall -Wextra -Wpedantic $(SHADOW) -Wconversion -Wno-sign-conversion
 ifneq ($(SANITIZE),)
   SANITIZE_FLAGS := -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
   ifneq ($(findstring undefined,$(SANITIZE)),)
-    SANITIZE_FLAGS += -fno-sanitize-recover=undefined
+    SANITIZE_FLAGS += $(if $(TRAP),-fsanitize-undefined-trap-on-error,-fno-sanitize-recover=undefined)
   endif
   # GNU ld takes three times as long for what instrumentation adds, and there are a hundred tests to link.
   LDFLAGS += $(firstword $(foreach linker,lld gold,$(if $(shell command -v ld.$(linker)),-fuse-ld=$(linker))))

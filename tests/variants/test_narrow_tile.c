@@ -24,8 +24,8 @@ static float copy[LARGEST], columns[LARGEST], found[LARGEST], weights[LARGEST];
 static uint32_t drawn(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
 
 /* From -1 to 1, in the type. */
-static void fill(uint16_t *x, attn_type type, uint32_t seed) {
-  for (int n = 0; n < LARGEST; n++) attn_store(x, type, n, (float)(int32_t)drawn(&seed) * 0x1p-31f);
+static void fill(uint16_t *x, attn_type type, int64_t count, uint32_t seed) {
+  for (int64_t n = 0; n < count; n++) attn_store(x, type, n, (float)(int32_t)drawn(&seed) * 0x1p-31f);
 }
 
 static void with_each(void (*check)(const tile_kernels *)) {
@@ -77,7 +77,7 @@ static void check_scores(const tile_kernels *kernels) {
         const int64_t depth = depths[n / 2], stride = depth + PAD, count = rows - 1;
         const void *row[TILE_MAX_ROWS];
         if (depth * rows > LARGEST || rows * stride > LARGEST || keys * stride > LARGEST) continue;
-        fill(elements, kernels->type, 1), fill(more, kernels->type, 2);
+        fill(elements, kernels->type, keys * stride, 1), fill(more, kernels->type, rows * stride, 2);
         for (int64_t j = 0; j < TILE_MOST_KEYS && j * stride + stride <= LARGEST; j++)
           attn_store(elements, kernels->type, j * stride + depth, NAN),
               attn_store(more, kernels->type, j * stride + depth, NAN);
@@ -123,7 +123,7 @@ static void check_weights_and_values(const tile_kernels *kernels) {
       for (int64_t width = 1; width < 40; width += 6) {
         const int64_t stride = width + PAD, spread = kernels->transposes_values ? TILE_MOST_KEYS : width + 5;
         uint32_t seed = (uint32_t)(rows + keys * width);
-        fill(elements, kernels->type, seed);
+        fill(elements, kernels->type, keys * stride, seed);
         for (int64_t n = 0; n < rows * keys; n++)
           scores[n] = weights[n] = (float)(drawn(&seed) >> 8) * 0x1p-20f;
         for (int64_t n = 0; n < rows * width; n++) old[n] = found[n] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
@@ -165,7 +165,7 @@ static void check_few_rows(const tile_kernels *kernels) {
   static const int64_t widths[] = {1, 15, 16, 17, 40, 130};
   static float query[TILE_FEW_ROWS * 256], ordered[TILE_FEW_ROWS * 256],
       rescale[TILE_FEW_ROWS] = {1, 0.5f, 2, 0};
-  fill(elements, kernels->type, 5);
+  fill(elements, kernels->type, LARGEST, 5);
   for (int64_t rows = 1; rows <= TILE_FEW_ROWS; rows++)
     for (size_t n = 0; n < sizeof widths / sizeof *widths; n++) {
       const int64_t width = widths[n], stride = width + PAD, keys = 19, pitch = 256;
