@@ -34,6 +34,7 @@ typedef struct linear_key {
 /* An upper bound of sum_d |phi(x_d)|. */
 static double sum_of_features(const float *vector, int64_t head_dim) {
   double sum = 0;
+#pragma omp simd reduction(+ : sum)
   for (int64_t d = 0; d < head_dim; d++) sum += 1 + fabs((double)vector[d]);
   return sum;
 }
@@ -96,13 +97,14 @@ typedef struct linear_row {
   double repeated_products; /* the most of a key */
   double largest_value;
   double state; /* the largest sum of products with the initial state */
-  bool overflows;
+  bool overflows, finite;
 } linear_row;
 
 /* Products phi(q_d) phi(k_jd) that are the one before, and may round as it did. */
 static double count_repeated(const float *query, const float *key, int64_t head_dim) {
-  double repeated = 0;
-  for (int64_t d = 1; d < head_dim; d++) repeated += query[d] == query[d - 1] && key[d] == key[d - 1];
+  int repeated = 0;
+#pragma omp simd reduction(+ : repeated)
+  for (int64_t d = 1; d < head_dim; d++) repeated += (query[d] == query[d - 1]) & (key[d] == key[d - 1]);
   return repeated;
 }
 
@@ -184,12 +186,13 @@ static double add_state(const linear_view *view, reference_row *row, const linea
 
 static linear_row survey(const linear_view *view, const reference_row *row) {
   const attn_problem *p = view->problem;
-  linear_row found = {.normaliser = p->epsilon, .beside = p->epsilon};
+  linear_row found = {.normaliser = p->epsilon, .beside = p->epsilon, .finite = isfinite(view->queries)};
   double features = 0, of_state = 0;
   for (int64_t j = 0; j < p->key_length; j++) {
     if (!row->visible[j]) continue;
     const linear_products key = survey_key(view, row, j);
     found.seen++;
+    found.finite = found.finite && isfinite(row->weights[j]) && isfinite(key.features);
     found.normaliser += row->weights[j];
     found.sizes += key.undecayed;
     features += key.features;
@@ -199,6 +202,7 @@ static linear_row survey(const linear_view *view, const reference_row *row) {
   }
   if (p->states.state.type) {
     const linear_state state = survey_state(view);
+    found.finite = found.finite && state.finite;
     for (int64_t d = 0; d < p->head_dim; d++) {
       const float *values = reference_state_row(p, view->b, view->kv_head, d);
       found.normaliser +=
@@ -260,15 +264,6 @@ static bool has_rising(const linear_view *view) {
   return false;
 }
 
-static bool is_finite(const linear_view *view, const reference_row *row) {
-  const attn_problem *p = view->problem;
-  bool finite = isfinite(view->queries) && (!p->states.state.type || survey_state(view).finite);
-  for (int64_t j = 0; j < p->key_length; j++)
-    finite = finite && (!row->visible[j] || (isfinite(row->weights[j]) &&
-                                             isfinite(sum_of_features(key_of(view, j), p->head_dim))));
-  return finite;
-}
-
 static void bound_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                       int64_t i, reference_row *row) {
   bound_outputs(problem, row, 0);
@@ -285,7 +280,7 @@ static void bound_row(const attn_problem *problem, const attn_tensors *tensors, 
   const linear_row found = survey(&view, row);
   const bool has_state = problem->states.state.type;
   if (found.seen == 0 && !has_state) return;
-  if (found.overflows || !is_finite(&view, row) || has_rising(&view)) {
+  if (found.overflows || !found.finite || has_rising(&view)) {
     bound_outputs(problem, row, INFINITY);
     return;
   }

@@ -125,10 +125,11 @@ static void set_fades(const crossing *of) {
 /* ---- sums ---- */
 
 static void add_to_column(columns *to, int64_t e, double factor, double most, double x, double size) {
-  to->value[e] += factor * x;
+  const double value = to->value[e] + factor * x;
+  to->value[e] = value;
   to->size[e] += fabs(factor) * size;
   to->most[e] += most * size;
-  to->largest[e] = fabs(to->value[e]) > to->largest[e] ? fabs(to->value[e]) : to->largest[e];
+  to->largest[e] = fabs(value) > to->largest[e] ? fabs(value) : to->largest[e];
 }
 
 static linear_feature feature_of(const attn_problem *problem, const item *of, int64_t d) {
@@ -139,6 +140,7 @@ static void add_item(const attn_problem *problem, const item *of, part at, colum
   const linear_feature feature = feature_of(problem, of, at.d);
   const double factor = of->factor * feature.value, most = of->most * linear_size_of(feature);
   const float *elements = of->elements + at.first;
+#pragma omp simd
   for (int64_t e = 0; e < at.values; e++)
     add_to_column(to, e, factor, most, elements[e], fabs((double)elements[e]));
   if (at.rest > 0) add_to_column(to, at.values, factor, most, of->last, of->last_size);
@@ -150,6 +152,7 @@ static void meet_item(const attn_problem *problem, const item *of, part at, cons
   const linear_feature feature = feature_of(problem, of, at.d);
   const float *elements = of->elements + at.first;
   double value = 0, size = 0, most = 0;
+#pragma omp simd reduction(+ : value, size, most)
   for (int64_t e = 0; e < at.values; e++) {
     const double x = elements[e];
     value += x * from->value[e];
@@ -220,12 +223,17 @@ static void sum_part(const crossing *of, part at, total *sum) {
   columns keys = {0}, queries = {0};
   sum_queries(of, at, &keys, sum);
   sum_keys(of, at, &queries, sum);
+  double all_keys = 0, all_queries = 0, product = 0;
+#pragma omp simd reduction(+ : all_keys, all_queries, product)
   for (int64_t e = 0; e < at.values + at.rest; e++) {
     const double of_keys = keys.size[e] * queries.largest[e], of_queries = queries.size[e] * keys.largest[e];
-    sum->keys += of_keys * of_keys;
-    sum->queries += of_queries * of_queries;
-    sum->product += keys.largest[e] * queries.largest[e];
+    all_keys += of_keys * of_keys;
+    all_queries += of_queries * of_queries;
+    product += keys.largest[e] * queries.largest[e];
   }
+  sum->keys += all_keys;
+  sum->queries += all_queries;
+  sum->product += product;
 }
 
 /* ---- the bound ---- */

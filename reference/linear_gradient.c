@@ -177,22 +177,35 @@ typedef struct term {
   bool repeated; /* the term before was the same */
 } term;
 
+/* By what errors, values and sizes of a pair's terms go into the bounds of the sums that they are terms of, so many each. */
+typedef struct shares {
+  double terms, of_error[BOUNDS], of_value[BOUNDS], of_size[BOUNDS];
+} shares;
+
 /* Of a pair that fades, what products with gates round is counted with the sums. */
-static void add_term(reference_gradient *to, int64_t d, term term, const pair *of, double terms) {
+static shares shares_of(const pair *of, double terms) {
+  const double normaliser = fabs(of->normaliser), fade = of->fade.value;
+  shares by = {.terms = terms};
+  for (int form = WORST; form < BOUNDS; form++) {
+    const double off = of->normaliser_error[form], fade_error = of->fade.error[form];
+    by.of_error[form] = (fade + fade_error) * (1 + off) / normaliser;
+    by.of_value[form] = (fade_error * (1 + off) + fade * off) / normaliser;
+    by.of_size[form] = reference_chain_error(form, terms + of->gates) * by.of_error[form];
+  }
+  return by;
+}
+
+static void add_term(reference_gradient *to, int64_t d, term term, const pair *of, const shares *by) {
   const double normaliser = fabs(of->normaliser), fade = of->fade.value;
   to->values[d] += fade * term.value / of->normaliser;
   to->sizes[d] += fade * term.size / normaliser;
+  const bool may_overflow =
+      !(fmax(fmax(term.size, term.factor), 1) * fmax(1, 1 / normaliser) * by->terms <= LARGEST);
   for (int form = WORST; form < BOUNDS; form++) {
-    const double off = of->normaliser_error[form], fade_error = of->fade.error[form];
-    double *bound = bound_of(to, form);
-    *(bound + d) +=
-        ((term.error * (fade + fade_error) + fabs(term.value) * fade_error) * (1 + off) +
-         fade * fabs(term.value) * off +
-         reference_chain_error(form, terms + of->gates) * term.size * (fade + fade_error) * (1 + off)) /
-            normaliser +
-        of->underflow;
-    if (!(fmax(fmax(term.size, term.factor), 1) * fmax(1, 1 / normaliser) * terms <= LARGEST))
-      bound[d] = INFINITY;
+    double *bound = bound_of(to, form) + d;
+    *bound += term.error * by->of_error[form] + fabs(term.value) * by->of_value[form] +
+              term.size * by->of_size[form] + of->underflow;
+    if (may_overflow) *bound = INFINITY;
   }
   if (term.repeated) to->probabilistic[d] += UNIT * to->sizes[d];
 }
@@ -245,6 +258,7 @@ static pair state_of(const attn_problem *problem, const reference_given *given, 
 static void add_state(const attn_problem *problem, const reference_given *given, int64_t b, int64_t h,
                       int64_t i, const pair *of, double terms, reference_gradient *to) {
   const int64_t n = linear_row_number(problem, b, h, i), kv_head = reference_kv_head(problem, h);
+  const shares by = shares_of(of, terms);
   for (int64_t d = 0; d < problem->head_dim; d++) {
     const float *row = reference_state_row(problem, b, kv_head, d);
     const double sum = reference_state_sum(problem, b, kv_head, d);
@@ -254,7 +268,7 @@ static void add_state(const attn_problem *problem, const reference_given *given,
       term.value += (double)of->output_grad[e] * row[e];
       term.size += fabs((double)of->output_grad[e] * row[e]);
     }
-    add_term(to, d, term, of, terms);
+    add_term(to, d, term, of, &by);
   }
 }
 
@@ -275,6 +289,7 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
     if (j < decay_end) log += reference_decay(problem, b, kv_head, j);
     if (!reference_sees(problem, tensors, b, h, i, j)) continue;
     const pair of = pair_of(problem, tensors, given, (reference_pair){b, h, i, j}, behind);
+    const shares by = shares_of(&of, seen + (double)problem->value_dim + 8);
     for (int64_t d = 0; d < problem->head_dim; d++) {
       const linear_feature key = linear_feature_of(problem, of.key[d]);
       const term term = {.value = of.gap * key.value,
@@ -282,7 +297,7 @@ void reference_linear_query_gradient(const attn_problem *problem, const attn_ten
                          .factor = of.gap_size,
                          .error = fabs(of.gap) * key.error,
                          .repeated = before && linear_repeats(of.key[d], before[d], seen)};
-      add_term(to, d, term, &of, seen + (double)problem->value_dim + 8);
+      add_term(to, d, term, &of, &by);
     }
     before = of.key;
   }
@@ -308,6 +323,8 @@ static term weight_of(const attn_problem *problem, const pair *of) {
 
 static void add_pair(const attn_problem *problem, const pair *of, const pair *before, double seen,
                      reference_gradient *key, reference_gradient *value) {
+  const shares by_key = shares_of(of, seen + (double)problem->value_dim + 8),
+               by_value = shares_of(of, seen + (double)problem->head_dim + 8);
   for (int64_t d = 0; d < problem->head_dim; d++) {
     const linear_feature query = linear_feature_of(problem, of->query[d]);
     const term term = {.value = of->gap * query.value,
@@ -315,7 +332,7 @@ static void add_pair(const attn_problem *problem, const pair *of, const pair *be
                        .factor = of->gap_size,
                        .error = fabs(of->gap) * query.error,
                        .repeated = before && linear_repeats(of->query[d], before->query[d], seen)};
-    add_term(key, d, term, of, seen + (double)problem->value_dim + 8);
+    add_term(key, d, term, of, &by_key);
   }
   const term weight = weight_of(problem, of);
   const double alike = UNIT * linear_repeated_features(of->key, problem->head_dim);
@@ -326,7 +343,7 @@ static void add_pair(const attn_problem *problem, const pair *of, const pair *be
                        .factor = fmax(weight.size, fabs(grad)),
                        .error = (weight.error + alike * weight.size) * fabs(grad),
                        .repeated = before && linear_repeats(grad, before->output_grad[e], seen)};
-    add_term(value, e, term, of, seen + (double)problem->head_dim + 8);
+    add_term(value, e, term, of, &by_value);
   }
 }
 
@@ -379,6 +396,7 @@ static void add_queries(const attn_problem *problem, const attn_tensors *tensors
       const int64_t decay_end = problem->decay.type ? reference_decay_end(problem, b, i) : 0;
       for (; reached < decay_end; reached++) log += reference_decay(problem, b, kv_head, reached);
       const pair of = state_of(problem, given, b, h, i, log, 1);
+      const shares by = shares_of(&of, terms);
       const float *features = reference_vector(tensors->query, problem->query, b, h, i);
       const linear_feature query = linear_feature_of(problem, features[d]);
       const int64_t n = linear_row_number(problem, b, h, i);
@@ -390,7 +408,7 @@ static void add_queries(const attn_problem *problem, const attn_tensors *tensors
                            .factor = fmax(linear_size_of(query), size),
                            .error = query.error * fabs(x),
                            .repeated = before && linear_repeats(features[d], before[d], terms)};
-        add_term(to, to_first + e, term, &of, terms);
+        add_term(to, to_first + e, term, &of, &by);
       }
       before = features;
     }

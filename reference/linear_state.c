@@ -19,11 +19,11 @@ typedef struct factor {
   double vanishes;         /* what a value of 1 loses where products do */
 } factor;
 
-/* An element of the state, summed from the last key back. */
-typedef struct element {
-  double value, size, undecayed, previous, repeated;
-  double error[BOUNDS], underflow;
-} element;
+/* Elements of the state, side by side, summed from the last key back. */
+typedef struct elements {
+  double value[AT_ONCE], size[AT_ONCE], undecayed[AT_ONCE], previous[AT_ONCE], repeated[AT_ONCE];
+  double error[BOUNDS][AT_ONCE], underflow[AT_ONCE];
+} elements;
 
 /* A head, and an element's chain: its relative error. */
 typedef struct walk {
@@ -55,30 +55,36 @@ static factor factor_of(const walk *of, const float *x, double gates, double log
   return made;
 }
 
-static void add_term(const walk *of, const factor *factor, double value, element *to) {
-  const double term = factor->feature * factor->decay * value, size = fabs(term);
-  to->value += term;
-  to->size += size;
-  to->undecayed += fabs(factor->feature * value);
-  for (int form = WORST; form < BOUNDS; form++) {
-    const double relative = factor->relative[form];
-    to->error[form] += size * (relative + of->chain[form] * (1 + relative));
+/* Values times one factor, each to its element. */
+static void add_terms(const walk *of, const factor *factor, const float *values, int64_t count, elements *to) {
+  double share[BOUNDS];
+  for (int form = WORST; form < BOUNDS; form++)
+    share[form] = factor->relative[form] + of->chain[form] * (1 + factor->relative[form]);
+  const double alike = of->terms * UNIT;
+#pragma omp simd
+  for (int64_t e = 0; e < count; e++) {
+    const double value = values[e], term = factor->feature * factor->decay * value, size = fabs(term);
+    to->value[e] += term;
+    to->size[e] += size;
+    to->undecayed[e] += fabs(factor->feature * value);
+    to->error[WORST][e] += size * share[WORST];
+    to->error[PROBABLE][e] += size * share[PROBABLE];
+    to->underflow[e] += factor->vanishes * (1 + fabs(value));
+    to->repeated[e] += fabs(term - to->previous[e]) <= alike * size ? 1 : 0;
+    to->previous[e] = term;
   }
-  to->underflow += factor->vanishes * (1 + fabs(value));
-  to->repeated += fabs(term - to->previous) <= of->terms * UNIT * size;
-  to->previous = term;
 }
 
 /* What is added again and again rounds alike. Infinities of either sign may meet on one way to a sum and not on another. */
-static void finish(const walk *of, const element *from, reference_gradient *to, int64_t n) {
+static void finish(const walk *of, const elements *from, int64_t e, reference_gradient *to, int64_t n) {
   double bounds[BOUNDS];
-  to->values[n] = from->value;
-  to->sizes[n] = from->size;
+  to->values[n] = from->value[e];
+  to->sizes[n] = from->size[e];
   for (int form = WORST; form < BOUNDS; form++) {
-    const double alike = form == WORST ? 0 : UNIT * from->repeated * from->size;
-    bounds[form] = from->error[form] + alike + UNIT * fabs(from->value) + from->underflow;
-    if (!(from->undecayed <= LARGEST) || of->rises) bounds[form] = INFINITY;
-    if (!isfinite(from->value)) bounds[form] = -INFINITY;
+    const double alike = form == WORST ? 0 : UNIT * from->repeated[e] * from->size[e];
+    bounds[form] = from->error[form][e] + alike + UNIT * fabs(from->value[e]) + from->underflow[e];
+    if (!(from->undecayed[e] <= LARGEST) || of->rises) bounds[form] = INFINITY;
+    if (!isfinite(from->value[e])) bounds[form] = -INFINITY;
   }
   to->worst[n] = bounds[WORST];
   to->probabilistic[n] = bounds[PROBABLE] > bounds[WORST] ? bounds[WORST] : bounds[PROBABLE];
@@ -89,37 +95,39 @@ void reference_final_state(const attn_problem *problem, const attn_tensors *tens
   const walk of = walk_of(problem, b, kv_head);
   for (int64_t first = 0; first < problem->value_dim; first += AT_ONCE) {
     const int64_t left = problem->value_dim - first, count = left < AT_ONCE ? left : AT_ONCE;
-    element sums[AT_ONCE] = {0};
+    elements sums = {0};
     double log = 0;
     for (int64_t j = of.keys - 1; j >= 0; j--) {
       const float *value = reference_vector(tensors->value, problem->value, b, kv_head, j) + first;
       const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
       const factor factor = factor_of(&of, key + d, (double)(of.keys - 1 - j), log);
-      for (int64_t e = 0; e < count; e++) add_term(&of, &factor, value[e], &sums[e]);
+      add_terms(&of, &factor, value, count, &sums);
       if (problem->decay.type) log += reference_decay(problem, b, kv_head, j);
     }
     const factor faded = factor_of(&of, NULL, (double)of.keys, log);
-    for (int64_t e = 0; e < count && problem->states.state.type; e++)
-      add_term(&of, &faded, reference_state_row(problem, b, kv_head, d)[first + e], &sums[e]);
-    for (int64_t e = 0; e < count; e++) finish(&of, &sums[e], to, first + e);
+    if (problem->states.state.type)
+      add_terms(&of, &faded, reference_state_row(problem, b, kv_head, d) + first, count, &sums);
+    for (int64_t e = 0; e < count; e++) finish(&of, &sums, e, to, first + e);
   }
 }
 
 void reference_final_state_sum(const attn_problem *problem, const attn_tensors *tensors, int64_t b,
                                int64_t kv_head, reference_gradient *to) {
   const walk of = walk_of(problem, b, kv_head);
+  const float one = 1;
   for (int64_t d = 0; d < problem->head_dim; d++) {
-    element sum = {0};
+    elements sum = {0};
     double log = 0;
     for (int64_t j = of.keys - 1; j >= 0; j--) {
       const float *key = reference_vector(tensors->key, problem->key, b, kv_head, j);
       const factor factor = factor_of(&of, key + d, (double)(of.keys - 1 - j), log);
-      add_term(&of, &factor, 1, &sum);
+      add_terms(&of, &factor, &one, 1, &sum);
       if (problem->decay.type) log += reference_decay(problem, b, kv_head, j);
     }
     const factor faded = factor_of(&of, NULL, (double)of.keys, log);
-    if (problem->states.state.type) add_term(&of, &faded, reference_state_sum(problem, b, kv_head, d), &sum);
-    finish(&of, &sum, to, d);
+    const float initial = (float)reference_state_sum(problem, b, kv_head, d); /* as it is given, or 0 */
+    if (problem->states.state.type) add_terms(&of, &faded, &initial, 1, &sum);
+    finish(&of, &sum, 0, to, d);
   }
 }
 

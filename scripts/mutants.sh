@@ -306,8 +306,16 @@ make_tree() { # tree
     cp -p "$sound/build/attnbench" "$1/build"; }
 }
 
+# Of a function that several objects have out of one header the linker takes the first: those with the fault come before others.
+link_first() { # command, objects...
+  local made=$1 object
+  shift
+  for object; do made=${made/" $object"/}; done
+  echo "${made/ -o / "$*" -o }"
+}
+
 plant() { # name, tree
-  local name=$1 tree=$2 object again different= what=$objects
+  local name=$1 tree=$2 object again made different= what=$objects
   if is_for_device "$name"; then what=$device_objects; fi
   [ -d "$tree" ] || make_tree "$tree" || return 1
   again=$(made_again "$name")
@@ -316,7 +324,9 @@ plant() { # name, tree
   rm "$tree/${file[$name]}" && edited "$name" >"$tree/${file[$name]}" || return 1
   for object in $again $what; do
     rm -f "$tree/$object" "$tree/${object%.o}.d"
-    if ! (cd "$tree" && eval "${command[$object]:-false}") >"$tree/make.log" 2>&1; then
+    made=${command[$object]:-false}
+    if [ "$object" = "$what" ]; then made=$(link_first "$made" $again); fi
+    if ! (cd "$tree" && eval "$made") >"$tree/make.log" 2>&1; then
       complain "$name does not compile: $(grep -m 1 error "$tree/make.log")"
       return 1
     fi
