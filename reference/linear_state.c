@@ -56,7 +56,8 @@ static factor factor_of(const walk *of, const float *x, double gates, double log
 }
 
 /* Values times one factor, each to its element. */
-static void add_terms(const walk *of, const factor *factor, const float *values, int64_t count, elements *to) {
+static void add_terms(const walk *of, const factor *factor, const float *values, int64_t count,
+                      elements *to) {
   double share[BOUNDS];
   for (int form = WORST; form < BOUNDS; form++)
     share[form] = factor->relative[form] + of->chain[form] * (1 + factor->relative[form]);

@@ -65,7 +65,7 @@ static void exp2_of(const float *x, int count, const tile_kernels *const *sets, 
   for (int n = 0; n < count; n++) truth[n] = exp2((double)x[n]);
   for (int set = 0; sets[set]; set++) {
     memcpy(a, x, AT_ONCE * sizeof *a);
-    sets[set]->exp2((count + 15) / 16 * 16, a);
+    sets[set]->exp2(count + (16 - count % 16) % 16, a);
     for (int n = 0; n < count; n++) {
       const double ulps = ulps_between(a[n], truth[n]);
       if (!(ulps <= worst[set].ulps) && !isnan(worst[set].ulps)) worst[set] = (worst_of){ulps, x[n]};
