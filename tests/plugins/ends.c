@@ -12,7 +12,7 @@ __attribute__((constructor)) static void load(void) {
 
 static void crash(const attn_call *call) {
   (void)call;
-  volatile float *nowhere = (volatile float *)8;
+  float *volatile nowhere = (float *)8; /* volatile itself: the compiler is not to see where it points */
   *nowhere = 1;
 }
 

@@ -32,13 +32,13 @@ enum {
   MOST_ANGLES = 128 * MAX_DIM / 2
 };
 
-static uint64_t state;
+static uint64_t drawn;
 
 static uint64_t next(void) { /* xorshift64*, Vigna 2016 */
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * UINT64_C(2685821657736338717);
+  drawn ^= drawn >> 12;
+  drawn ^= drawn << 25;
+  drawn ^= drawn >> 27;
+  return drawn * UINT64_C(2685821657736338717);
 }
 
 static int64_t between(int64_t low, int64_t high) {
@@ -219,13 +219,13 @@ static void check_against_oracle(attn_function function, int problems) {
 
 static void softmax_agrees_with_quadruple_precision(void **unused) {
   (void)unused;
-  state = 1;
+  drawn = 1;
   check_against_oracle(ATTN_SOFTMAX, 60);
 }
 
 static void linear_agrees_with_quadruple_precision(void **unused) {
   (void)unused;
-  state = 2;
+  drawn = 2;
   check_against_oracle(ATTN_LINEAR, 40);
 }
 
