@@ -5,7 +5,7 @@
 #                                 its own: CC=aarch64-linux-gnu-gcc BUILD=build/aarch64
 #   BUILD=folder                  where everything that is built goes
 #   SANITIZE=address,undefined    or SANITIZE=thread: an instrumented build in a folder of its own
-#   TRAP=yes                      undefined behaviour ends the program and says nothing: half of what is instrumented are words for it
+#   TRAP=yes                      undefined behaviour ends an instrumented program, and is not told in words
 #   QUICK=1                       kernels that are built in a third of the time, and slower
 #   SINCE=1a2b3c4                 what `make lint` looks at: sources that have changed since that commit, or a header of theirs (all)
 #   EMULATED_FROM=build           the emulated device is taken from that folder, where `make emulated` has built it
@@ -592,8 +592,8 @@ $(BUILD)/tests/rooms.a: $(TEST_LINKED_OBJECTS) $(BUILD)/sources
 $(TESTS): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(BUILD)/tests/rooms.a
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LIBS) $(QUADMATH)
 
-# Some of them are counted by what they ask of the heap or leave on the stack, which is to be what they say. Those that run on much are
-# not to take long.
+# What some of them ask of the heap and leave on the stack is counted, and is to be what they say. Those that run on much are not to
+# take long.
 PLUGIN_FLAGS := -O1
 $(BUILD)/tests/adversary/%.so $(BUILD)/tests/plugins/narrow.so: PLUGIN_FLAGS = -O2
 $(BUILD)/tests/adversary/fast_math.so: PLUGIN_FLAGS = -Ofast -nostartfiles

@@ -285,13 +285,6 @@ static void put(const drawn *to, int64_t place, float number) {
   type->store((char *)to->data + place * (int64_t)type->bytes, number);
 }
 
-/* As plain makes them, of nearly all problems nearly all that is drawn. */
-static void fill_uniform_row(const drawn *to, const element *e, int64_t first) {
-  const uint64_t at = place(e, e->x);
-  for (int64_t d = 0; d < e->width; d++)
-    put(to, first + d, uniform(random_bits(e->stream, at + (uint64_t)d)));
-}
-
 static void fill_features(const drawn *to, int tensor) {
   const tensor_shape s = to->shape;
   const int64_t rows = rows_of(to);
@@ -313,10 +306,7 @@ static void fill_features(const drawn *to, int tensor) {
     e.h = row / s.length % s.heads;
     e.x = row % s.length;
     const int64_t first = place_of_row(to, row);
-    if (to->w->fill == FILL_UNIFORM)
-      fill_uniform_row(to, &e, first);
-    else
-      for (e.d = 0; e.d < s.width; e.d++) put(to, first + e.d, element_of(&e, tensor));
+    for (e.d = 0; e.d < s.width; e.d++) put(to, first + e.d, element_of(&e, tensor));
   }
 }
 

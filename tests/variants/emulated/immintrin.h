@@ -28,7 +28,7 @@ enum { _CMP_LT_OQ = 0x11, _CMP_UNORD_Q = 0x03, _CMP_NEQ_UQ = 0x04 };
 enum { _MM_FROUND_TO_NEAREST_INT = 0, _MM_FROUND_TO_NEG_INF = 1, _MM_FROUND_NO_EXC = 8 };
 
 #define EACH_LANE for (int l = 0; l < 16; l++)
-/* Their callers are not optimised, which would take half a minute (emulated_avx512.c). */
+/* Optimised each by itself: with their callers (emulated_avx512.c) it would take half a minute to compile. */
 #ifdef __clang__
 #define EMULATED static inline
 #else

@@ -20,7 +20,7 @@
 #define __device__
 #define __host__
 #define __constant__
-/* As planted faults are compiled, not optimised: then it would only make twice as much to compile. */
+/* Where nothing is optimised, as of planted faults, it would only make twice as much to compile. */
 #ifdef __OPTIMIZE__
 #define __forceinline__ inline __attribute__((always_inline))
 #else
