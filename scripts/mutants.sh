@@ -89,33 +89,21 @@ all_kinds=$("$build/attnbench" judge --help | sed -n '/^A hint begins with its k
 all_properties=", $("$build/attnbench" verify --properties '?' 2>&1 | sed 's/.*there are: //')"
 all_sets="emulated_amx emulated_bf16 portable avx2 avx512 avx512_bf16 avx512_amx"
 
-# Replaces the text OLD, which must stand in the input exactly once, by NEW; else says why not, status 1.
-replace_once() {
-  awk '
-    { text = text $0 "\n" }
-    END {
-      old = ENVIRON["OLD"]
-      at = index(text, old)
-      rest = substr(text, at + length(old))
-      if (!at || index(rest, old)) {
-        print (at ? "holds more than once: " : "does not hold: ") old >"/dev/stderr"
-        exit 1
-      }
-      printf "%s%s%s", substr(text, 1, at - 1), ENVIRON["NEW"], rest
-    }'
-}
-
-# The source of a fault on standard output. An old text that fits no longer would be a fault that is not planted.
+# The source of a fault on standard output. An old text that does not stand there exactly once would be a fault that is not planted,
+# or elsewhere.
 edited() { # name
-  local name=$1 text n
-  text=$(cat "$root/${file[$name]}") || return 1
+  local name=$1 text before rest found n LC_ALL=C
+  [ -r "$root/${file[$name]}" ] || { complain "$name: there is no ${file[$name]}"; return 1; }
+  IFS= read -r -d '' text <"$root/${file[$name]}"
   for ((n = 1; n <= edits[$name]; n++)); do
-    text=$(printf '%s\n' "$text" | OLD=${old[$name.$n]} NEW=${new[$name.$n]-} replace_once 2>"$work/$name.why") || {
-      complain "$name is stale: ${file[$name]} $(cat "$work/$name.why")"
-      return 1
-    }
+    found=${old[$name.$n]}
+    before=${text%%"$found"*}
+    rest=${text:${#before}+${#found}}
+    if [ "$before" = "$text" ]; then complain "$name is stale: ${file[$name]} does not hold: $found"; return 1; fi
+    case $rest in *"$found"*) complain "$name is stale: ${file[$name]} holds more than once: $found"; return 1 ;; esac
+    text=$before${new[$name.$n]-}$rest
   done
-  printf '%s\n' "$text"
+  printf '%s' "$text"
 }
 
 check_table() {
@@ -149,11 +137,6 @@ check_table() {
 }
 
 # ---- one fault -------------------------------------------------------------------------------------------
-
-same_code() { # two objects, debugging information left out
-  objcopy --strip-debug "$1" "$work/$3.a" && objcopy --strip-debug "$2" "$work/$3.b" &&
-    cmp -s "$work/$3.a" "$work/$3.b"
-}
 
 # Whether a fault is one of the kernels for GPUs.
 is_for_device() { # name
@@ -315,15 +298,16 @@ link_first() { # command, objects...
 }
 
 plant() { # name, tree
-  local name=$1 tree=$2 object again made different= what=$objects
+  local name=$1 tree=$2 object again made different= what=$objects paths
   if is_for_device "$name"; then what=$device_objects; fi
   [ -d "$tree" ] || make_tree "$tree" || return 1
   again=$(made_again "$name")
-  # shellcheck disable=SC2086 # words without blanks
-  printf '%s\n' "${file[$name]}" $again $what >"$tree/planted"
-  rm "$tree/${file[$name]}" && edited "$name" >"$tree/${file[$name]}" || return 1
+  paths=("${file[$name]}" $again $what)
+  printf '%s\n' "${paths[@]}" >"$tree/planted"
+  for object in $again; do paths+=("${object%.o}.d"); done
+  rm -f "${paths[@]/#/$tree/}"
+  edited "$name" >"$tree/${file[$name]}" || return 1
   for object in $again $what; do
-    rm -f "$tree/$object" "$tree/${object%.o}.d"
     made=${command[$object]:-false}
     if [ "$object" = "$what" ]; then made=$(link_first "$made" $again); fi
     if ! (cd "$tree" && eval "$made") >"$tree/make.log" 2>&1; then
@@ -332,9 +316,8 @@ plant() { # name, tree
     fi
   done
   for object in $again; do
-    same_code "$tree/$object" "$sound/$object" "$name" || different=yes
+    cmp -s "$tree/$object" "$sound/$object" || different=yes # neither has lines of debugging
   done
-  rm -f "$work/$name.a" "$work/$name.b"
   if [ -z "$different" ]; then complain "$name changes no code"; return 1; fi
 }
 
@@ -356,8 +339,23 @@ verify() { # tree, log, options...
   (cd "$tree" && OMP_WAIT_POLICY=passive timeout 600 build/attnbench verify --threads 2 "$@" >"$log" 2>&1)
 }
 
-what_failed() { # log
-  grep -m 1 -E '^ *FAILED: |crashed \(' "$1" | sed 's/^ *FAILED: //'
+# What a log of verify says first: sets words and check of the failure, problem (instruction set and threads with it where they are
+# not the usual ones) of the command that reproduces it, and the hint.
+read_log() { # log
+  local line reproduces="reproduce: .*--problem '([^']*)'( --isa ([a-z0-9_]*))?( --threads [0-9]*)?"
+  words= check= problem= hint=
+  while IFS= read -r line; do
+    line=${line#"${line%%[! ]*}"}
+    case $line in
+    'FAILED: '* | *'crashed ('*) [ -n "$words" ] || words=${line#FAILED: } ;;
+    'hint: '*) [ -n "$hint" ] || hint=${line#hint: } ;;
+    esac
+    if [ -z "$problem" ] && [[ $line =~ $reproduces ]]; then
+      problem="${BASH_REMATCH[1]} ${BASH_REMATCH[3]}${BASH_REMATCH[4]}"
+      problem=${problem% --threads 2} problem=${problem//  / } problem=${problem% }
+    fi
+  done <"$1"
+  [ -z "$words" ] || check=$(check_of "$words")
 }
 
 # The problem on which a fault was caught when tests/mutants/README.md was written, and the check that saw it.
@@ -377,55 +375,57 @@ is_known() { # name
   [ -n "${known[$1]-}" ] && { ! is_for_device "$1" || on_device "${variant[$1]}" | grep -q -x -F -e "${known[$1]}"; }
 }
 
-# Options of verify, a word on a line: for a fault under an instruction set, or "any".
+# Sets options of verify: for a fault under an instruction set, or "any".
 options_of() { # name, set
-  named() { printf '%s\n%s\n' "$@"; }
-  named --variant "${variant[$1]}"
+  options=(--variant "${variant[$1]}")
   # Under one schedule, for a race is seen under any.
-  if is_for_device "$1"; then named --device emu --isa forwards; elif [ "$2" != any ]; then named --isa "$2"; fi
+  if is_for_device "$1"; then options+=(--device emu --isa forwards); elif [ "$2" != any ]; then options+=(--isa "$2"); fi
 }
 
 # Verifies a planted fault, first on the problem that caught it last. verify poses that among others (test_mutants sees to
 # it), so that it would catch the fault by the same check; all others, where this one does not: then NAME.searched is left.
+# Sets what read_log does.
 catch() { # name, instruction set, tree
-  local name=$1 tree=$3 log=$3/verify.log options
-  mapfile -t options < <(options_of "$name" "$2")
+  local name=$1 tree=$3 log=$3/verify.log status options
+  options_of "$name" "$2"
   if [ -z "$whole" ] && is_known "$name"; then
     # shellcheck disable=SC2086 # a problem, and perhaps --threads and a number
     verify "$tree" "$log" --fail-fast "${options[@]}" --problem ${known[$name]}
-    if [ $? -eq 1 ] && [ "$(check_of "$(what_failed "$log")")" = "${known_check[$name]}" ]; then return 1; fi
+    status=$?
+    read_log "$log"
+    if [ $status -eq 1 ] && [ "$check" = "${known_check[$name]}" ]; then return 1; fi
   fi
   touch "$work/$name.searched"
   if is_for_device "$name"; then mapfile -O ${#options[@]} -t options < <(on_device "${variant[$name]}" | sed 's/^/--problem\n/'); fi
   verify "$tree" "$log" --fail-fast "${options[@]}"
+  status=$?
+  read_log "$log"
+  return $status
 }
 
 # Plants a fault and verifies; leaves "outcome TAB seconds TAB check TAB problem" in NAME.result. The outcome is
 # caught, survived or broken (could not be planted or run).
 try() { # name, tree
-  local name=$1 tree=$2 log=$2/verify.log outcome=broken check= problem= words set status started=${EPOCHREALTIME/[.,]/}
-  rm -rf "$log" "${work:?}/$name"
+  local name=$1 tree=$2 outcome=broken words= check= problem= hint= set status started=${EPOCHREALTIME/[.,]/}
+  [ ! -d "$work/$name" ] || rm -rf "${work:?}/$name"
   if plant "$name" "$tree"; then
     for set in ${isa[$name]-any}; do
       catch "$name" "$set" "$tree"
       status=$?
       [ $status -eq 1 ] || break # it has to be seen in each
     done
-    words=$(what_failed "$log")
-    problem=$(sed -n "s/.*reproduce: .*--problem '\([^']*\)'\( --isa \([a-z0-9_]*\)\)\{0,1\}\( --threads [0-9]*\)\{0,1\}.*/\1 \3\4/p" "$log" |
-      sed -n '1{s/ --threads 2$//;s/  */ /g;p}')
     if [ $status -eq 0 ]; then
       outcome=survived
     elif [ $status -eq 1 ] && [ -n "$words" ]; then
-      outcome=caught check=$(check_of "$words")
+      outcome=caught
       leave_for_control "$name" "$set" "$problem" "$check"
     else
-      complain "$name: verify ended with status $status: $(tail -n 1 "$log")"
+      complain "$name: verify ended with status $status: $(tail -n 1 "$tree/verify.log")"
     fi
   fi
-  sed -n 's/^ *hint: //p' "$log" 2>/dev/null | head -n 1 >"$work/$name.hint"
+  echo "$hint" >"$work/$name.hint"
   clear_tree "$name" "$tree" $outcome
-  conclude "$name" $outcome "$started" "$check" "${problem% }"
+  conclude "$name" $outcome "$started" "$check" "$problem"
 }
 
 conclude() { # name, outcome, started, check, problem
@@ -436,16 +436,17 @@ conclude() { # name, outcome, started, check, problem
 # On what a fault was caught: options, the property if it was one, and problem of one for the host. Those for a device were on
 # known problems.
 leave_for_control() { # name, instruction set, problem and threads, check
-  local threads= property=none
+  local threads= property=none options
   ! is_for_device "$1" || return 0
+  options_of "$1" "$2"
   case $3 in *--threads*) threads=" --threads ${3##*--threads }" ;; esac
   case $all_properties in *", $4, "*) property=${4// /_} ;; esac
-  echo "$(options_of "$1" "$2" | tr '\n' ' ')$threads $property ${3%% *}" | tr -s ' ' >"$work/$1.control"
+  echo "${options[*]}$threads $property ${3%% *}" >"$work/$1.control"
 }
 
 # The same without a fault, or being caught would mean nothing: what is right passes the check on each problem that caught a fault.
 control() {
-  local log=$work/none.log started=${EPOCHREALTIME/[.,]/} options
+  local log=$work/none.log started=${EPOCHREALTIME/[.,]/} words check problem hint options
   rm -f "$work"/none.*
   cat "$work"/*.control 2>/dev/null | sort -u >"$work/none.runs"
   while read -r options; do
@@ -455,7 +456,8 @@ control() {
   wait
   cat "$work"/none.of.* >"$log" 2>/dev/null
   if [ -f "$work/none.failed" ]; then
-    conclude none failed "$started" "$(check_of "$(what_failed "$log")")" "$(cat "$work/none.failed")"
+    read_log "$log"
+    conclude none failed "$started" "$check" "$(cat "$work/none.failed")"
   else
     conclude none passed "$started" "" ""
   fi
