@@ -39,13 +39,15 @@ static void *tensor_create(inputs *in, tensor_id id, bool aligned, char *why, si
   return buffer->data + lead;
 }
 
+void inputs_draw_tensor(inputs *in, tensor_id id) {
+  void *data = (void *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id);
+  const bool is_forward = id == TENSOR_OUTPUT || id == TENSOR_LSE;
+  if (data && !is_forward && !tensor_is_written(&in->problem, id))
+    fill_tensor(&in->workload, &in->problem, id, data);
+}
+
 void inputs_draw(inputs *in) {
-  for (tensor_id id = 0; id < TENSORS; id++) {
-    void *data = (void *)(uintptr_t)tensor_data(&in->problem, &in->tensors, id);
-    const bool is_forward = id == TENSOR_OUTPUT || id == TENSOR_LSE;
-    if (data && !is_forward && !tensor_is_written(&in->problem, id))
-      fill_tensor(&in->workload, &in->problem, id, data);
-  }
+  for (tensor_id id = 0; id < TENSORS; id++) inputs_draw_tensor(in, id);
   widened widened;
   if (!tensors_are_backward(&in->problem) || !widened_create(&widened, &in->problem, &in->tensors, false))
     return;
@@ -69,7 +71,7 @@ static void strike(inputs *in) {
   in->before = in->next = NULL;
 }
 
-bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
+bool inputs_create_undrawn(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
   *in = (inputs){.workload = *w};
   if (w->batch > WORKLOAD_MAX_LISTED_BATCH && (w->has_offsets || w->has_lengths || w->has_query_lengths)) {
     snprintf(why, why_size, "offsets, lengths and qlengths can be listed for a batch of at most %d",
@@ -93,8 +95,13 @@ bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_
     }
     tensor_set_data(&in->problem, &in->tensors, id, data);
   }
-  inputs_draw(in);
   enlist(in);
+  return true;
+}
+
+bool inputs_create(inputs *in, const workload *w, bool aligned, char *why, size_t why_size) {
+  if (!inputs_create_undrawn(in, w, aligned, why, why_size)) return false;
+  inputs_draw(in);
   return true;
 }
 

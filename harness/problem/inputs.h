@@ -25,6 +25,14 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
+/* The same without drawing the inputs, for whom copies most of them from others: he writes or draws all, and keeps them
+ * (inputs_keep). */
+bool inputs_create_undrawn(inputs *inputs, const workload *workload, bool aligned, char *why,
+                           size_t why_size);
+
+/* Fills one input; those that a forward pass leaves to its backward pass are drawn with all others alone. */
+void inputs_draw_tensor(inputs *inputs, tensor_id id);
+
 /* Moves the tensors of all inputs that inputs_create has made, and of these, into a file in folder_temporary, and back those
  * that do not rest: see guarded_put_away. False when there is no room for it; some may then be away. */
 bool inputs_put_away(inputs *inputs);

@@ -66,11 +66,22 @@ static void hide_as_pattern(const properties *all, inputs *to, const source *fro
   }
 }
 
-static void copy_inputs(const properties *all, inputs *to, const source *from) {
-  for (tensor_id id = 0; id < TENSORS; id++)
-    if (!tensor_is_written(&to->problem, id) && tensor_layout(&to->problem, id)->type &&
-        all->original->buffers[id].mapping)
-      copy_tensor(all, to, id, from);
+/* Whether the copy has no key that the original has not. */
+static bool has_all_keys(const properties *all, const source *from, int64_t count) {
+  bool has = true;
+  for (int64_t j = 0; j < count && has; j++) has = key_of(from, j) < all->original->problem.key_length;
+  return has;
+}
+
+/* Draws what the original has not. */
+static void fill_inputs(const properties *all, inputs *to, const source *from) {
+  const bool has_keys = has_all_keys(all, from, to->problem.key_length);
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    if (tensor_is_written(&to->problem, id) || !tensor_layout(&to->problem, id)->type) continue;
+    const bool given = all->original->buffers[id].mapping;
+    if (!given || !has_keys) inputs_draw_tensor(to, id);
+    if (given) copy_tensor(all, to, id, from);
+  }
   if (attn_has_pattern(&all->original->problem) && !attn_has_pattern(&to->problem) && from->with_pattern)
     hide_as_pattern(all, to, from);
 }
@@ -103,9 +114,9 @@ bool property_pattern_to_mask(const properties *all, workload *w, source *from) 
 bool property_begin(properties *all, altered_kind kind, const workload *w, const source *from, char *why,
                     size_t why_size) {
   altered *made = &all->of[kind];
-  if (!inputs_create(&made->inputs, w, false, why, why_size)) return false;
+  if (!inputs_create_undrawn(&made->inputs, w, false, why, why_size)) return false;
   made->made = true;
-  copy_inputs(all, &made->inputs, from);
+  fill_inputs(all, &made->inputs, from);
   return true;
 }
 
