@@ -401,7 +401,7 @@ counts="$as_expected as expected, $not_so not"
 # what can be drawn.
 if [ -z "$quick$full$whole$readme" ] && ls "$work"/*.searched >/dev/null 2>&1; then
   searched=$(cd "$work" && echo *.searched)
-  echo "not caught on the problem of the table, but by all of verify (TABLE=1 writes the table again): ${searched//.searched/}"
+  echo "not caught on the problem of the table, so that all was posed (TABLE=1 writes the table again): ${searched//.searched/}"
 fi
 for name in "${surprises[@]}"; do print_surprise "$name"; done
 echo "$counts, $SECONDS s"

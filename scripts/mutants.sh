@@ -302,6 +302,7 @@ plant() { # name, tree
   if is_for_device "$name"; then what=$device_objects; fi
   [ -d "$tree" ] || make_tree "$tree" || return 1
   again=$(made_again "$name")
+  # shellcheck disable=SC2206 # words without blanks
   paths=("${file[$name]}" $again $what)
   printf '%s\n' "${paths[@]}" >"$tree/planted"
   for object in $again; do paths+=("${object%.o}.d"); done

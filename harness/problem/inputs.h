@@ -25,8 +25,8 @@ typedef struct inputs {
 bool inputs_create(inputs *inputs, const workload *workload, bool aligned, char *why, size_t why_size);
 void inputs_destroy(inputs *inputs);
 
-/* The same without drawing the inputs, for whom copies most of them from others: he writes or draws all, and keeps them
- * (inputs_keep). */
+/* inputs_create that draws nothing, for copies of other inputs: each input is then written or drawn (inputs_draw_tensor), and all are
+ * kept (inputs_keep). */
 bool inputs_create_undrawn(inputs *inputs, const workload *workload, bool aligned, char *why,
                            size_t why_size);
 

@@ -66,11 +66,11 @@ static void hide_as_pattern(const properties *all, inputs *to, const source *fro
   }
 }
 
-/* Whether the copy has no key that the original has not. */
+/* Whether the original has all keys of the copy. */
 static bool has_all_keys(const properties *all, const source *from, int64_t count) {
-  bool has = true;
-  for (int64_t j = 0; j < count && has; j++) has = key_of(from, j) < all->original->problem.key_length;
-  return has;
+  for (int64_t j = 0; j < count; j++)
+    if (key_of(from, j) >= all->original->problem.key_length) return false;
+  return true;
 }
 
 /* Draws what the original has not. */

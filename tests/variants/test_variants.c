@@ -49,32 +49,22 @@ static void hold(properties *prepared, const workload *w, const attn_variant *va
   *checked |= verdict.checked;
 }
 
-/* Properties of a feature: they say nothing of a problem that does not use it, and are not expected of who does not support it. */
-static const struct {
-  property of;
-  uint64_t features;
-} of_features[] = {
-    {PROPERTY_PATTERN, ATTN_PATTERN},   {PROPERTY_POSITION, ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5},
-    {PROPERTY_ROPE, ATTN_ROPE},         {PROPERTY_GENERAL, ATTN_GENERAL},
-    {PROPERTY_ADDITIVE, ATTN_ADDITIVE}, {PROPERTY_DROPOUT, ATTN_DROPOUT},
-    {PROPERTY_SINK, ATTN_SINK},
-};
-
-static unsigned with_features(unsigned wanted, uint64_t features) {
-  for (size_t n = 0; n < sizeof of_features / sizeof *of_features; n++)
-    if (!(features & of_features[n].features)) wanted &= ~(1u << of_features[n].of);
-  return wanted;
-}
-
 /* Linear attention has no exponential of a score, no log-sum-exp and no bias; and what is not promised is not held. */
 static unsigned expected_of(const attn_variant *variant) {
-  unsigned expected = with_features(PROPERTIES_ALL, variant->features);
+  unsigned expected = PROPERTIES_ALL;
   if (variant->function != ATTN_SOFTMAX && variant->function != ATTN_LINEAR)
     return 1u << PROPERTY_REPEAT | 1u << PROPERTY_WORKSPACE | 1u << PROPERTY_THREADS |
            1u << PROPERTY_SIDE_EFFECTS | 1u << PROPERTY_LAYOUT | 1u << PROPERTY_ORDER;
   if (variant->function == ATTN_LINEAR)
     expected &= ~(1u << PROPERTY_SHIFT | 1u << PROPERTY_HALVES | 1u << PROPERTY_BIAS);
+  if (!(variant->features & ATTN_PATTERN)) expected &= ~(1u << PROPERTY_PATTERN);
+  if (!(variant->features & (ATTN_ALIBI | ATTN_RELATIVE | ATTN_T5))) expected &= ~(1u << PROPERTY_POSITION);
+  if (!(variant->features & ATTN_ROPE)) expected &= ~(1u << PROPERTY_ROPE);
+  if (!(variant->features & ATTN_GENERAL)) expected &= ~(1u << PROPERTY_GENERAL);
+  if (!(variant->features & ATTN_ADDITIVE)) expected &= ~(1u << PROPERTY_ADDITIVE);
   if (!(variant->features & ATTN_STATE)) expected &= ~(1u << PROPERTY_PARTS);
+  if (!(variant->features & ATTN_DROPOUT)) expected &= ~(1u << PROPERTY_DROPOUT);
+  if (!(variant->features & ATTN_SINK)) expected &= ~(1u << PROPERTY_SINK);
   if (!(variant->traits & ATTN_BATCH_INVARIANT)) expected &= ~(1u << PROPERTY_COMPANY);
   if (!(variant->traits & ATTN_DECODE_INVARIANT)) expected &= ~(1u << PROPERTY_DECODED);
   return expected;
@@ -95,8 +85,8 @@ static void hold_all(const workload *w, int64_t turn, bool lacking, unsigned che
   const attn_problem problem = workload_problem(w);
   for (size_t v = 0; v < own_variants.count; v++) {
     const attn_variant *variant = own_variants.variants[v];
-    const unsigned lacked = with_features(lacks(variant, checked[v], problem.query.type), problem.features);
-    takes[v] = !runner_refusal(variant, &problem) && (!lacking || lacked);
+    takes[v] =
+        !runner_refusal(variant, &problem) && (!lacking || lacks(variant, checked[v], problem.query.type));
     any = any || takes[v];
   }
   if (!any) return;
