@@ -405,21 +405,13 @@ INLINE int64_t key_of_place(int64_t place, int64_t n, int64_t apart) {
   return place * apart + (later < apart ? later : later - apart);
 }
 
-/* All keys of a tile in the order in which an accumulation reads them: of each place one, then the next of each. */
-static void in_places(int64_t keys, int16_t order[]) {
-  const int64_t apart = (keys + PLACES - 1) / PLACES;
-  int64_t known = 0;
-  for (int64_t n = 0; n < apart; n++)
-    for (int64_t place = 0; place < PLACES; place++) {
-      const int64_t j = key_of_place(place, n, apart);
-      if (j < keys) order[known++] = (int16_t)j;
-    }
-}
+/* The keys of an accumulation in the order in which they are read: of step n those at n, n + apart, ... */
+typedef struct few_steps {
+  int64_t first, end, apart, keys;
+} few_steps;
 
-/* Some of them. */
-typedef struct few_keys {
-  int64_t first, end;
-  const int16_t *order;
-} few_keys;
+/* Odd, so that these places do not lie in one set either. That none begins anew before its end, as key_of_place has it, and no
+ * list of keys is made takes 0.84 to 0.95 of the time of decoding (Zen 5). */
+INLINE int64_t few_apart(int64_t keys) { return (keys + PLACES - 1) / PLACES | 1; }
 
 INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }

@@ -101,7 +101,7 @@ INLINE void NAME(few_scores_rows)(const int rows, tile_size size, tile_matrix qu
 }
 
 /* output[r][e] of `vectors` vectors of features, an even number or one, with `part` features. */
-INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_keys keys,
+INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_steps steps,
                                        tile_matrix weights, tile_rows value, const float *restrict rescale,
                                        tile_rows ahead, tile_target output) {
   /* More sums cost more to bring into another order than it gains. */
@@ -110,25 +110,25 @@ INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const 
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) {
       sum[r][v] = load(output.x + r * output.stride + v * LANES);
-      if (keys.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
+      if (steps.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
     }
   for (int r = 0; r < rows; r++)
     for (int v = 0; two && v < vectors; v += 2) APART(&sum[r][v]);
-  for (int64_t n = keys.first; n < keys.end; n++) {
-    const int64_t j = keys.order[n];
-    const element *row = (const element *)value.x + j * value.stride;
-    const element *next = (const element *)ahead.x + j * ahead.stride;
-    if (two)
-      for (int v = 0; v < vectors; v += 2) LOAD_TWO(row + v * LANES, &x[v]);
-    else
-      for (int v = 0; v < vectors; v++)
-        x[v] = part < LANES ? LOAD_PART(row + v * LANES, part) : LOAD(row + v * LANES);
-    for (int e = 0; e < vectors * LANES; e += LINE) __builtin_prefetch(next + e, 0, 2);
-    for (int r = 0; r < rows; r++) {
-      vec weight = broadcast(weights.x + r * weights.stride + j);
-      for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
+  for (int64_t n = steps.first; n < steps.end; n++)
+    for (int64_t j = n; j < steps.keys; j += steps.apart) {
+      const element *row = (const element *)value.x + j * value.stride;
+      const element *next = (const element *)ahead.x + j * ahead.stride;
+      if (two)
+        for (int v = 0; v < vectors; v += 2) LOAD_TWO(row + v * LANES, &x[v]);
+      else
+        for (int v = 0; v < vectors; v++)
+          x[v] = part < LANES ? LOAD_PART(row + v * LANES, part) : LOAD(row + v * LANES);
+      for (int e = 0; e < vectors * LANES; e += LINE) __builtin_prefetch(next + e, 0, 2);
+      for (int r = 0; r < rows; r++) {
+        vec weight = broadcast(weights.x + r * weights.stride + j);
+        for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
+      }
     }
-  }
   for (int r = 0; r < rows; r++)
     for (int v = 0; two && v < vectors; v += 2) TOGETHER(&sum[r][v]);
   for (int r = 0; r < rows; r++)
@@ -144,20 +144,18 @@ INLINE tile_rows NAME(from_feature)(tile_rows of, int64_t e) {
 INLINE void NAME(few_accumulate_rows)(const int rows, tile_size size, tile_matrix weights, tile_rows value,
                                       const float *restrict rescale, tile_rows ahead, tile_target output) {
   enum { WIDE = FEW_VECTORS * LANES };
-  const int64_t width = size.features, count = width > WIDE ? FEW_STEPS * PLACES : size.keys;
-  int16_t order[TILE_FEW_KEYS];
-  in_places(size.keys, order);
-  for (int64_t n = 0; n < size.keys; n += count) {
-    const few_keys keys = {n, n + count < size.keys ? n + count : size.keys, order};
+  const int64_t width = size.features, apart = few_apart(size.keys), count = width > WIDE ? FEW_STEPS : apart;
+  for (int64_t n = 0; n < apart; n += count) {
+    const few_steps steps = {n, n + count < apart ? n + count : apart, apart, size.keys};
     int64_t e = 0;
     for (; e + WIDE <= width; e += WIDE) NAME(few_accumulate_group)
-    (rows, FEW_VECTORS, LANES, keys, weights, NAME(from_feature)(value, e), rescale,
+    (rows, FEW_VECTORS, LANES, steps, weights, NAME(from_feature)(value, e), rescale,
      NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
     for (; e + LANES <= width; e += LANES) NAME(few_accumulate_group)
-    (rows, 1, LANES, keys, weights, NAME(from_feature)(value, e), rescale, NAME(from_feature)(ahead, e),
+    (rows, 1, LANES, steps, weights, NAME(from_feature)(value, e), rescale, NAME(from_feature)(ahead, e),
      (tile_target){output.x + e, output.stride});
     if (e < width) NAME(few_accumulate_group)
-    (rows, 1, (int)(width - e), keys, weights, NAME(from_feature)(value, e), rescale,
+    (rows, 1, (int)(width - e), steps, weights, NAME(from_feature)(value, e), rescale,
      NAME(from_feature)(ahead, e), (tile_target){output.x + e, output.stride});
   }
 }
