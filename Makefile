@@ -155,7 +155,7 @@ CROSSOVER := $(BUILD)/scripts/layer/crossover
 # What prints the tables of docs/method.md.
 RATES := $(BUILD)/scripts/method/rates
 # The problems that verify poses, for scripts/adversary.sh.
-POSED := $(BUILD)/scripts/posed/posed
+LIST_PROBLEMS := $(BUILD)/scripts/list_problems/list_problems
 # Of docs/power.md.
 POWER := $(BUILD)/scripts/power/power
 
@@ -355,7 +355,7 @@ mutants: all ## plant faults into the variants, one at a time; each must be caug
 	+@$(if $(OF_TEAM),,scripts/mutants.sh $(BUILD) $(ARGS))
 	@$(if $(and $(filter-out --since=%,$(ARGS)),$(if $(OF_TEAM),,yes)),,scripts/team_mutants.sh $(BUILD) $(filter-out --since=%,$(ARGS)))
 
-adversary: all $(ADVERSARIES) $(POSED) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
+adversary: all $(ADVERSARIES) $(LIST_PROBLEMS) ## attack with wrong, misbehaving and right kernels (ARGS=NAME: one; FULL=1: longer; TABLE=1: write it)
 	@scripts/adversary.sh $(BUILD) $(if $(FULL),--full) $(if $(TABLE),--readme) $(ARGS)
 
 sanitize: ## run the tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
@@ -390,7 +390,7 @@ clean: ## remove what was built (results stay)
 FORMATTED = $(shell find variants reference harness tests scripts bindings -name '*.[ch]' -o -name '*.cc' -o -name '*.cu')
 
 # Steps of the targets above.
-tests: $(TESTS) $(TEST_PLUGINS) $(TEAM_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)
+tests: $(TESTS) $(TEST_PLUGINS) $(TEAM_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGINS)) $(KERNEL_TOOLS) $(RATES) $(POWER) $(LIST_PROBLEMS) $(CROSSOVER)
 
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
@@ -411,7 +411,7 @@ run-long-tests:
 SIMULATED := scripts/scale/model.c scripts/scale/simulate.c
 LINTED := $(HARNESS_SOURCES) $(REFERENCE_SOURCES) $(VARIANT_SOURCES) $(TEST_SOURCES) $(TEST_SUPPORT_SOURCES) \
   $(TEST_PLUGIN_SOURCES) bindings/python/native/library.c bindings/python/native/timed.c bindings/python/native/bridge.c \
-  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(POSED) $(CROSSOVER)) \
+  $(patsubst $(BUILD)/%,%.c,$(KERNEL_TOOLS) $(RATES) $(POWER) $(LIST_PROBLEMS) $(CROSSOVER)) \
   $(if $(HAVE_MPI),$(TEAM_SOURCES) $(TEAM_PLUGIN_SOURCES) scripts/scale/rates.c) $(if $(shell command -v smpicc),$(SIMULATED))
 
 # Of the same text the same tools say the same.
@@ -608,7 +608,7 @@ $(KERNEL_TOOLS): %: %.o $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS)) $(BUILD)/so
 $(RATES): %: %.o $(COMMON_OBJECTS) $(BUILD)/tests/measure/simulated_sweeps.o $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
-$(POWER) $(POSED) $(CROSSOVER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
+$(POWER) $(LIST_PROBLEMS) $(CROSSOVER): %: %.o $(COMMON_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBS)
 
 # -MMD writes beside each object which headers it was made from.

@@ -150,18 +150,18 @@ static double below_normal(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
 
 /* The root mean square of what is left when a number that is normally distributed about the truth is rounded to a multiple of
  * the spacing there. Where it hardly varies, that is the truth's own rounding: nothing is left to chance. */
-static double rounded_deviation(double deviation, double truth, reference_rounding to) {
+static double rounded_deviation(double deviation, double expected, reference_rounding to) {
   enum { SIDE = 6 };
   int exponent;
-  if (truth == 0) return deviation;
-  frexp(truth, &exponent);
+  if (expected == 0) return deviation;
+  frexp(expected, &exponent);
   const double spacing = fmax(ldexp(to.unit, exponent), 2 * to.absolute);
   const double least = 0.1 * spacing; /* or a row of few elements may turn on one that lies at its number */
   if (deviation > 0.6 * spacing) return sqrt(deviation * deviation + spacing * spacing / 12);
-  const double first = floor(truth / spacing) - SIDE, scale = spacing / fmax(deviation, 1e-9 * spacing);
+  const double first = floor(expected / spacing) - SIDE, scale = spacing / fmax(deviation, 1e-9 * spacing);
   double squares = 0, before = 0;
   for (int n = 0; n <= 2 * SIDE; n++) {
-    const double off = first + n - truth / spacing;
+    const double off = first + n - expected / spacing;
     const double until = n == 2 * SIDE ? 1 : below_normal((off + 0.5) * scale);
     squares += (until - before) * off * off;
     before = until;

@@ -22,9 +22,9 @@ static inline reference_rounding reference_rounding_of(attn_type type) {
 }
 
 /* One rounding of what was computed. */
-static inline double reference_rounded(double bound, double truth, reference_rounding to) {
-  const double more = fabs(bound) * (1 + to.unit) + to.unit * fabs(truth) + to.absolute;
-  return copysign(fabs(truth) + more > to.largest ? INFINITY : more, bound);
+static inline double reference_rounded(double bound, double expected, reference_rounding to) {
+  const double more = fabs(bound) * (1 + to.unit) + to.unit * fabs(expected) + to.absolute;
+  return copysign(fabs(expected) + more > to.largest ? INFINITY : more, bound);
 }
 
 #endif

@@ -87,10 +87,10 @@ reference_of_row reference_narrow_bound; /* narrow.c: adds to these what narrow 
 void reference_solve(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                      int64_t i, reference_row *row);
 
-/* |computed - truth| as a share of the bound: 0 when equal or when the bound is infinite, at most 1 when
+/* |computed - expected| as a share of the bound: 0 when equal or when the bound is infinite, at most 1 when
  * allowed, infinity when not finite where the truth is, or finite where the truth is not and the bound is finite. A NaN must be
  * met by a NaN; an infinite truth by the same infinity or by a NaN (0 times infinity, where a weight
  * underflows in float32). Where the bound is negative, what was computed may be NaN. */
-double reference_error_share(double computed, double truth, double bound);
+double reference_error_share(double computed, double expected, double bound);
 
 #endif

@@ -21,13 +21,13 @@ void reference_solve(const attn_problem *problem, const attn_tensors *tensors, i
   reference_narrow_bound(problem, tensors, b, h, i, row);
 }
 
-double reference_error_share(double computed, double truth, double bound) {
+double reference_error_share(double computed, double expected, double bound) {
   if (bound == INFINITY || (signbit(bound) && isnan(computed))) return 0;
-  if (bound == -INFINITY && !isfinite(truth)) return isfinite(computed) ? INFINITY : 0;
+  if (bound == -INFINITY && !isfinite(expected)) return isfinite(computed) ? INFINITY : 0;
   bound = fabs(bound);
-  if (isnan(truth)) return isnan(computed) ? 0 : INFINITY;
-  if (isinf(truth)) return computed == truth || isnan(computed) ? 0 : INFINITY;
-  if (bound == INFINITY || computed == truth) return 0;
+  if (isnan(expected)) return isnan(computed) ? 0 : INFINITY;
+  if (isinf(expected)) return computed == expected || isnan(computed) ? 0 : INFINITY;
+  if (bound == INFINITY || computed == expected) return 0;
   if (!isfinite(computed)) return INFINITY;
-  return fabs(computed - truth) / bound;
+  return fabs(computed - expected) / bound;
 }

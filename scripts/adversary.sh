@@ -85,11 +85,11 @@ read_kernels() { # plugin
 declare -A known known_check
 read_known() {
   local name check problem threads
-  [ -x "$build/scripts/posed/posed" ] && "$build/scripts/posed/posed" >"$work/posed" || return 0
+  [ -x "$build/scripts/list_problems/list_problems" ] && "$build/scripts/list_problems/list_problems" >"$work/problems" || return 0
   while IFS=$'\t' read -r name check problem threads; do
     known[$name]="$problem $threads" known_check[$name]=$check
   done < <(sed -n "s/^| \([a-z0-9_]*\) | .* | caught | \([^|]*\) | [^|]* | [^|]* | '\([^']*\)' \(--threads [0-9]*\) |\$/\1\t\2\t\3\t\4/p" \
-    "$root/tests/adversary/README.md" | awk -F '\t' 'NR == FNR { posed[$0]; next } $3 in posed' "$work/posed" -)
+    "$root/tests/adversary/README.md" | awk -F '\t' 'NR == FNR { known[$0]; next } $3 in known' "$work/problems" -)
 }
 
 # ---- one kernel ------------------------------------------------------------------------------------------

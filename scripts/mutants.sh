@@ -146,14 +146,14 @@ is_for_device() { # name
 # What such a one is verified on: those of the problems that the variant solves; the whole grid would take minutes. Asked once
 # for all of its faults.
 on_device() { # variant
-  local part=$work/$1.posed.$BASHPID
-  if [ ! -f "$work/$1.posed" ]; then
+  local part=$work/$1.problems.$BASHPID
+  if [ ! -f "$work/$1.problems" ]; then
     # shellcheck disable=SC2046 # an option and a problem on each line
     "$build/attnbench" bench --benchmark_list_tests --quiet --device emu --variant "$1" \
       $(sed 's/^/--problem /' "$root/tests/variants/cuda_problems.txt") | sed 's#^[a-z_]*/##' >"$part"
-    mv "$part" "$work/$1.posed"
+    mv "$part" "$work/$1.problems"
   fi
-  cat "$work/$1.posed"
+  cat "$work/$1.problems"
 }
 
 objects=build/attnbench_variants.so
@@ -586,7 +586,7 @@ if [ ${#list[@]} -eq 0 ] && [ $untestable -gt 0 ]; then
   exit 0
 fi
 
-rm -f "$work"/*.result "$work"/*.control "$work"/*.searched "$work"/*.posed
+rm -f "$work"/*.result "$work"/*.control "$work"/*.searched "$work"/*.problems
 read_known
 build_sound || exit 1
 [ -z "$since" ] || keep_changed

@@ -120,16 +120,17 @@ static size_t add_usual(gate_set *set, const gate_pair *pair, bool itself, const
 }
 
 /* What is asked for, or what was found for it, half as long too. */
-static size_t add_posed(gate_set *set, const gate_pair *pair, bool itself, const gate_options *options) {
+static size_t add_other_problems(gate_set *set, const gate_pair *pair, bool itself,
+                                 const gate_options *options) {
   const int team = team_size();
-  workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = gate_posed(pair, options, posed);
+  workload problems[GATE_MAX_PROBLEMS];
+  const size_t count = gate_other_problems(pair, options, problems);
   for (size_t n = 0; n < count; n++) {
-    add(set, pair->variant, &posed[n], 1, false, options);
-    if (team > 1) add(set, pair->variant, &posed[n], team, false, options);
-    if (itself && n == 0) add(set, pair->variant, &posed[n], 1, true, options);
-    if (options->problem_count == 0 && gate_halve(pair, &posed[n]))
-      add(set, pair->variant, &posed[n], 1, false, options);
+    add(set, pair->variant, &problems[n], 1, false, options);
+    if (team > 1) add(set, pair->variant, &problems[n], team, false, options);
+    if (itself && n == 0) add(set, pair->variant, &problems[n], 1, true, options);
+    if (options->problem_count == 0 && gate_halve(pair, &problems[n]))
+      add(set, pair->variant, &problems[n], 1, false, options);
   }
   return count;
 }
@@ -137,7 +138,7 @@ static size_t add_posed(gate_set *set, const gate_pair *pair, bool itself, const
 /* The benchmarks of one variant that both have; returns whether the base is held to itself in one of them. */
 static bool add_variant(gate_set *set, const gate_pair *pair, bool itself, const gate_options *options) {
   size_t taken = options->problem_count ? 0 : add_usual(set, pair, itself, options);
-  if (taken == 0) taken = add_posed(set, pair, itself, options);
+  if (taken == 0) taken = add_other_problems(set, pair, itself, options);
   return itself && taken > 0;
 }
 

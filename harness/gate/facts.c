@@ -20,7 +20,7 @@ static const char schema[] = "attnbench-gate-1";
  * more slowly are counted at four times these lengths. */
 static const int64_t counted_lengths[] = {64, 128, 256}, sized_lengths[] = {256, 512, 1024, 2048, 4096};
 static const int64_t causal_length = 200;
-enum { COUNTED_LENGTHS = 3, SLOWLY_GROWING = 4, POSED_LENGTHS = 3 };
+enum { COUNTED_LENGTHS = 3, SLOWLY_GROWING = 4, HALVED_LENGTHS = 3 };
 
 /* A variant that takes more instructions for the shortest of them is counted on with one head; and where that is
  * seconds of valgrind's time, at a quarter of the length, unless it grows so slowly that a faster growth would not
@@ -151,12 +151,12 @@ static void add_workspace(const subject *of, const char *isa) {
       usual += gate_takes(&of->pair, &w);
       if (can_solve_with(&of->pair, &w, isa)) add_workspace_of(of, &w, isa);
     }
-  workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = usual ? 0 : gate_posed(&of->pair, of->options, posed);
+  workload problems[GATE_MAX_PROBLEMS];
+  const size_t count = usual ? 0 : gate_other_problems(&of->pair, of->options, problems);
   for (size_t n = 0; n < count; n++)
-    for (int halved = 0; halved < POSED_LENGTHS && can_solve_with(&of->pair, &posed[n], isa); halved++) {
-      add_workspace_of(of, &posed[n], isa);
-      if (!gate_halve(&of->pair, &posed[n])) break;
+    for (int halved = 0; halved < HALVED_LENGTHS && can_solve_with(&of->pair, &problems[n], isa); halved++) {
+      add_workspace_of(of, &problems[n], isa);
+      if (!gate_halve(&of->pair, &problems[n])) break;
     }
 }
 
@@ -198,10 +198,10 @@ static bool add_error(const subject *of, const char *isa, char *why, size_t why_
     usual += gate_takes(&of->pair, &w);
     if (can_solve_with(&of->pair, &w, isa) && !add_error_of(of, &w, isa, why, why_size)) return false;
   }
-  workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = usual ? 0 : gate_posed(&of->pair, of->options, posed);
+  workload problems[GATE_MAX_PROBLEMS];
+  const size_t count = usual ? 0 : gate_other_problems(&of->pair, of->options, problems);
   for (size_t n = 0; n < count; n++)
-    if (can_solve_with(&of->pair, &posed[n], isa) && !add_error_of(of, &posed[n], isa, why, why_size))
+    if (can_solve_with(&of->pair, &problems[n], isa) && !add_error_of(of, &problems[n], isa, why, why_size))
       return false;
   return true;
 }
@@ -278,16 +278,16 @@ static void add_others(counted *counted, const subject *of, const instruction_po
 }
 
 /* What is posed, where a variant takes none of the usual problems. */
-static void add_posed(counted *counted, const subject *of) {
-  workload posed[GATE_MAX_PROBLEMS];
-  const size_t count = gate_posed(&of->pair, of->options, posed);
+static void add_other_problems(counted *counted, const subject *of) {
+  workload problems[GATE_MAX_PROBLEMS];
+  const size_t count = gate_other_problems(&of->pair, of->options, problems);
   for (size_t n = 0; n < count; n++) {
     bool shorter = true;
-    while (shorter && workload_flops(&posed[n]) > most_counted_flops)
-      shorter = gate_halve(&of->pair, &posed[n]);
-    for (int halved = 0; shorter && halved < POSED_LENGTHS; halved++) {
-      add_point(counted, of, &posed[n]);
-      shorter = gate_halve(&of->pair, &posed[n]);
+    while (shorter && workload_flops(&problems[n]) > most_counted_flops)
+      shorter = gate_halve(&of->pair, &problems[n]);
+    for (int halved = 0; shorter && halved < HALVED_LENGTHS; halved++) {
+      add_point(counted, of, &problems[n]);
+      shorter = gate_halve(&of->pair, &problems[n]);
     }
   }
 }
@@ -320,7 +320,7 @@ static bool count_all(counted *counted, const sides *sides, char isa[INSTRUCTION
     const instruction_point *known = shortest_of(counted, shortest, of.pair.variant->name);
     if (!is_counted(sides, n)) continue;
     add_others(counted, &of, known);
-    if (!known && counted->count == before) add_posed(counted, &of);
+    if (!known && counted->count == before) add_other_problems(counted, &of);
   }
   return count_from(counted, shortest, sides, isa, why, why_size);
 }

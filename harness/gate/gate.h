@@ -159,7 +159,8 @@ bool gate_takes(const gate_pair *pair, const workload *w);
 
 /* What is posed where the usual problems are not: those that are asked for, or else, for a variant that takes none of the
  * usual ones, the nearest that it takes. How many; 0: it takes none of them. */
-size_t gate_posed(const gate_pair *pair, const gate_options *options, workload posed[GATE_MAX_PROBLEMS]);
+size_t gate_other_problems(const gate_pair *pair, const gate_options *options,
+                           workload problems[GATE_MAX_PROBLEMS]);
 
 /* The same at half the length; false, and nothing is changed, where there is no such problem or it is not taken. */
 bool gate_halve(const gate_pair *pair, workload *w);

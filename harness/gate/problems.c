@@ -66,13 +66,14 @@ bool gate_halve(const gate_pair *pair, workload *w) {
   return true;
 }
 
-size_t gate_posed(const gate_pair *pair, const gate_options *options, workload posed[GATE_MAX_PROBLEMS]) {
+size_t gate_other_problems(const gate_pair *pair, const gate_options *options,
+                           workload problems[GATE_MAX_PROBLEMS]) {
   size_t count = 0;
   char why[512];
-  if (options->problem_count == 0) return find_nearest(pair, &posed[0]);
+  if (options->problem_count == 0) return find_nearest(pair, &problems[0]);
   for (size_t n = 0; n < options->problem_count && count < GATE_MAX_PROBLEMS; n++)
-    if (workload_parse_sound(options->problems[n], &posed[count], why, sizeof why) &&
-        gate_takes(pair, &posed[count]))
+    if (workload_parse_sound(options->problems[n], &problems[count], why, sizeof why) &&
+        gate_takes(pair, &problems[count]))
       count++;
   return count;
 }

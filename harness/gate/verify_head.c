@@ -93,9 +93,9 @@ static int verify_narrow(question *question) {
   variant_list head = {0};
   if (!gate_load(&head, options->heads[0], options, question->why, question->why_size)) return -1;
   for (size_t n = 0; n < head.count && count < MOST; n++) {
-    workload posed[GATE_MAX_PROBLEMS];
-    if (gate_posed(&(gate_pair){.variant = head.variants[n]}, options, posed) == 0) continue;
-    workload_name(&posed[0], names[count]);
+    workload others[GATE_MAX_PROBLEMS];
+    if (gate_other_problems(&(gate_pair){.variant = head.variants[n]}, options, others) == 0) continue;
+    workload_name(&others[0], names[count]);
     problems[count] = names[count];
     count++;
   }

@@ -36,7 +36,7 @@ static bool put_integer(json_t *object, const char *key, int64_t value) {
   return json_object_set_new(object, key, json_integer(value)) == 0;
 }
 
-static bool put_truth(json_t *object, const char *key, bool value) {
+static bool put_bool(json_t *object, const char *key, bool value) {
   return json_object_set_new(object, key, json_boolean(value)) == 0;
 }
 
@@ -123,8 +123,8 @@ json_t *report_json_context(const report *report) {
       put_text(context, "executable", report->executable) &&
       put_integer(context, "num_cpus", machine->cores) &&
       put_integer(context, "mhz_per_cpu", (int64_t)llround(machine->mhz)) &&
-      put_truth(context, "cpu_scaling_enabled", machine->frequency_scaling) &&
-      put_machine(context, machine) && put_text(context, "library_version", "attnbench " ATTNBENCH_VERSION) &&
+      put_bool(context, "cpu_scaling_enabled", machine->frequency_scaling) && put_machine(context, machine) &&
+      put_text(context, "library_version", "attnbench " ATTNBENCH_VERSION) &&
       put_text(context, "library_build_type", machine->optimised ? "release" : "debug") &&
       put_disturbance(context, &report->disturbance) && put_integer(context, "json_schema_version", 1) &&
       put_integer(context, REPORT_VERSION_KEY, REPORT_VERSION) && put_text(context, "cpu", machine->cpu) &&
@@ -133,7 +133,7 @@ json_t *report_json_context(const report *report) {
       put_integer(context, "memory_bytes", (int64_t)machine->memory_bytes) &&
       put_integer(context, "threads", machine->threads) && put_text(context, "isa", report->isa) &&
       put_text(context, "instructions_isa", report->instructions_isa) && put_text(context, "seed", seed) &&
-      put_truth(context, "cold", report->cold) && put_truth(context, "interrupted", report->interrupted) &&
+      put_bool(context, "cold", report->cold) && put_bool(context, "interrupted", report->interrupted) &&
       put_integer(context, "peak_memory_bytes", (int64_t)report->peak_memory_bytes) &&
       put_rates(context, "peaks", machine->peaks, machine->peak_count) &&
       put_rates(context, "sgemm", &machine->sgemm, machine->sgemm.median > 0) &&
@@ -249,10 +249,10 @@ static bool append_unmeasured(json_t *rows, const result *result, const char *un
   bool failed = result->state == RESULT_FAILED;
   json_t *row = row_value(result, &kind, 0);
   bool good =
-      row && put_truth(row, failed ? "error_occurred" : "skipped", true) &&
+      row && put_bool(row, failed ? "error_occurred" : "skipped", true) &&
       put_text(row, failed ? "error_message" : "skip_message", result->reason) &&
       put_times(row, 0, 0, 0, unit) &&
-      (!result->memory_only || (put_truth(row, "memory_only", true) && put_memory(row, result, false))) &&
+      (!result->memory_only || (put_bool(row, "memory_only", true) && put_memory(row, result, false))) &&
       (!failed || put_number(row, "error_bound_fraction", result->error_bound_fraction)) &&
       put_checks(row, result);
   return append(rows, row, good);

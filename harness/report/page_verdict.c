@@ -61,16 +61,16 @@ static void put_verified(const report *report, FILE *out) {
 
 /* ---- growth ---- */
 
-typedef struct tally {
+typedef struct verdict_counts {
   size_t good, open, bad;
-} tally;
+} verdict_counts;
 
-static void count_verdict(tally *tally, const char *unknown, interval exponent, double declared) {
+static void count_verdict(verdict_counts *counts, const char *unknown, interval exponent, double declared) {
   if (declared == GROWTH_UNDECLARED) return;
   const char *verdict = unknown ? "inconclusive" : format_verdict(exponent, declared);
-  tally->good += strcmp(verdict, "as declared") == 0;
-  tally->open += strcmp(verdict, "inconclusive") == 0;
-  tally->bad += strncmp(verdict, "grows", 5) == 0;
+  counts->good += strcmp(verdict, "as declared") == 0;
+  counts->open += strcmp(verdict, "inconclusive") == 0;
+  counts->bad += strncmp(verdict, "grows", 5) == 0;
 }
 
 static void put_exceptions(const report *report, FILE *out) {
@@ -87,7 +87,7 @@ static void put_exceptions(const report *report, FILE *out) {
 }
 
 static void put_growth(const report *report, FILE *out) {
-  tally time = {0}, workspace = {0};
+  verdict_counts time = {0}, workspace = {0};
   card card = {"good", "Growth", ""};
   for (size_t n = 0; n < report->growth_count; n++) {
     const growth *growth = &report->growths[n];

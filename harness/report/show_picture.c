@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "captions.h"
+#include "reference/reference.h"
 #include "show_scale.h"
 
 /* Of scripts/plots/canvas.gp. */
@@ -168,7 +169,9 @@ static void put_weights_words(const matrix *matrix, double font_scale, FILE *out
   fputs(")\n", out);
   put_ticks(scale, font_scale, out);
   caption_string(out, "scale_title",
-                 matrix->of->head->inputs->problem.function == ATTN_LINEAR ? "phi(q) phi(k)" : "weight");
+                 reference_function_of(matrix->of->head->inputs->problem.function)->has_scores
+                     ? "weight"
+                     : "phi(q) phi(k)");
 }
 
 static void cell_words(const matrix *matrix, char *text, size_t size) {

@@ -87,11 +87,11 @@ typedef struct posing {
 } posing;
 
 /* Gives it to the one variant. */
-static bool pose(verification *all, size_t variant, const posed_problem *posed, unsigned wanted, char *why,
-                 size_t why_size) {
-  const int threads = posed->threads ? posed->threads : all->options->threads;
+static bool pose(verification *all, size_t variant, const planned_problem *planned, unsigned wanted,
+                 char *why, size_t why_size) {
+  const int threads = planned->threads ? planned->threads : all->options->threads;
   all->only = variant + 1;
-  const bool ran = verification_run(all, &posed->workload, threads, posed->turn, wanted, why, why_size);
+  const bool ran = verification_run(all, &planned->workload, threads, planned->turn, wanted, why, why_size);
   all->only = 0;
   return ran;
 }
@@ -106,12 +106,12 @@ static bool fit_new(posing *at, int64_t n, workload *w) {
   return true;
 }
 
-static bool pose_fitted(posing *at, int64_t n, posed_problem posed, unsigned wanted) {
-  if (!fit_new(at, n, &posed.workload)) {
+static bool pose_fitted(posing *at, int64_t n, planned_problem planned, unsigned wanted) {
+  if (!fit_new(at, n, &planned.workload)) {
     at->fitted->all->asked++;
     return true;
   }
-  return pose(at->fitted->all, at->variant, &posed, wanted, at->why, at->why_size);
+  return pose(at->fitted->all, at->variant, &planned, wanted, at->why, at->why_size);
 }
 
 static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0}; /* two in three run once more */
@@ -123,11 +123,11 @@ static bool pose_pairs(posing *at) {
   if (!pairs) return true;
   const int64_t step = at->fitted->plan.step, count = fitted_pairs_count(pairs);
   for (int64_t n = 0; ran && n < count && !verification_is_decided(all); n += step) {
-    const posed_problem posed = fitted_pairs_problem(pairs, n);
-    (void)add_name(&at->names, &posed.workload);
-    ran = pose(all, at->variant, &posed, repeats[n % 3], at->why, at->why_size);
+    const planned_problem planned = fitted_pairs_problem(pairs, n);
+    (void)add_name(&at->names, &planned.workload);
+    ran = pose(all, at->variant, &planned, repeats[n % 3], at->why, at->why_size);
   }
-  posed *noted = &all->of[at->variant].posed;
+  coverage *noted = &all->of[at->variant].coverage;
   if (ran && step == 1 && !verification_is_decided(all))
     fitted_pairs_pairs(pairs, &noted->pairs, &noted->possible);
   fitted_pairs_destroy(pairs);
@@ -143,8 +143,8 @@ static bool pose_plan(posing *at) {
     if (!pose_fitted(at, n, plan->problem(all->options, n), repeats[n % 3])) return false;
     for (; held < plan->to_hold && held * plan->count <= n * plan->to_hold && !verification_is_decided(all);
          held++) {
-      const posed_problem posed = {properties_problem(all->options->seed, held), .turn = -1};
-      if (!pose_fitted(at, held, posed, HOLD_PROPERTIES_IN_TURN)) return false;
+      const planned_problem planned = {properties_problem(all->options->seed, held), .turn = -1};
+      if (!pose_fitted(at, held, planned, HOLD_PROPERTIES_IN_TURN)) return false;
     }
   }
   return true;
@@ -178,11 +178,11 @@ bool fitted_run_one(fitted *of, const workload *wanted, int64_t n, int threads, 
                     char *why, size_t why_size) {
   verification *all = of->all;
   for (size_t v = 0; v < all->count && !verification_is_decided(all); v++) {
-    posed_problem posed = {*wanted, threads, -1};
+    planned_problem planned = {*wanted, threads, -1};
     const fitting *fitting = of->of[v];
     if (fitting && verification_has_turn(all, v) && wanted->function == fitting->variant->function &&
-        !fitting_takes(fitting->variant, wanted) && fitting_fit(fitting, n, &posed.workload)) {
-      if (!pose(all, v, &posed, wanted_checks, why, why_size)) return false;
+        !fitting_takes(fitting->variant, wanted) && fitting_fit(fitting, n, &planned.workload)) {
+      if (!pose(all, v, &planned, wanted_checks, why, why_size)) return false;
     } else {
       all->asked++;
     }

@@ -11,7 +11,7 @@ typedef struct problem_plan {
   int64_t count;   /* in fuzz, which has no end: how many tell whether a variant takes few */
   int64_t step;    /* every so many-th is posed */
   int64_t to_hold; /* problems of properties_problem that properties are held on */
-  posed_problem (*problem)(const verify_options *options, int64_t n);
+  planned_problem (*problem)(const verify_options *options, int64_t n);
 } problem_plan;
 
 typedef struct fitted fitted;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "covering.h"
+#include "reference/reference.h"
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
@@ -109,10 +110,9 @@ static bool can_be(const int *levels, int phase) {
 
 /* A part that its function has no use for would change nothing. */
 static bool is_of_use(const fitted_pairs *pairs, const char *words) {
-  const attn_function function = pairs->of->variant->function;
+  const bool has_scores = reference_function_of(pairs->of->variant->function)->has_scores;
   const bool is_scale = strncmp(words, "scale:", 6) == 0, is_epsilon = strncmp(words, "epsilon:", 8) == 0;
-  const bool is_linear = function == ATTN_LINEAR || function == ATTN_LINEAR_BACKWARD;
-  return !(is_scale && is_linear) && !(is_epsilon && !is_linear);
+  return !(is_scale && !has_scores) && !(is_epsilon && has_scores);
 }
 
 static bool is_taken_alone(fitted_pairs *pairs, int factor) {
@@ -222,11 +222,11 @@ void fitted_pairs_destroy(fitted_pairs *pairs) { free(pairs); }
 
 int64_t fitted_pairs_count(const fitted_pairs *pairs) { return pairs->made.count; }
 
-posed_problem fitted_pairs_problem(const fitted_pairs *pairs, int64_t n) {
+planned_problem fitted_pairs_problem(const fitted_pairs *pairs, int64_t n) {
   const int *levels = pairs->made.rows[n];
   workload problem = problem_of(pairs, levels);
   problem.seed = (uint64_t)n % 64 + 1; /* mixed layouts differ by it */
-  return (posed_problem){.workload = problem, .threads = levels[THREADS_FACTOR] + 1, .turn = (int)(n % 6)};
+  return (planned_problem){.workload = problem, .threads = levels[THREADS_FACTOR] + 1, .turn = (int)(n % 6)};
 }
 
 void fitted_pairs_pairs(const fitted_pairs *pairs, int64_t *all, int64_t *possible) {

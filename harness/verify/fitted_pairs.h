@@ -14,7 +14,7 @@ fitted_pairs *fitted_pairs_create(const fitting *fitting);
 void fitted_pairs_destroy(fitted_pairs *pairs);
 
 int64_t fitted_pairs_count(const fitted_pairs *pairs);
-posed_problem fitted_pairs_problem(const fitted_pairs *pairs, int64_t n);
+planned_problem fitted_pairs_problem(const fitted_pairs *pairs, int64_t n);
 
 /* How many pairs there are of what it takes, and how many of them it takes together: all of those meet. */
 void fitted_pairs_pairs(const fitted_pairs *pairs, int64_t *all, int64_t *possible);

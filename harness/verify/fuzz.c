@@ -171,8 +171,8 @@ static bool properties_are_due(const verification *all) {
   return team_decides(2 * all->progress->properties_seconds <= wall_seconds() - all->progress->started);
 }
 
-static posed_problem drawn(const verify_options *options, int64_t n) {
-  return (posed_problem){.workload = random_problem(options->seed, n), .turn = -1};
+static planned_problem drawn(const verify_options *options, int64_t n) {
+  return (planned_problem){.workload = random_problem(options->seed, n), .turn = -1};
 }
 
 /* As it is to all that take it, and fitted to each that takes few as they are. */
@@ -202,7 +202,7 @@ static int64_t search(verification *all, double until, char *why, size_t why_siz
 static void print_passed(const verification *all, FILE *out) {
   const int64_t asked[REFERENCE_FUNCTIONS] = {0}; /* no number of them */
   verification_print(all, out);
-  verification_print_posed(all, asked, out);
+  verification_print_coverage(all, asked, out);
 }
 
 int fuzz_all(const variant_list *list, const verify_options *options, double seconds, FILE *out) {

@@ -256,13 +256,13 @@ double gradient_bound(const gradient_row *row, int64_t d, uint32_t traits) {
 
 /* A number against both bounds of its element. */
 typedef struct held_number {
-  double truth, bounds[2], shares[2]; /* worst-case, probabilistic */
+  double reference, bounds[2], shares[2]; /* worst-case, probabilistic */
 } held_number;
 
 static held_number hold_number(const gradient_row *row, int64_t d, double number, uint32_t traits) {
-  held_number of = {.truth = row->of.values[d],
+  held_number of = {.reference = row->of.values[d],
                     .bounds = {row->of.worst[d] + more_of(row, d, traits), gradient_bound(row, d, traits)}};
-  for (int n = 0; n < 2; n++) of.shares[n] = reference_error_share(number, of.truth, of.bounds[n]);
+  for (int n = 0; n < 2; n++) of.shares[n] = reference_error_share(number, of.reference, of.bounds[n]);
   return of;
 }
 
@@ -285,8 +285,8 @@ static bool hold_row(const gradients *all, const gradient_row *row, uint32_t tra
              "%s bound",
              tensor_table[row->tensor].name, (long long)row->at.b, (long long)row->at.h,
              tensor_axes(all->inputs->problem.function, row->tensor)[2] == 'k' ? 'j' : 'i',
-             (long long)row->at.i, (long long)d, number, held.truth, held.bounds[beyond], held.shares[beyond],
-             beyond == 0 ? "worst-case" : "probabilistic");
+             (long long)row->at.i, (long long)d, number, held.reference, held.bounds[beyond],
+             held.shares[beyond], beyond == 0 ? "worst-case" : "probabilistic");
   }
   return is_right;
 }
@@ -306,7 +306,7 @@ gradient_error gradients_worst(const gradients *all, uint32_t traits) {
       found.row = row;
       found.element = d;
       found.computed = number;
-      found.expected = held.truth;
+      found.expected = held.reference;
       found.bound = held.bounds[held.shares[0] < held.shares[1]];
       found.share = share;
     }

@@ -523,17 +523,17 @@ int64_t verify_grid_count(void) {
   return count;
 }
 
-posed_problem verify_grid_problem(int64_t n) {
+planned_problem verify_grid_problem(int64_t n) {
   const int64_t chosen = pair_problems_count();
   if (n < chosen) return pair_problem(n);
   n -= chosen;
-  if (n < backward_problems_count()) return (posed_problem){backward_problem(n), 0, -1};
+  if (n < backward_problems_count()) return (planned_problem){backward_problem(n), 0, -1};
   n -= backward_problems_count();
-  if (n < layer_problems_count()) return (posed_problem){layer_problem(n), 0, -1};
+  if (n < layer_problems_count()) return (planned_problem){layer_problem(n), 0, -1};
   n -= layer_problems_count();
   const struct family *family = families;
   while (n >= family->count) n -= (family++)->count;
   /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */
-  return (posed_problem){family->problem(n), 0,
-                         family->in_turn ? (int)(n % COUNT(with_dims) + n / COUNT(with_dims)) : -1};
+  return (planned_problem){family->problem(n), 0,
+                           family->in_turn ? (int)(n % COUNT(with_dims) + n / COUNT(with_dims)) : -1};
 }

@@ -5,6 +5,6 @@
 #include "pair_problems.h"
 
 int64_t verify_grid_count(void);
-posed_problem verify_grid_problem(int64_t n); /* n < verify_grid_count() */
+planned_problem verify_grid_problem(int64_t n); /* n < verify_grid_count() */
 
 #endif

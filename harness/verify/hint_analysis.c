@@ -92,7 +92,7 @@ static bool find_key(const hint_rows *rows, int n, one_key *found) {
   const attn_problem *p = &rows->known->inputs->problem;
   asked a = hint_rows_ask(rows, n);
   const double norm = hint_error(rows, n);
-  const reference_row *truth = hint_rows_truth(rows, n);
+  const reference_row *reference = hint_rows_reference(rows, n);
   double best = little, factor = 0;
   *found = (one_key){0};
   if (!isfinite(norm) || norm == 0) return false;
@@ -100,7 +100,7 @@ static bool find_key(const hint_rows *rows, int n, one_key *found) {
     const float *value = hint_row(&a, TENSOR_VALUE, (row_place){a.value.b, a.value.h, j});
     double along = 0, squares = 0;
     for (int64_t e = 0; e < p->value_dim; e++) {
-      const double to = (double)value[e] - truth->output[e];
+      const double to = (double)value[e] - reference->output[e];
       along += to * rows->error[e];
       squares += to * to;
     }
@@ -196,17 +196,18 @@ bool hint_of_a_factor(const hint_rows *rows, hint *found) {
   double least = INFINITY, most = -INFINITY;
   if (p->value_dim < 2 || !rows->wrong->wrong_in[TENSOR_OUTPUT]) return false;
   for (int n = 0; n < rows->count; n++) {
-    const reference_row *truth = hint_rows_truth(rows, n);
+    const reference_row *reference = hint_rows_reference(rows, n);
     const double norm = hint_error(rows, n);
     double along = 0, squares = 0, left = 0;
     if (!isfinite(norm) || norm == 0) return false;
     for (int64_t e = 0; e < p->value_dim; e++) {
-      along += truth->output[e] * rows->error[e];
-      squares += truth->output[e] * truth->output[e];
+      along += reference->output[e] * rows->error[e];
+      squares += reference->output[e] * reference->output[e];
     }
     const double factor = along / squares;
     for (int64_t e = 0; e < p->value_dim; e++)
-      left += (rows->error[e] - factor * truth->output[e]) * (rows->error[e] - factor * truth->output[e]);
+      left +=
+          (rows->error[e] - factor * reference->output[e]) * (rows->error[e] - factor * reference->output[e]);
     if (!(sqrt(left) <= little * norm)) return false;
     least = fmin(least, 1 + factor);
     most = fmax(most, 1 + factor);
@@ -232,7 +233,7 @@ bool hint_of_nonfinite(const hint_rows *rows, hint *found) {
     int64_t seen = 0;
     const bool is_wrong = !isfinite(hint_error(rows, n)) ||
                           (p->lse.type && !isfinite(hint_computed(rows, TENSOR_LSE, n, 0)) &&
-                           hint_computed(rows, TENSOR_LSE, n, 0) != hint_rows_truth(rows, n)->lse);
+                           hint_computed(rows, TENSOR_LSE, n, 0) != hint_rows_reference(rows, n)->lse);
     if (!is_wrong) continue;
     nonfinite++;
     hint_answer(&a, &rows->answer);
@@ -295,11 +296,11 @@ bool hint_of_columns(const hint_rows *rows, hint *found) {
 
 /* The norm of a row's error where the truth is finite: what a NaN reaches says nothing of how a number was rounded. */
 static double finite_error(const hint_rows *rows, int n) {
-  const reference_row *truth = hint_rows_truth(rows, n);
+  const reference_row *reference = hint_rows_reference(rows, n);
   double squares = 0;
   hint_error(rows, n);
   for (int64_t e = 0; e < rows->known->inputs->problem.value_dim; e++)
-    if (isfinite(truth->output[e])) squares += rows->error[e] * rows->error[e];
+    if (isfinite(reference->output[e])) squares += rows->error[e] * rows->error[e];
   return sqrt(squares);
 }
 
@@ -309,16 +310,16 @@ bool hint_of_precision(const hint_rows *rows, hint *found) {
   double largest = 0;
   if (!rows->wrong->wrong_in[TENSOR_OUTPUT] && !rows->wrong->wrong_in[TENSOR_LSE]) return false;
   for (int n = 0; n < rows->count; n++) {
-    const reference_row *truth = hint_rows_truth(rows, n);
+    const reference_row *reference = hint_rows_reference(rows, n);
     const double norm = finite_error(rows, n);
     double squares = 0;
     for (int64_t e = 0; e < p->value_dim; e++)
-      if (isfinite(truth->output[e])) squares += truth->output[e] * truth->output[e];
+      if (isfinite(reference->output[e])) squares += reference->output[e] * reference->output[e];
     if (!isfinite(norm)) return false;
     if (squares == 0 && norm > 0) return false;
     if (squares > 0) largest = fmax(largest, norm / sqrt(squares));
-    if (p->lse.type && isfinite(truth->lse) &&
-        !(fabs(hint_computed(rows, TENSOR_LSE, n, 0) - truth->lse) <= small))
+    if (p->lse.type && isfinite(reference->lse) &&
+        !(fabs(hint_computed(rows, TENSOR_LSE, n, 0) - reference->lse) <= small))
       return false;
   }
   if (!(largest <= small)) return false;

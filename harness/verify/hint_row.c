@@ -260,8 +260,8 @@ static void answer_softmax(const asked *a, const answer *to) {
 void hint_answer(const asked *a, const answer *to) {
   for (int64_t e = 0; e < a->problem->value_dim; e++) to->output[e] = 0;
   for (int64_t j = 0; j < a->problem->key_length; j++) to->weights[j] = 0;
-  if (a->problem->function == ATTN_LINEAR)
-    answer_linear(a, to);
-  else
+  if (reference_function_of(a->problem->function)->has_scores)
     answer_softmax(a, to);
+  else
+    answer_linear(a, to);
 }

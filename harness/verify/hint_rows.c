@@ -66,7 +66,7 @@ asked hint_rows_ask(const hint_rows *rows, int n) {
   return hint_ask(&rows->known->inputs->problem, &rows->widened.tensors, place_of(rows, n));
 }
 
-const reference_row *hint_rows_truth(const hint_rows *rows, int n) {
+const reference_row *hint_rows_reference(const hint_rows *rows, int n) {
   return &rows->known->solved[rows->rows[n]];
 }
 
@@ -75,10 +75,10 @@ double hint_computed(const hint_rows *rows, tensor_id id, int n, int64_t e) {
 }
 
 double hint_error(const hint_rows *rows, int n) {
-  const reference_row *truth = hint_rows_truth(rows, n);
+  const reference_row *reference = hint_rows_reference(rows, n);
   double squares = 0;
   for (int64_t e = 0; e < rows->known->inputs->problem.value_dim; e++) {
-    rows->error[e] = hint_computed(rows, TENSOR_OUTPUT, n, e) - truth->output[e];
+    rows->error[e] = hint_computed(rows, TENSOR_OUTPUT, n, e) - reference->output[e];
     squares += rows->error[e] * rows->error[e];
   }
   return sqrt(squares);
@@ -90,10 +90,10 @@ typedef struct difference {
   bool is_wrong, contradicts, is_within; /* what is left of each element is within its bound */
 } difference;
 
-static void add(difference *to, double computed, double truth, double answered, double bound) {
+static void add(difference *to, double computed, double reference, double answered, double bound) {
   bound = fabs(bound);
   if (!(bound < (double)INFINITY)) return;
-  if (!isfinite(truth)) {
+  if (!isfinite(reference)) {
     /* What lost it must be the mistake. */
     to->contradicts = to->contradicts || isfinite(computed) != isfinite(answered);
     to->is_wrong = to->is_wrong || isfinite(computed);
@@ -108,7 +108,7 @@ static void add(difference *to, double computed, double truth, double answered, 
     to->whole += same;
     return;
   }
-  const double whole = computed - truth, left = computed - answered;
+  const double whole = computed - reference, left = computed - answered;
   to->is_wrong = to->is_wrong || fabs(whole) > bound;
   to->is_within = to->is_within && fabs(left) <= bound;
   to->whole += whole * whole;
@@ -126,30 +126,30 @@ static double unexplained(const difference *of) {
 
 double hint_unexplained(const hint_rows *rows, int n) {
   const attn_problem *p = &rows->known->inputs->problem;
-  const reference_row *truth = hint_rows_truth(rows, n);
+  const reference_row *reference = hint_rows_reference(rows, n);
   const answer *answer = &rows->answer;
   difference output = {.is_within = true}, lse = output, weights = output;
   for (int64_t e = 0; e < p->value_dim; e++)
-    add(&output, hint_computed(rows, TENSOR_OUTPUT, n, e), truth->output[e], answer->output[e],
-        truth->output_bound[e]);
+    add(&output, hint_computed(rows, TENSOR_OUTPUT, n, e), reference->output[e], answer->output[e],
+        reference->output_bound[e]);
   if (p->lse.type) {
     const double computed = hint_computed(rows, TENSOR_LSE, n, 0);
-    if (isfinite(truth->lse)) add(&lse, computed, truth->lse, *answer->lse, truth->lse_bound);
+    if (isfinite(reference->lse)) add(&lse, computed, reference->lse, *answer->lse, reference->lse_bound);
     /* An empty row's is -inf, and any other number wrong. */
-    if (!isfinite(truth->lse) && computed != truth->lse) {
+    if (!isfinite(reference->lse) && computed != reference->lse) {
       const double answered = *answer->lse, rounding = 1e-4, as_if_infinite = -1000;
       lse.is_wrong = true;
       lse.whole = 1;
       /* -inf is right, and so +inf an answer of its own; NaN comes with an output of NaN. */
       lse.contradicts =
           (isinf(computed) && *answer->lse != computed) ||
-          (isfinite(computed) && !(computed < as_if_infinite && answered == truth->lse) &&
+          (isfinite(computed) && !(computed < as_if_infinite && answered == reference->lse) &&
            !(fabs(computed - answered) <= rounding * (1 + fabs(answered)) && isfinite(answered)));
     }
   }
   for (int64_t j = 0; j < p->key_length && p->weights.type; j++)
-    add(&weights, hint_computed(rows, TENSOR_WEIGHTS, n, j), truth->weights[j], answer->weights[j],
-        truth->weights_bound * truth->weights[j] + truth->weights_vanish);
+    add(&weights, hint_computed(rows, TENSOR_WEIGHTS, n, j), reference->weights[j], answer->weights[j],
+        reference->weights_bound * reference->weights[j] + reference->weights_vanish);
   /* Only all together are too far off: an answer has to be near what was computed, not within a bound. */
   if (!output.is_wrong && !lse.is_wrong && !weights.is_wrong)
     return output.whole > 0 && !output.contradicts ? sqrt(output.left / output.whole) : INFINITY;

@@ -25,7 +25,7 @@ bool hint_rows_create(hint_rows *rows, const expected *known, const examination 
 void hint_rows_destroy(hint_rows *rows);
 
 asked hint_rows_ask(const hint_rows *rows, int n);
-const reference_row *hint_rows_truth(const hint_rows *rows, int n);
+const reference_row *hint_rows_reference(const hint_rows *rows, int n);
 
 /* What was computed in row n. */
 double hint_computed(const hint_rows *rows, tensor_id id, int n, int64_t e);
@@ -34,7 +34,7 @@ double hint_computed(const hint_rows *rows, tensor_id id, int n, int64_t e);
  * says what is not so. A difference that is left and within the bound is explained well enough where others are, too. */
 double hint_unexplained(const hint_rows *rows, int n);
 
-/* computed - truth of the output, into rows->error; its norm. Not finite where an element is not. */
+/* computed - reference of the output, into rows->error; its norm. Not finite where an element is not. */
 double hint_error(const hint_rows *rows, int n);
 
 #endif

@@ -57,15 +57,15 @@ static bool check_arrays(const judge_question *question, const attn_problem *p, 
 }
 
 /* The problem with the outputs that are given. */
-static bool pose(const judge_question *question, workload *posed, complaint to) {
-  *posed = *question->workload;
-  posed->layout = LAYOUT_BHTD;
-  posed->wants_lse = question->arrays[TENSOR_LSE].data && !function_is_backward(posed->function);
-  posed->wants_weights = question->arrays[TENSOR_WEIGHTS].data != NULL;
-  if (!reference_function_of(posed->function)->has_scores && (posed->wants_lse || posed->wants_weights))
+static bool pose(const judge_question *question, workload *asked, complaint to) {
+  *asked = *question->workload;
+  asked->layout = LAYOUT_BHTD;
+  asked->wants_lse = question->arrays[TENSOR_LSE].data && !function_is_backward(asked->function);
+  asked->wants_weights = question->arrays[TENSOR_WEIGHTS].data != NULL;
+  if (!reference_function_of(asked->function)->has_scores && (asked->wants_lse || asked->wants_weights))
     return wrong(to, "linear attention has no %s: leave it out",
-                 posed->wants_lse ? "log-sum-exp" : "weights");
-  return workload_check(posed, to.text, to.size);
+                 asked->wants_lse ? "log-sum-exp" : "weights");
+  return workload_check(asked, to.text, to.size);
 }
 
 /* ---- copies ---- */
@@ -165,10 +165,10 @@ typedef struct solved_problem {
 } solved_problem;
 
 /* False, with the reason in words and nothing to destroy. */
-static bool solve(solved_problem *problem, const workload *posed, const judge_question *question,
+static bool solve(solved_problem *problem, const workload *asked, const judge_question *question,
                   complaint why) {
   inputs *in = &problem->inputs;
-  if (!inputs_create(in, posed, false, why.text, why.size)) return false;
+  if (!inputs_create(in, asked, false, why.text, why.size)) return false;
   take_arrays(in, question);
   /* What was drawn is sound; what was given may list a key that is none. */
   if (check_pattern_tensors(&in->problem, why.text, why.size) &&
@@ -202,25 +202,25 @@ static struct {
   solved_problem problem;
 } last = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool judge_last(const workload *posed, const judge_question *question, judge_verdict *to,
+static bool judge_last(const workload *asked, const judge_question *question, judge_verdict *to,
                        complaint why) {
   char name[WORKLOAD_NAME_BYTES];
-  workload_name(posed, name);
+  workload_name(asked, name);
   if (strcmp(name, last.name) == 0) {
     take_arrays(&last.problem.inputs, question);
   } else {
     if (*last.name) solved_destroy(&last.problem);
     *last.name = 0;
-    if (!solve(&last.problem, posed, question, why)) return false;
+    if (!solve(&last.problem, asked, question, why)) return false;
     memcpy(last.name, name, sizeof name);
   }
   return judge_solved(&last.problem, question, to, why);
 }
 
-static bool judge_alone(const workload *posed, const judge_question *question, judge_verdict *to,
+static bool judge_alone(const workload *asked, const judge_question *question, judge_verdict *to,
                         complaint why) {
   solved_problem problem;
-  if (!solve(&problem, posed, question, why)) return false;
+  if (!solve(&problem, asked, question, why)) return false;
   const bool judged = judge_solved(&problem, question, to, why);
   solved_destroy(&problem);
   return judged;
@@ -228,12 +228,12 @@ static bool judge_alone(const workload *posed, const judge_question *question, j
 
 bool judge(const judge_question *question, judge_verdict *to, char *why, size_t why_size) {
   const complaint complaint = {why, why_size};
-  workload posed;
+  workload asked;
   bool is_drawn = true;
   *to = (judge_verdict){.worst.tensor = TENSOR_OUTPUT};
   workload_name(question->workload, to->problem);
-  if (!pose(question, &posed, complaint)) return false;
-  const attn_problem problem = workload_problem(&posed);
+  if (!pose(question, &asked, complaint)) return false;
+  const attn_problem problem = workload_problem(&asked);
   for (tensor_id id = 0; id < TENSORS; id++) {
     const bool is_given = question->arrays[id].data != NULL, is_output = tensor_is_written(&problem, id);
     to->given[id] = is_given && is_output;
@@ -242,8 +242,8 @@ bool judge(const judge_question *question, judge_verdict *to, char *why, size_t 
   if (!check_arrays(question, &problem, complaint)) return false;
   /* Where another thread is judging, this one solves its own. */
   if (!is_drawn || pthread_mutex_trylock(&last.lock) != 0)
-    return judge_alone(&posed, question, to, complaint);
-  const bool judged = judge_last(&posed, question, to, complaint);
+    return judge_alone(&asked, question, to, complaint);
+  const bool judged = judge_last(&asked, question, to, complaint);
   pthread_mutex_unlock(&last.lock);
   return judged;
 }

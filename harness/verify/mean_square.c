@@ -14,8 +14,8 @@ enum { LEAST_ROWS = 16 };
 /* A single row that is wrong is the bound's to find: it shall not hide by its size what all others have. */
 static const double largest_quotient = 16;
 
-void row_square_add(row_square *row, double computed, double truth, double deviation) {
-  const double error = computed - truth;
+void row_square_add(row_square *row, double computed, double reference, double deviation) {
+  const double error = computed - reference;
   if (!isfinite(deviation) || !isfinite(error)) return;
   row->found += error * error;
   row->expected += deviation * deviation;

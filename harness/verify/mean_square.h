@@ -13,7 +13,7 @@ typedef struct row_square {
 } row_square;
 
 /* deviation: reference_row.output_deviation. What is not finite says nothing here. */
-void row_square_add(row_square *row, double computed, double truth, double deviation);
+void row_square_add(row_square *row, double computed, double reference, double deviation);
 
 /* Of many rows: their quotients and the squares of these. The features of a row share its weights and so their errors; rows do
  * not. */

@@ -275,7 +275,7 @@ int64_t pair_problems_count(void) {
   return count;
 }
 
-posed_problem pair_problem(int64_t n) {
+planned_problem pair_problem(int64_t n) {
   kind of = SOFTMAX;
   make();
   int64_t row = n;
@@ -283,9 +283,9 @@ posed_problem pair_problem(int64_t n) {
   const int *levels = made[of].rows[row];
   workload problem = problem_of(of, levels);
   problem.seed = (uint64_t)n % 64 + 1; /* mixed layouts differ by it */
-  return (posed_problem){.workload = problem,
-                         .threads = (int)number(of, levels, THREADS),
-                         .turn = (int)number(of, levels, TURN)};
+  return (planned_problem){.workload = problem,
+                           .threads = (int)number(of, levels, THREADS),
+                           .turn = (int)number(of, levels, TURN)};
 }
 
 void pair_problems_pairs(int64_t *pairs, int64_t *possible) {

@@ -31,14 +31,14 @@ static double direction(uint64_t seed, uint64_t n, int64_t value_dim) {
 static bool solve(const projection *projection, const inputs *in) {
   const attn_problem *p = &in->problem;
   projection_sums *const sums =
-      p->function == ATTN_SOFTMAX ? projection_sums_softmax : projection_sums_linear;
+      reference_function_of(p->function)->has_scores ? projection_sums_softmax : projection_sums_linear;
   return sums(projection, in) && !interrupt_wanted();
 }
 
 bool projection_create(projection *projection, const inputs *in) {
   const attn_problem *p = &in->problem;
   memset(projection, 0, sizeof *projection);
-  if (p->function != ATTN_SOFTMAX && p->function != ATTN_LINEAR) return false;
+  if (!reference_function_of(p->function)->solve) return false; /* its rows are others */
   const int64_t rows = p->batch * p->query_heads * p->query_length;
   const size_t numbers = PROJECTION_DIRECTIONS * (size_t)p->value_dim;
   projection->rows = rows;
@@ -123,7 +123,7 @@ static double weight_of(const inputs *in, int64_t b, int64_t h, int64_t i, int64
   const attn_problem *p = &in->problem;
   const float *query = reference_vector(in->tensors.query, p->query, b, h, i);
   double sum = 0;
-  if (p->function == ATTN_LINEAR) {
+  if (!reference_function_of(p->function)->has_scores) {
     double decayed = 0;
     for (int64_t d = 0; d < p->head_dim; d++) sum += reference_phi(p, query[d]) * reference_phi(p, key[d]);
     for (int64_t t = j + 1, end = p->decay.type ? reference_decay_end(p, b, i) : 0; t < end; t++)
@@ -164,16 +164,17 @@ static projected_row changed_row(projected_row row, const inputs *in, const chan
     row.along[n] = (row.along[n] +
                     kept * (now * changed->value_now.along[n] - before * changed->value_before.along[n])) /
                    total;
-  row.normaliser = p->function == ATTN_LINEAR ? row.normaliser * total : row.normaliser + log(total);
+  row.normaliser =
+      reference_function_of(p->function)->has_scores ? row.normaliser + log(total) : row.normaliser * total;
   return row;
 }
 
 /* ---- comparison ---- */
 
 /* How far what was found is off, as a share of the unit. */
-static double share_of(double found, double truth, double unit) {
-  const double off = fabs(found - truth);
-  return found == truth ? 0 : isfinite(off) ? off / unit : INFINITY;
+static double share_of(double found, double reference, double unit) {
+  const double off = fabs(found - reference);
+  return found == reference ? 0 : isfinite(off) ? off / unit : INFINITY;
 }
 
 /* Every value along the first direction, which weights that are wanted have to make the output of. NULL: none are, or

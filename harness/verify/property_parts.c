@@ -47,7 +47,7 @@ static bool is_too_far(const workload *w) {
 }
 
 /* The final state's rows as the initial state of another problem's, from the numbers of a reference. */
-static void hand_over_truth(const gradients *from, const inputs *to) {
+static void hand_over_reference(const gradients *from, const inputs *to) {
   for (int64_t n = 0; n < from->count; n++) {
     const gradient_row *row = &from->rows[n];
     const number_row given = row_at(to, initials[row->tensor == TENSOR_FINAL_STATE_SUM], row->at);
@@ -118,6 +118,6 @@ bool property_make_parts(properties *all, char *why, size_t why_size) {
   snprintf(why, why_size, "no memory for the states of the properties");
   all->handed = gradients_solve(&all->of[FIRST_PART].inputs, 0);
   if (!all->handed) return false;
-  hand_over_truth(all->handed, &all->of[SECOND_PART].inputs);
+  hand_over_reference(all->handed, &all->of[SECOND_PART].inputs);
   return property_finish(all, SECOND_PART, true, why, why_size) && find_effects(all);
 }

@@ -196,7 +196,7 @@ static bool run_variant(const verification *all, variant_verdicts *to, case_run 
     count_skip(to, reason);
     return true;
   }
-  posed_note(&to->posed, &at->inputs->workload, all->only > 0);
+  coverage_add(&to->coverage, &at->inputs->workload, all->only > 0);
   const size_t set_count = sets_for(to, &at->inputs->problem, sets);
   for (size_t n = 0; ran && n < set_count && !(all->stops && to->failed) && !interrupt_wanted(); n++) {
     if (all->options->isa && strcmp(all->options->isa, sets[n]) != 0) continue;
@@ -411,11 +411,12 @@ void verification_print_tightness(const verification *all, FILE *out) {
     if (all->of[n].cases > 0) tightness_print(&all->of[n].tightness, all->of[n].name, out);
 }
 
-void verification_print_posed(const verification *all, const int64_t asked[REFERENCE_FUNCTIONS], FILE *out) {
+void verification_print_coverage(const verification *all, const int64_t asked[REFERENCE_FUNCTIONS],
+                                 FILE *out) {
   fprintf(out, "\nWhat was posed:\n");
   for (size_t n = 0; n < all->count; n++)
     if (all->of[n].variant)
-      posed_print(&all->of[n].posed, all->of[n].name, asked[all->of[n].variant->function], out);
+      coverage_print(&all->of[n].coverage, all->of[n].name, asked[all->of[n].variant->function], out);
 }
 
 int64_t verification_cases(const verification *all) {

@@ -4,7 +4,7 @@
 #define ATTN_HARNESS_VERIFICATION_H
 
 #include "hint.h"
-#include "posed.h"
+#include "coverage.h"
 #include "properties.h"
 #include "tightness.h"
 #include "verify.h"
@@ -33,7 +33,7 @@ typedef struct variant_verdicts {
   char reasons[VERDICT_REASONS][VERDICT_REASON_BYTES];
   worst_case bound, probabilistic;
   tightness tightness;
-  posed posed;
+  coverage coverage;
   int64_t properties_checked;         /* each on one problem under one instruction set */
   failure failures[VERDICT_FAILURES]; /* the first ones */
   bool ended;                         /* the process, and is left out since */
@@ -103,8 +103,8 @@ bool verification_ran(const verification *verification, bool each);
 void verification_print(const verification *verification, FILE *out);
 
 /* What each variant was posed. asked: how many problems it was to be, by its function. */
-void verification_print_posed(const verification *verification, const int64_t asked[REFERENCE_FUNCTIONS],
-                              FILE *out);
+void verification_print_coverage(const verification *verification, const int64_t asked[REFERENCE_FUNCTIONS],
+                                 FILE *out);
 
 /* A table of how near the cases of each variant came to the bounds. */
 void verification_print_tightness(const verification *verification, FILE *out);

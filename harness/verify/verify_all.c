@@ -49,18 +49,18 @@ static int64_t scattered(int64_t n, int64_t count) {
 }
 
 /* Of the grid and, behind it, the sample. */
-static posed_problem planned(const verify_options *options, int64_t n) {
+static planned_problem problem_at(const verify_options *options, int64_t n) {
   const int64_t grid = verify_grid_count();
   if (n < grid) return verify_grid_problem(n);
-  return (posed_problem){.workload = random_problem(options->seed, n - grid), .turn = -1};
+  return (planned_problem){.workload = random_problem(options->seed, n - grid), .turn = -1};
 }
 
 static bool run_one(verification *all, int64_t n, char *why, size_t why_size) {
   /* Two in three problems run once more. */
   static const unsigned repeats[] = {REPEAT_WITH_1, REPEAT_WITH_3, 0};
-  const posed_problem posed = planned(all->options, n);
-  const int threads = posed.threads ? posed.threads : all->options->threads;
-  return verification_run(all, &posed.workload, threads, posed.turn, repeats[n % 3], why, why_size);
+  const planned_problem planned = problem_at(all->options, n);
+  const int threads = planned.threads ? planned.threads : all->options->threads;
+  return verification_run(all, &planned.workload, threads, planned.turn, repeats[n % 3], why, why_size);
 }
 
 static bool hold_one(verification *all, int64_t n, char *why, size_t why_size) {
@@ -72,7 +72,7 @@ static problem_plan plan_of(const verify_options *options) {
   return (problem_plan){.count = verify_grid_count() + options->random_count,
                         .step = options->every > 1 ? options->every : 1,
                         .to_hold = properties_problems(options->random_count),
-                        .problem = planned};
+                        .problem = problem_at};
 }
 
 /* The problem at a multiple of the step. As many are chosen from the front of the order, for steps along it leave it: 24 of them
@@ -93,12 +93,12 @@ static bool run_plan(verification *all, const problem_plan *plan, char *why, siz
   return true;
 }
 
-static void print_posed(const verification *all, FILE *out) {
+static void print_coverage(const verification *all, FILE *out) {
   const problem_plan plan = plan_of(all->options);
   int64_t asked[REFERENCE_FUNCTIONS] = {0};
   for (int64_t place = 0; place < plan.count; place += plan.step)
-    asked[planned(all->options, chosen(&plan, place)).workload.function]++;
-  verification_print_posed(all, asked, out);
+    asked[problem_at(all->options, chosen(&plan, place)).workload.function]++;
+  verification_print_coverage(all, asked, out);
 }
 
 static bool run_grid_and_sample(verification *all, char *why, size_t why_size) {
@@ -130,7 +130,7 @@ int verify_all(const variant_list *list, const verify_options *options, FILE *ou
     verification_print(&all, out);
     if (options->problem_count == 0 && !interrupt_wanted()) verification_print_tightness(&all, out);
     if (options->problem_count == 0 && !verification_is_decided(&all)) {
-      print_posed(&all, out);
+      print_coverage(&all, out);
       print_problems(options, out);
     }
     const int64_t failed = verification_failed(&all);

@@ -98,7 +98,7 @@ typedef char problem_name[WORKLOAD_NAME_BYTES];
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 
 /* The names of all problems that verify poses without options, sorted. */
-static problem_name *all_posed(size_t *count) {
+static problem_name *all_problems(size_t *count) {
   const int64_t grid = verify_grid_count(), held = properties_problems(RANDOM);
   problem_name *names = malloc((size_t)(grid + RANDOM + held) * sizeof *names);
   assert_non_null(names);
@@ -124,7 +124,7 @@ static problem_name *all_posed(size_t *count) {
 static void each_known_problem_is_one_that_verify_poses(void **state) {
   (void)state;
   size_t count, known = 0, stale = 0;
-  problem_name *names = all_posed(&count);
+  problem_name *names = all_problems(&count);
   char line[4096];
   FILE *table = fopen(ATTN_SOURCE_DIR "/tests/mutants/README.md", "r");
   assert_non_null(table);

@@ -51,27 +51,27 @@ static int unload(void **state) {
 }
 
 /* In place: what is expected points to the inputs. */
-typedef struct posed {
+typedef struct known_problem {
   inputs inputs;
   expected known;
-} posed;
+} known_problem;
 
-static void pose(const char *text, posed *posed) {
+static void pose(const char *text, known_problem *problem) {
   workload workload;
   char why[256];
   if (!workload_parse_sound(text, &workload, why, sizeof why) ||
-      !inputs_create(&posed->inputs, &workload, false, why, sizeof why) ||
-      !expected_solve(&posed->known, &posed->inputs, 0, why, sizeof why))
+      !inputs_create(&problem->inputs, &workload, false, why, sizeof why) ||
+      !expected_solve(&problem->known, &problem->inputs, 0, why, sizeof why))
     fail_msg("%s: %s", text, why);
 }
 
-static void withdraw(posed *posed) {
-  expected_destroy(&posed->known);
-  inputs_destroy(&posed->inputs);
+static void withdraw(known_problem *problem) {
+  expected_destroy(&problem->known);
+  inputs_destroy(&problem->inputs);
 }
 
 /* A problem under one of the schedules after the other (`make test-full`: under all). */
-static bool is_posed_under(size_t schedule, size_t turn) {
+static bool is_run_under(size_t schedule, size_t turn) {
   return schedule == turn % 4 || getenv("ATTN_TEST_FULL");
 }
 
@@ -79,24 +79,24 @@ static void every_variant_is_right_under_every_schedule(void **state) {
   int64_t solved[64] = {0};
   (void)state;
   for (size_t n = 0; n < problem_count; n++) {
-    posed posed;
+    known_problem problem;
     char why[256];
-    pose(problems[n], &posed);
+    pose(problems[n], &problem);
     for (size_t v = 0; v < list.count; v++) {
-      if (runner_refusal(list.variants[v], &posed.inputs.problem)) continue;
+      if (runner_refusal(list.variants[v], &problem.inputs.problem)) continue;
       const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
       for (size_t s = 0; schedules[s]; s++) {
         const run_setup setup = {.variant = list.variants[v], .isa = schedules[s], .threads = 1};
         verdict verdict;
-        if (!is_posed_under(s, (size_t)solved[v])) continue;
-        if (!verify_run_against(&setup, &posed.inputs, &posed.known, false, &verdict, why, sizeof why))
+        if (!is_run_under(s, (size_t)solved[v])) continue;
+        if (!verify_run_against(&setup, &problem.inputs, &problem.known, false, &verdict, why, sizeof why))
           fail_msg("%s on %s: %s", list.variants[v]->name, problems[n], why);
         if (!verdict.passed)
           fail_msg("%s, %s, on %s: %s", list.variants[v]->name, setup.isa, problems[n], verdict.problem);
       }
       solved[v]++;
     }
-    withdraw(&posed);
+    withdraw(&problem);
   }
   for (size_t v = 0; v < list.count; v++)
     if (solved[v] < 2) fail_msg("%s solves %d of the problems", list.variants[v]->name, (int)solved[v]);
@@ -108,13 +108,13 @@ static void every_variant_keeps_to_the_properties(void **state) {
   size_t turn = 0, taken[64] = {0};
   (void)state;
   for (size_t n = 0; n < problem_count; n++) {
-    posed posed;
+    known_problem problem;
     char why[256];
-    pose(problems[n], &posed);
-    properties *prepared = properties_prepare(&posed.inputs, &posed.known, why, sizeof why);
+    pose(problems[n], &problem);
+    properties *prepared = properties_prepare(&problem.inputs, &problem.known, why, sizeof why);
     if (!prepared) fail_msg("%s: %s", problems[n], why);
     for (size_t v = 0; v < list.count; v++) {
-      if (runner_refusal(list.variants[v], &posed.inputs.problem)) continue;
+      if (runner_refusal(list.variants[v], &problem.inputs.problem)) continue;
       if (taken[v]++ % step != 1) continue;
       const char *const *schedules = variant_list_instruction_sets_of(&list, list.variants[v]);
       const run_setup setup = {.variant = list.variants[v], .isa = schedules[turn++ % 4], .threads = 1};
@@ -124,7 +124,7 @@ static void every_variant_keeps_to_the_properties(void **state) {
         fail_msg("%s, %s, on %s: %s", list.variants[v]->name, setup.isa, problems[n], verdict.problem);
     }
     properties_destroy(prepared);
-    withdraw(&posed);
+    withdraw(&problem);
   }
   for (size_t v = 0; v < list.count; v++)
     if (taken[v] < 2) fail_msg("%s was held to no property", list.variants[v]->name);

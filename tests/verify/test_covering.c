@@ -88,9 +88,9 @@ enum { VALUES = 70000 };
 static unsigned char seen[VALUES];
 
 static bool meet(int64_t n, int64_t key_length, int threads, attn_function function) {
-  const posed_problem posed = pair_problem(n);
-  return posed.workload.function == function && posed.workload.key_length == key_length &&
-         posed.threads == threads;
+  const planned_problem planned = pair_problem(n);
+  return planned.workload.function == function && planned.workload.key_length == key_length &&
+         planned.threads == threads;
 }
 
 static void every_length_meets_every_number_of_threads(void **state) {
@@ -119,8 +119,8 @@ static void problems_are_sound_and_reach_every_end(void **state) {
   (void)state;
   int64_t keys = 0, queries = 0, head_dim = 0, value_dim = 0, heads = 0, batch = 0, without_features = 0;
   for (int64_t n = 0; n < pair_problems_count(); n++) {
-    const posed_problem posed = pair_problem(n);
-    const workload *w = &posed.workload;
+    const planned_problem planned = pair_problem(n);
+    const workload *w = &planned.workload;
     const attn_problem problem = workload_problem(w);
     char why[256] = "", name[WORKLOAD_NAME_BYTES];
     workload_name(w, name);

@@ -52,7 +52,7 @@ def _load() -> tuple[Path, ctypes.CDLL]:
         "attnbench_describe": (c_void_p, (c_char_p, c_uint64, *why)),
         "attnbench_draw": (c_bool, (c_char_p, c_char_p, c_void_p, c_size_t, *why)),
         "attnbench_sees": (c_bool, (c_char_p, c_void_p, c_size_t, *why)),
-        "attnbench_posed": (c_void_p, (c_uint64, c_int64)),
+        "attnbench_problem": (c_void_p, (c_uint64, c_int64)),
         "attnbench_judge": (c_void_p, (c_char_p, POINTER(Array), c_size_t, c_bool, POINTER(c_void_p), *why)),
         "attnbench_free": (None, (c_void_p,)),
         "attnbench_ready": (c_void_p, (c_char_p, c_char_p, c_char_p, c_int, c_int, *why)),
@@ -110,8 +110,8 @@ def sees(line: str, address: int, size: int) -> None:
     _ask("attnbench_sees", line.encode(), address, size)
 
 
-def posed(seed: int, number: int) -> str:
-    return _text(library.attnbench_posed(seed, number))
+def problem(seed: int, number: int) -> str:
+    return _text(library.attnbench_problem(seed, number))
 
 
 def ready(line: str, plugin: str, variant: str, device: int, threads: int) -> int:

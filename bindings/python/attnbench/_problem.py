@@ -408,7 +408,7 @@ def problems(
     for number in range(200 * count + 20000):
         if len(taken) == count:
             break
-        line = _native.posed(seed, number)
+        line = _native.problem(seed, number)
         said = _native.describe(line, 1)
         if said["flops"] > most_flops or (finite and said["fill"] in ("nonfinite", "largest")):
             continue

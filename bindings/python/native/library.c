@@ -169,7 +169,7 @@ bool attnbench_sees(const char *line, uint8_t *to, size_t bytes, char *why, size
 static int64_t greatest_divisor(int64_t a, int64_t b) { return b == 0 ? a : greatest_divisor(b, a % b); }
 
 /* In steps by the golden section, so that neighbours in the grid come far apart. */
-char *attnbench_posed(uint64_t seed, int64_t n) {
+char *attnbench_problem(uint64_t seed, int64_t n) {
   const int64_t grid = verify_grid_count();
   int64_t step = (int64_t)((double)grid * 0.618) + 1;
   while (greatest_divisor(step, grid) != 1) step++;

@@ -25,7 +25,7 @@ bool attnbench_draw(const char *line, const char *tensor, void *to, size_t bytes
 bool attnbench_sees(const char *line, uint8_t *to, size_t bytes, char *why, size_t why_size);
 
 /* Problem n of a seed, of an endless sequence: those of the grid, each once and scattered, then random ones. */
-char *attnbench_posed(uint64_t seed, int64_t n);
+char *attnbench_problem(uint64_t seed, int64_t n);
 
 /* An array from anywhere, under the name of its tensor: "output". Four axes as described, 1 where the tensor lacks one. */
 typedef struct attnbench_array {

@@ -1,21 +1,21 @@
-/* See posed.h. */
-#include "posed.h"
+/* See coverage.h. */
+#include "coverage.h"
 
 #include <inttypes.h>
 #include <math.h>
 
 #include "problem/types.h"
 
-static const char *const size_names[POSED_SIZES] = {"B", "H", "Hkv", "Tq", "Tk", "D", "Dv", "M"};
+static const char *const size_names[COVERAGE_SIZES] = {"B", "H", "Hkv", "Tq", "Tk", "D", "Dv", "M"};
 enum { SIZE_B, SIZE_H, SIZE_HKV, SIZE_TQ, SIZE_TK, SIZE_D, SIZE_DV, SIZE_M };
 
-static void note_size(posed_size *to, bool is_first, int64_t value) {
+static void note_size(coverage_size *to, bool is_first, int64_t value) {
   if (is_first || value < to->least) to->least = value;
   if (is_first || value > to->most) to->most = value;
-  for (int n = 0; n < to->values && n < POSED_VALUES; n++)
+  for (int n = 0; n < to->values && n < COVERAGE_VALUES; n++)
     if (to->of[n] == value) return;
-  if (to->values >= POSED_VALUES) {
-    to->values = POSED_VALUES + 1;
+  if (to->values >= COVERAGE_VALUES) {
+    to->values = COVERAGE_VALUES + 1;
     return;
   }
   to->values++;
@@ -30,11 +30,11 @@ static int type_of(const workload *w) {
   return (w->type == ATTN_BFLOAT16 ? 1 : 2) + (w->output_type == ATTN_FLOAT32 ? 2 : 0);
 }
 
-void posed_note(posed *to, const workload *w, bool fitted) {
-  const int64_t sizes[POSED_SIZES] = {w->batch,      w->query_heads, w->kv_heads,  w->query_length,
-                                      w->key_length, w->head_dim,    w->value_dim, w->model_dim};
+void coverage_add(coverage *to, const workload *w, bool fitted) {
+  const int64_t sizes[COVERAGE_SIZES] = {w->batch,      w->query_heads, w->kv_heads,  w->query_length,
+                                         w->key_length, w->head_dim,    w->value_dim, w->model_dim};
   const attn_problem problem = workload_problem(w);
-  for (int n = 0; n < POSED_SIZES; n++) note_size(&to->sizes[n], to->problems == 0, sizes[n]);
+  for (int n = 0; n < COVERAGE_SIZES; n++) note_size(&to->sizes[n], to->problems == 0, sizes[n]);
   for (int n = 0; n < FEATURES; n++)
     to->with[n] += feature_table[n].bit ? feature_is_used(&feature_table[n], &problem) : 0;
   to->layouts[w->layout]++;
@@ -49,9 +49,9 @@ void posed_note(posed *to, const workload *w, bool fitted) {
 
 /* ---- in words ---- */
 
-static void print_size(const posed_size *size, const char *name, FILE *out) {
+static void print_size(const coverage_size *size, const char *name, FILE *out) {
   fprintf(out, "%s ", name);
-  if (size->values > POSED_VALUES) {
+  if (size->values > COVERAGE_VALUES) {
     fprintf(out, "%" PRId64 " to %" PRId64, size->least, size->most);
     return;
   }
@@ -59,10 +59,10 @@ static void print_size(const posed_size *size, const char *name, FILE *out) {
     fprintf(out, "%s%" PRId64, n == 0 ? "" : n + 1 == size->values ? " or " : ", ", size->of[n]);
 }
 
-static void print_sizes(const posed *of, FILE *out) {
+static void print_sizes(const coverage *of, FILE *out) {
   const bool square = of->square == of->problems;
   fputs("    sizes: ", out);
-  for (int n = 0; n < POSED_SIZES; n++) {
+  for (int n = 0; n < COVERAGE_SIZES; n++) {
     if ((square && n == SIZE_TQ) || (n == SIZE_M && of->sizes[n].most == 0)) continue;
     fputs(n ? ", " : "", out);
     print_size(&of->sizes[n], square && n == SIZE_TK ? "Tq = Tk" : size_names[n], out);
@@ -70,9 +70,9 @@ static void print_sizes(const posed *of, FILE *out) {
   fputc('\n', out);
 }
 
-static void print_features(const posed *of, FILE *out) {
-  static const char *const types[POSED_TYPES] = {"float32", "bf16", "f16", "bf16/out:f32", "f16/out:f32"};
-  static const char *const layouts[POSED_LAYOUTS] = {"bhtd", "bthd", "shifted", "padded", "mixed"};
+static void print_features(const coverage *of, FILE *out) {
+  static const char *const types[COVERAGE_TYPES] = {"float32", "bf16", "f16", "bf16/out:f32", "f16/out:f32"};
+  static const char *const layouts[COVERAGE_LAYOUTS] = {"bhtd", "bthd", "shifted", "padded", "mixed"};
   const char *before = "    with: ";
   for (int n = 0; n < FEATURES; n++) {
     if (of->with[n] == 0) continue;
@@ -80,18 +80,18 @@ static void print_features(const posed *of, FILE *out) {
     if (feature_table[n].bit == ATTN_BAND && of->causal == of->with[n]) fputs(" (all causal)", out);
     before = ", ";
   }
-  for (int n = 0; n < POSED_TYPES; n++)
+  for (int n = 0; n < COVERAGE_TYPES; n++)
     if (of->types[n]) fprintf(out, "%s%s %" PRId64, before, types[n], of->types[n]), before = ", ";
-  for (int n = 0; n < POSED_LAYOUTS; n++)
+  for (int n = 0; n < COVERAGE_LAYOUTS; n++)
     if (of->layouts[n])
       fprintf(out, "%slayout %s %" PRId64, before, layouts[n], of->layouts[n]), before = ", ";
   fputc('\n', out);
 }
 
 /* What no problem that it takes could have shown. Of a handful of problems only their number says something. */
-static void print_blind_spots(const posed *of, int64_t asked, FILE *out) {
+static void print_blind_spots(const coverage *of, int64_t asked, FILE *out) {
   enum { FEW_PROBLEMS = 50, FEW_LENGTHS = 4 };
-  const posed_size *sizes = of->sizes;
+  const coverage_size *sizes = of->sizes;
   const char *const beware = "    Beware: a pass means little:";
   if (4 * of->problems < asked)
     fprintf(out, "%s %" PRId64 " of %" PRId64 " problems could be posed\n", beware, of->problems, asked);
@@ -106,7 +106,7 @@ static void print_blind_spots(const posed *of, int64_t asked, FILE *out) {
             beware);
 }
 
-void posed_print(const posed *of, const char *variant, int64_t asked, FILE *out) {
+void coverage_print(const coverage *of, const char *variant, int64_t asked, FILE *out) {
   fprintf(out, "  %s: %" PRId64 " problems", variant, of->problems);
   if (of->fitted > 0) fprintf(out, ", %" PRId64 " of them fitted to what it takes", of->fitted);
   if (of->possible > 0)
