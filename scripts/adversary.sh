@@ -84,8 +84,8 @@ read_kernels() { # plugin
 # The problem on which verify found a kernel wrong, with the threads, and the check that saw it, where verify poses it still.
 declare -A known known_check
 read_known() {
-  local name check problem threads
-  [ -x "$build/scripts/list_problems/list_problems" ] && "$build/scripts/list_problems/list_problems" >"$work/problems" || return 0
+  local name check problem threads list=$build/scripts/list_problems/list_problems
+  [ -x "$list" ] && "$list" >"$work/problems" || return 0
   while IFS=$'\t' read -r name check problem threads; do
     known[$name]="$problem $threads" known_check[$name]=$check
   done < <(sed -n "s/^| \([a-z0-9_]*\) | .* | caught | \([^|]*\) | [^|]* | [^|]* | '\([^']*\)' \(--threads [0-9]*\) |\$/\1\t\2\t\3\t\4/p" \

@@ -2,11 +2,12 @@
  * lie across the lanes, so each key and value is read in whole vectors, once for all rows: the arithmetic
  * per byte is small, and what counts is that memory never waits. A tile is therefore read in several places
  * at once, since processors fetch ahead in each page of 4 KiB and stop where it ends: decoding takes 0.88 to
- * 0.91 of the time that it takes with one. Each place begins a key later than the one before it: rows of a power
- * of two bytes would else lie in one set of the L1 cache, eight at a time. How many places must not follow from
- * the strides: they set the order of additions, and another layout has to give the same bits. Included by
- * element_rows.h. Two vectors are loaded at once (LOAD_TWO), in what order of the features the type finds easiest:
- * APART brings two vectors of floats into that order, as queries have it, TOGETHER back. */
+ * 0.91 of the time that it takes with one. Each place of keys begins a key later than the one before it, and
+ * those of values are an odd number of them apart: rows of a power of two bytes would else lie in one set of the
+ * L1 cache, eight at a time. How many places must not follow from the strides: they set the order of additions,
+ * and another layout has to give the same bits. Included by element_rows.h. Two vectors are loaded at once
+ * (LOAD_TWO), in what order of the features the type finds easiest: APART brings two vectors of floats into that
+ * order, as queries have it, TOGETHER back. */
 
 #ifndef LOAD_TWO
 #define LOAD_TWO(from, x) ((x)[0] = LOAD(from), (x)[1] = LOAD((from) + LANES))
