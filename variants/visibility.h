@@ -265,19 +265,34 @@ ATTN_INLINE bool attn_pattern_covers(const attn_queries *q, int64_t j0, int64_t 
 
 /* ---- what kernels ask ---- */
 
-/* The keys that the band and the lengths let query i of entry b see. Masks are not looked at. With a pattern: from the
- * first to the last that it may let through as well. */
-ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
-  const int64_t length = attn_key_count(problem, b);
-  const int64_t centre = i + attn_offset_of(problem, b);
+/* By band and lengths query i of entry b, if it is one of so many, sees keys j with 0 <= j < length and
+ * i + before <= j < i + behind. Both ends move with i: the first and the last of some queries see the ends of what any
+ * sees and of what all see, and no key between is left out. */
+typedef struct attn_band {
+  int64_t before, behind, length, queries;
+} attn_band;
+
+ATTN_INLINE attn_band attn_band_of(const attn_problem *problem, int64_t b) {
+  const int64_t offset = attn_offset_of(problem, b), far = INT64_MAX / 2;
+  attn_band band = {-far, far, attn_key_count(problem, b), attn_query_count(problem, b)};
+  /* Offsets are kept within a range where these sums cannot overflow. */
+  if (problem->left != ATTN_UNLIMITED) band.before = offset - problem->left;
+  if (problem->right != ATTN_UNLIMITED) band.behind = offset + problem->right + 1;
+  return band;
+}
+
+/* From the first to the last key that band, lengths and pattern may let some of queries [i0, i1) see, all of which exist. */
+ATTN_INLINE attn_range attn_keys_of_existing(const attn_problem *problem, int64_t b, int64_t i0, int64_t i1) {
+  const int64_t length = attn_key_count(problem, b), offset = attn_offset_of(problem, b);
+  const int64_t p0 = i0 + offset, p1 = i1 - 1 + offset;
   attn_range range = {0, length};
   /* Offsets are kept within a range where these sums cannot overflow. */
-  if (problem->left != ATTN_UNLIMITED && centre - problem->left > 0) range.first = centre - problem->left;
-  if (problem->right != ATTN_UNLIMITED && centre + problem->right < length - 1)
-    range.end = centre + problem->right + 1;
+  if (problem->left != ATTN_UNLIMITED && p0 - problem->left > 0) range.first = p0 - problem->left;
+  if (problem->right != ATTN_UNLIMITED && p1 + problem->right < length - 1)
+    range.end = p1 + problem->right + 1;
   /* Those of tensors are not searched here. */
   if (attn_uses(problem, ATTN_PATTERN) && !attn_uses(problem, ATTN_DOCUMENTS | ATTN_BLOCKS | ATTN_TOPK)) {
-    const attn_queries q = {problem, b, 0, i, i + 1, centre, centre, 0, 0};
+    const attn_queries q = {problem, b, 0, i0, i1, p0, p1, 0, 0};
     attn_range all = {length, 0};
     for (int64_t n = 0; n < problem->term_count; n++) {
       const attn_range reach = attn_term_reach(&problem->terms[n], &q);
@@ -287,31 +302,36 @@ ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b,
     range.first = attn_larger(range.first, all.first);
     range.end = attn_smaller(range.end, all.end);
   }
+  return range;
+}
+
+/* The keys that the band and the lengths let query i of entry b see. Masks are not looked at. With a pattern: from the
+ * first to the last that it may let through as well. */
+ATTN_INLINE attn_range attn_visible_keys(const attn_problem *problem, int64_t b, int64_t i) {
+  attn_range range = attn_keys_of_existing(problem, b, i, i + 1);
   const bool exists = !attn_uses(problem, ATTN_QUERY_LENGTHS) || i < attn_query_count(problem, b);
   if (!exists || range.first >= range.end) range.first = range.end = 0;
+  return range;
+}
+
+/* The same of some of queries [i0, i1): from the first of them all to the last. */
+ATTN_INLINE attn_range attn_keys_of(const attn_problem *problem, int64_t b, int64_t i0, int64_t i1) {
+  const int64_t end = attn_smaller(i1, attn_query_count(problem, b));
+  attn_range range = attn_keys_of_existing(problem, b, i0, end);
+  if (i0 >= end || range.first >= range.end) range.first = range.end = 0;
   return range;
 }
 
 /* By band, lengths and whether there is a mask. */
 ATTN_INLINE attn_visibility attn_band_tile(const attn_problem *problem, int64_t b, int64_t i0, int64_t i1,
                                            int64_t j0, int64_t j1) {
-  const int64_t length = attn_key_count(problem, b), offset = attn_offset_of(problem, b);
-  const int64_t queries = attn_query_count(problem, b), last = attn_smaller(i1, queries) - 1;
-  /* Both ends of the band move with i: the first and the last query see the ends of what any sees and of what all
-   * see. Each query's keys adjoin those of the next, so that no key between is left out. */
-  attn_range any = {0, length}, all = {0, length};
-  if (problem->left != ATTN_UNLIMITED) {
-    if (i0 + offset - problem->left > 0) any.first = i0 + offset - problem->left;
-    if (last + offset - problem->left > 0) all.first = last + offset - problem->left;
-  }
-  if (problem->right != ATTN_UNLIMITED) {
-    if (last + offset + problem->right < length) any.end = last + 1 + offset + problem->right;
-    if (i0 + offset + problem->right < length) all.end = i0 + 1 + offset + problem->right;
-  }
-  if (any.first < j0) any.first = j0;
-  if (any.end > j1) any.end = j1;
+  const attn_band band = attn_band_of(problem, b);
+  const int64_t last = attn_smaller(i1, band.queries) - 1, end = attn_smaller(j1, band.length);
+  const attn_range any = {attn_larger(j0, i0 + band.before), attn_smaller(end, last + band.behind)};
   if (i0 > last || any.first >= any.end) return ATTN_EMPTY;
-  return !problem->mask.type && i1 <= queries && j0 >= all.first && j1 <= all.end ? ATTN_FULL : ATTN_PARTIAL;
+  const bool all =
+      i1 <= band.queries && j0 >= last + band.before && j1 <= band.length && j1 <= i0 + band.behind;
+  return all && !problem->mask.type ? ATTN_FULL : ATTN_PARTIAL;
 }
 
 /* What queries [i0, i1) of entry b see of keys [j0, j1) by band and lengths. Whole tiles can be left out so, or computed
@@ -418,7 +438,7 @@ ATTN_INLINE int64_t attn_visible_row(const attn_problem *problem, const attn_ten
 /* Whether query i sees key j. */
 ATTN_INLINE bool attn_sees(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                            int64_t i, int64_t j) {
-  uint8_t seen;
+  uint8_t seen = 0;
   return attn_visible_row(problem, tensors, b, h, i, j, j + 1, &seen) == 1;
 }
 

@@ -135,10 +135,36 @@ static void a_tile_is_empty_partial_or_full_as_the_definition_says(void **state)
   for (int kind = ATTN_EMPTY; kind <= ATTN_FULL; kind++) assert_true(counts[kind] > PROBLEMS / 20);
 }
 
+static void queries_see_from_the_first_key_to_the_last_of_them_all(void **state) {
+  (void)state;
+  int64_t seen = 0;
+  for (uint64_t n = 0; n < PROBLEMS; n++) {
+    static question of;
+    draw from = {n, 1 << 21};
+    ask(&from, &of);
+    const attn_problem *p = &of.problem;
+    const int64_t b = below(&from, p->batch);
+    const int64_t i0 = below(&from, p->query_length), i1 = i0 + below(&from, p->query_length - i0 + 1);
+    attn_range expected = {0, 0};
+    for (int64_t j = 0; j < p->key_length; j++) {
+      if (visibility(&of, b, i0, i1, j, j + 1) == ATTN_EMPTY) continue;
+      if (expected.end == 0) expected.first = j;
+      expected.end = j + 1;
+    }
+    const attn_range said = attn_keys_of(p, b, i0, i1);
+    if (said.first != expected.first || said.end != expected.end)
+      fail_msg("problem %d: queries [%d, %d): keys [%d, %d), not [%d, %d)", (int)n, (int)i0, (int)i1,
+               (int)said.first, (int)said.end, (int)expected.first, (int)expected.end);
+    seen += said.end > said.first;
+  }
+  assert_in_range(seen, PROBLEMS / 4, PROBLEMS * 19 / 20);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_sees_what_the_definition_says),
       cmocka_unit_test(a_tile_is_empty_partial_or_full_as_the_definition_says),
+      cmocka_unit_test(queries_see_from_the_first_key_to_the_last_of_them_all),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,9 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->general = tile->run + whole_lines(tile->layout.run);
 }
 
+/* Behind the last query's. */
+static int64_t end_position(const query_tile *tile) { return tile->row[tile->count - 1].position + 1; }
+
 void query_tile_place(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const int64_t kv_head = tile->first_head / (problem->query_heads / problem->kv_heads);
@@ -86,21 +89,18 @@ void query_tile_place(query_tile *tile) {
   tile->value.x = tile_element(tile->kernels, tile->tensors->value,
                                tile->batch * problem->value.batch + kv_head * problem->value.head);
   tile->value.stride = problem->value.position;
-  int64_t first = problem->key_length, end = 0;
   tile->next = -1;
   /* Counted up: the divisions of each row would take 3% of the time of causal linear attention. */
   int64_t position = tile->first_row / tile->heads, head = tile->first_row % tile->heads;
   for (int64_t r = 0; r < tile->count; r++) {
-    const attn_range range = attn_visible_keys(problem, tile->batch, position);
-    tile->row[r] = (query_tile_row){position, tile->first_head + head, range};
+    tile->row[r] = (query_tile_row){position, tile->first_head + head};
     if (++head == tile->heads) head = 0, position++;
-    if (range.first < range.end && range.first < first) first = range.first;
-    if (range.first < range.end && range.end > end) end = range.end;
   }
+  const attn_range keys = attn_keys_of(problem, tile->batch, tile->row[0].position, end_position(tile));
   const bool attends = tile->steps->attends && query_tile_attends(problem, tile->kernels);
-  const int64_t step = attends ? TILE_CHUNK : tile->kernels->step, after = (end + step - 1) / step * step;
-  tile->keys = first < end ? (attn_range){first / step * step, smaller(after, problem->key_length)}
-                           : (attn_range){0, 0};
+  const int64_t step = attends ? TILE_CHUNK : tile->kernels->step,
+                after = (keys.end + step - 1) / step * step;
+  tile->keys = (attn_range){keys.first / step * step, smaller(after, problem->key_length)};
 }
 
 /* Into the room for keys, of which there are none yet. */
@@ -124,10 +124,10 @@ static void fetch_row(const void *row, int64_t bytes) {
 void query_tile_pack(query_tile *tile) {
   const attn_problem *problem = tile->problem;
   const void *row[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++)
+  for (int64_t r = 0; r < tile->count; r++) {
     row[r] = tile_element(tile->kernels, tile->tensors->query, query_tile_offset(tile, &problem->query, r));
-  for (int64_t r = 0; r < tile->count; r++)
     fetch_row(row[r], problem->head_dim * tile->kernels->element_bytes);
+  }
   if (attn_uses(problem, ATTN_ROPE)) rotate_queries(tile, row);
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   tile->steps->pack(tile, row, (float)(problem->scale * unit));
@@ -267,13 +267,14 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
 }
 
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
-  const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
-  return attn_visible_tile(tile->problem, tile->batch, tile->first_head, i0, i1, first, end);
+  return attn_visible_tile(tile->problem, tile->batch, tile->first_head, tile->row[0].position,
+                           end_position(tile), first, end);
 }
 
 int64_t query_tile_next(query_tile *tile, int64_t j) {
-  const int64_t i0 = tile->row[0].position, i1 = tile->row[tile->count - 1].position + 1;
-  if (tile->next < j) tile->next = attn_next_visible(tile->problem, tile->batch, tile->first_head, i0, i1, j);
+  if (tile->next < j)
+    tile->next = attn_next_visible(tile->problem, tile->batch, tile->first_head, tile->row[0].position,
+                                   end_position(tile), j);
   return tile->next;
 }
 
@@ -284,17 +285,20 @@ static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, in
                           first, end, visible);
 }
 
-static float clamp(int64_t j, int64_t most) { return (float)(j < 0 ? 0 : j > most ? most : j); }
+static float clamp(int64_t j, int64_t most) { return (float)smaller(larger(j, 0), most); }
 
-/* Of each row the run that it sees of keys [first, end), counted from the first; padding sees nothing. */
+/* Of each row the run that it sees by band and lengths of keys [first, end), counted from the first; padding sees nothing. */
 static void find_runs(const query_tile *tile, int64_t first, int64_t end, float from[TILE_MAX_ROWS],
                       float to[TILE_MAX_ROWS]) {
-  memset(from, 0, TILE_MAX_ROWS * sizeof *from);
-  memset(to, 0, TILE_MAX_ROWS * sizeof *to);
-  for (int64_t r = 0; r < tile->count; r++) {
-    from[r] = clamp(tile->row[r].visible.first - first, end - first);
-    to[r] = clamp(tile->row[r].visible.end - first, end - first);
+  const attn_band band = attn_band_of(tile->problem, tile->batch);
+  const int64_t last = smaller(end, band.length) - first;
+  int64_t r = 0;
+  for (; r < tile->count && tile->row[r].position < band.queries; r++) {
+    const int64_t i = tile->row[r].position;
+    from[r] = clamp(i + band.before - first, end - first);
+    to[r] = clamp(i + band.behind - first, last);
   }
+  for (; r < tile->layout.rows; r++) from[r] = to[r] = 0;
 }
 
 /* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
@@ -441,11 +445,10 @@ static void attend_nonfinite(query_tile *tile, int64_t first, int64_t end, attn_
 /* Of values whose keys not all rows see. */
 static bool hidden_are_finite(const query_tile *tile, int64_t first, int64_t end) {
   const int64_t width = tile->problem->value_dim;
-  int64_t from = first, to = end; /* what all see */
-  for (int64_t r = 0; r < tile->count; r++) {
-    from = larger(from, tile->row[r].visible.first);
-    to = smaller(to, tile->row[r].visible.end);
-  }
+  const attn_band band = attn_band_of(tile->problem, tile->batch);
+  const bool exist = end_position(tile) <= band.queries;              /* else some see nothing */
+  int64_t from = larger(first, end_position(tile) - 1 + band.before), /* what all see */
+      to = smaller(exist ? end : first, smaller(band.length, tile->row[0].position + band.behind));
   if (from >= to) from = to = end;
   return tile->kernels->all_finite(from - first, width, tile_rows_from(tile->kernels, tile->value, first)) &&
          tile->kernels->all_finite(end - to, width, tile_rows_from(tile->kernels, tile->value, to));
@@ -487,42 +490,49 @@ void query_tile_merge(query_tile *tile, const float *other_state) {
   tile->steps->merge(tile, other_state, ours, theirs);
 }
 
-/* The sink of row r joins its sum; returns what that leaves of the weights. Where the sink is far above the scores
- * these must not vanish before: hence after the last key. */
-static float join_sink(query_tile *tile, int64_t r) {
-  const attn_layout *layout = &tile->problem->sink;
-  float *max = &tile->state.max[r], *sum = &tile->state.sum[r];
-  if (layout->type == ATTN_ABSENT || tile->row[r].position >= attn_query_count(tile->problem, tile->batch))
-    return 1;
-  const float sink = log2e * tile->tensors->sink[tile->row[r].head * layout->head], before = *max;
-  *max = fmaxf(before, sink);
-  const float shift = *max == -INFINITY ? 0 : *max, left = exp2f(before - shift);
-  *sum = *sum * left + exp2f(sink - shift);
-  return left;
+/* Sinks join the sums of their rows; left: what that leaves of the weights. Where a sink is far above the scores these
+ * must not vanish before: hence after the last key. */
+static void join_sinks(query_tile *tile, float left[TILE_MAX_ROWS]) {
+  const int64_t queries = attn_query_count(tile->problem, tile->batch);
+  for (int64_t r = 0; r < tile->count && tile->row[r].position < queries; r++) {
+    float *max = &tile->state.max[r], *sum = &tile->state.sum[r];
+    const float sink = log2e * tile->tensors->sink[tile->row[r].head * tile->problem->sink.head],
+                before = *max;
+    *max = fmaxf(before, sink);
+    const float shift = *max == -INFINITY ? 0 : *max;
+    left[r] = exp2f(before - shift);
+    *sum = *sum * left[r] + exp2f(sink - shift);
+  }
+}
+
+static void write_lse(const query_tile *tile) {
+  const float *max = tile->state.max, *sum = tile->state.sum;
+  for (int64_t r = 0; r < tile->count; r++) {
+    const int64_t at = query_tile_offset(tile, &tile->problem->lse, r);
+    tile->tensors->lse[at] = tile->sums ? max[r] : (float)((double)max[r] * ln2 + log((double)sum[r]));
+    if (tile->sums) tile->sums[at] = sum[r];
+  }
 }
 
 void query_tile_finish(query_tile *tile) {
   const attn_problem *problem = tile->problem;
-  const float *max = tile->state.max, *sum = tile->state.sum;
-  const int64_t count = tile->count;
+  const int64_t count = tile->count, bytes = tile->output_kernels->element_bytes;
   const float kept = attn_kept_factor(problem);
-  float factor[TILE_MAX_ROWS] = {0};
-  bool blind[TILE_MAX_ROWS];
-  void *row[TILE_MAX_ROWS] = {NULL};
+  float seen[TILE_MAX_ROWS]; /* the sum without the sink; 0: the row saw no key */
+  float factor[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS];
+  int blind = 0;
   for (int64_t r = 0; r < count; r++) {
-    blind[r] = sum[r] == 0;
-    const float left = join_sink(tile, r);
-    factor[r] = left / sum[r];
-    factor[r] *= kept;
-    row[r] = (char *)tile->tensors->output +
-             query_tile_offset(tile, &problem->output, r) * tile->output_kernels->element_bytes;
-    if (problem->lse.type) {
-      const int64_t at = query_tile_offset(tile, &problem->lse, r);
-      tile->tensors->lse[at] = tile->sums ? max[r] : (float)((double)max[r] * ln2 + log((double)sum[r]));
-      if (tile->sums) tile->sums[at] = sum[r];
-    }
+    seen[r] = tile->state.sum[r];
+    blind += seen[r] == 0;
+    factor[r] = 1;
   }
-  tile->steps->unpack(tile, factor, row);
+  if (problem->sink.type) join_sinks(tile, factor);
+  if (problem->lse.type) write_lse(tile);
+  for (int64_t r = 0; r < count; r++) factor[r] = factor[r] / tile->state.sum[r] * kept;
   for (int64_t r = 0; r < count; r++)
-    if (blind[r]) memset(row[r], 0, (size_t)(problem->value_dim * tile->output_kernels->element_bytes));
+    row[r] = (char *)tile->tensors->output + query_tile_offset(tile, &problem->output, r) * bytes;
+  tile->steps->unpack(tile, factor, row);
+  for (int64_t r = 0; blind > 0 && r < count; r++)
+    if (seen[r] == 0) memset(row[r], 0, (size_t)(problem->value_dim * bytes));
 }

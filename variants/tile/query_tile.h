@@ -46,7 +46,6 @@ extern const query_tile_steps full_tile, few_rows_tile;
 
 typedef struct query_tile_row {
   int64_t position, head; /* of the query */
-  attn_range visible;
 } query_tile_row;
 
 /* Rows of one key/value head. Row r is query position (first_row + r) / heads of query head
