@@ -32,7 +32,8 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
   const int64_t keys = size.keys, depth = size.features;
   const int group = LANES / rows;
   const int64_t whole = depth / LANES * LANES, first = index * group;
-  const bool keeps_keys = rows == 4; /* beside the sums registers hold these, or the queries */
+  /* Of 16 registers sums leave room for these, or the queries; of 32 for either, and with queries four rows take .965. */
+  const bool keeps_keys = rows == 4 && LANES < 16;
   const int apart = rows >= FEW_TWICE ? LINE / 2 : LINE;
   int64_t at[LANES];
   const element *from[LANES], *next[LANES];
