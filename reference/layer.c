@@ -508,4 +508,6 @@ const reference_function reference_layers = {
     .operations = operations,
     .largest_weight = largest_weight,
     .has_scores = true,
+    .forward = ATTN_LAYER,
+    .backward = ATTN_LAYER,
 };

@@ -74,4 +74,7 @@ const reference_function reference_linear = {
     .bound = reference_linear_bound,
     .operations = operations,
     .largest_weight = largest_weight,
+    .has_states = true,
+    .forward = ATTN_LINEAR,
+    .backward = ATTN_LINEAR_BACKWARD,
 };

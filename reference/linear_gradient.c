@@ -451,4 +451,7 @@ const reference_function reference_linear_backward = {
     .computes = "computes the backward pass of linear attention",
     .operations = operations,
     .largest_weight = largest_weight,
+    .has_states = true,
+    .forward = ATTN_LINEAR,
+    .backward = ATTN_LINEAR_BACKWARD,
 };

@@ -70,7 +70,18 @@ typedef struct reference_function {
   /* The weights are exponentials of scores: there is a log-sum-exp, by which parts of the keys merge; a constant
    * added to all scores of a row moves it and nothing else; and the weights sum to one. */
   bool has_scores;
+
+  /* They are products of the maps of queries and keys (phi), so that what keys have come to can be handed on as a state. */
+  bool has_states;
+
+  attn_function forward,
+      backward; /* whose gradients it computes, and what computes its own; itself where nothing does */
 } reference_function;
+
+/* "softmax attention" */
+static inline const char *reference_function_words(const reference_function *function) {
+  return function->computes + sizeof "computes";
+}
 
 extern const reference_function reference_softmax, reference_linear, reference_backward,
     reference_linear_backward, reference_layers;

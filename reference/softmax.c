@@ -100,4 +100,6 @@ const reference_function reference_softmax = {
     .operations = operations,
     .largest_weight = largest_weight,
     .has_scores = true,
+    .forward = ATTN_SOFTMAX,
+    .backward = ATTN_SOFTMAX_BACKWARD,
 };

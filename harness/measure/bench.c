@@ -1,4 +1,4 @@
-/* The sweep: names and order of the points, one stage for each length, and the report. */
+/* The sweep: names and order of the points, length by length, and the report. */
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -188,7 +188,7 @@ static bool start(bench *bench, char *why, size_t why_size) {
   return true;
 }
 
-static bool run_stages(bench *bench, char *why, size_t why_size) {
+static bool run_lengths(bench *bench, char *why, size_t why_size) {
   for (size_t first = 0, count; first < bench->count && !interrupt_wanted(); first += count) {
     for (count = 1; first + count < bench->count;) {
       if (length_at(bench, first + count) != length_at(bench, first)) break;
@@ -224,7 +224,7 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
     const double seconds = bench_machine_seconds(&bench);
     progress_show(&bench.progress, 0, count, seconds, "measuring the machine");
     measure_machine(&report->machine, options->threads, seconds);
-    good = run_stages(&bench, why, why_size);
+    good = run_lengths(&bench, why, why_size);
   }
   footprint_end(&bench.footprints);
   *supervisor_root() = NULL;

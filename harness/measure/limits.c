@@ -15,7 +15,8 @@ static const double largest_deviation = 1.5;
 /* The weights of all keys that are seen matter: no kernel may leave one out. */
 static bool all_keys_count(const workload *w, const attn_problem *p) {
   if (reference_has_position(p) || p->decay.type) return false; /* far keys may not */
-  if (p->function == ATTN_LINEAR) return w->fill == FILL_UNIFORM || w->fill == FILL_NORMAL;
+  if (!reference_function_of(p->function)->has_scores)
+    return w->fill == FILL_UNIFORM || w->fill == FILL_NORMAL;
   const double variance = w->fill == FILL_UNIFORM ? 1.0 / 3 : w->fill == FILL_NORMAL ? 1 : INFINITY;
   return fabs(p->scale) * variance * sqrt((double)p->head_dim) <= largest_deviation;
 }

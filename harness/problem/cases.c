@@ -198,8 +198,7 @@ static bool finish_case_text(attn_problem *problem, const char *folder, char *wh
 static bool read_pass(attn_problem *problem, const case_words *words, const char *folder, char *why,
                       size_t why_size) {
   const bool backward = strcmp(words->pass, "backward") == 0;
-  if (backward && problem->function == ATTN_SOFTMAX) problem->function = ATTN_SOFTMAX_BACKWARD;
-  if (backward && problem->function == ATTN_LINEAR) problem->function = ATTN_LINEAR_BACKWARD;
+  if (backward) problem->function = reference_function_of(problem->function)->backward;
   if (!*words->pass || tensors_are_backward(problem) || strcmp(words->pass, "forward") == 0) return true;
   snprintf(why, why_size, "%s/case.txt: 'pass %s' should be forward or backward", folder, words->pass);
   return false;

@@ -54,16 +54,6 @@ static bool check_numbers(const attn_problem *p, complaint to) {
   return true;
 }
 
-static const char *what_computes(attn_function function) {
-  switch (function) {
-    case ATTN_LINEAR: return "linear attention";
-    case ATTN_SOFTMAX_BACKWARD: return "the backward pass";
-    case ATTN_LINEAR_BACKWARD: return "the backward pass of linear attention";
-    case ATTN_LAYER: return "a layer";
-    default: return "softmax attention";
-  }
-}
-
 static bool check_function(const attn_problem *p, complaint to) {
   const reference_function *function = reference_function_of(p->function);
   if (!function)
@@ -76,7 +66,7 @@ static bool check_function(const attn_problem *p, complaint to) {
     const feature_row *feature = &feature_table[n];
     const bool used = feature_is_used(feature, p);
     if (used && !(feature->functions >> p->function & 1))
-      return wrong(to, "%s has no use for %s%s", what_computes(p->function), feature->what,
+      return wrong(to, "%s has no use for %s%s", reference_function_words(function), feature->what,
                    function->has_scores ? "" : ": it takes a band and key lengths");
     if (feature->bit && used != (bool)(p->features & feature->bit))
       return wrong(to, "features %s %s, which the problem %s: features_of tells the set",

@@ -18,10 +18,11 @@ static void put(const attn_problem *p, const attn_tensors *tensors, int64_t b, i
 static void fill_row(const attn_problem *p, const attn_tensors *tensors, int64_t n, reference_row *row) {
   const int64_t b = n / p->query_length / p->query_heads, h = n / p->query_length % p->query_heads;
   const int64_t i = n % p->query_length;
-  const bool is_linear = p->function == ATTN_LINEAR_BACKWARD;
-  (is_linear ? &reference_linear : &reference_softmax)->solve(p, tensors, b, h, i, row);
+  const reference_function *forward = reference_function_of(reference_function_of(p->function)->forward);
+  forward->solve(p, tensors, b, h, i, row);
   for (int64_t e = 0; e < p->value_dim; e++) put(p, tensors, b, h, i, e, row->output[e]);
-  if (!is_linear) tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
+  if (forward->has_scores)
+    tensors->lse[b * p->lse.batch + h * p->lse.head + i * p->lse.position] = (float)row->lse;
 }
 
 /* ---- linear attention whose rows see all keys from the first on, or a state, those that decay none ahead: one walk
@@ -91,7 +92,8 @@ static void fill_linear(const attn_problem *p, const attn_tensors *tensors) {
 }
 
 void fill_forward(const attn_problem *p, const attn_tensors *tensors) {
-  if (p->function == ATTN_LINEAR_BACKWARD && p->left == ATTN_UNLIMITED && (!p->decay.type || p->right == 0)) {
+  const bool has_states = reference_function_of(p->function)->has_states;
+  if (has_states && p->left == ATTN_UNLIMITED && (!p->decay.type || p->right == 0)) {
     fill_linear(p, tensors);
     return;
   }

@@ -3,6 +3,7 @@
 #include "random_problem.h"
 
 #include "features.h"
+#include "reference/reference.h"
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
@@ -214,7 +215,7 @@ static void draw_t5(draws *from, workload *w) {
 
 /* Of linear attention half have another feature map, and a third no normaliser, from a stream of their own. */
 static void draw_linear(draws *from, workload *w) {
-  if (w->function != ATTN_LINEAR && w->function != ATTN_LINEAR_BACKWARD) return;
+  if (!reference_function_of(w->function)->has_states) return;
   if (draw_one_in(from, 2)) w->feature_map = draw_one_in(from, 2) ? ATTN_RELU : ATTN_IDENTITY;
   w->unnormalised = draw_one_in(from, 3);
   w->decay = draw_one_in(from, 3) && w->right == 0;
@@ -280,8 +281,8 @@ static void draw_additive(draws *from, workload *w) {
 
 /* Of linear attention that forgets nothing a third goes on from a state, or leaves one, or both, from a stream of its own. */
 static void draw_states(draws *from, workload *w) {
-  const bool is_backward = w->function == ATTN_LINEAR_BACKWARD;
-  if ((w->function != ATTN_LINEAR && !is_backward) || w->left != ATTN_UNLIMITED || !draw_one_in(from, 3))
+  const bool is_backward = function_is_backward(w->function);
+  if (!reference_function_of(w->function)->has_states || w->left != ATTN_UNLIMITED || !draw_one_in(from, 3))
     return;
   w->state = !draw_one_in(from, 3);
   w->final_state = !w->state || draw_one_in(from, 2);
@@ -295,7 +296,7 @@ static void draw_narrow_pass(draws *from, workload *w) {
              linear = w->function == ATTN_LINEAR;
   if (!(w->function == ATTN_SOFTMAX || linear) || !narrow || w->general || w->additive) return;
   if (!draw_one_in(from, linear ? 4 : 16)) return;
-  w->function = linear ? ATTN_LINEAR_BACKWARD : ATTN_SOFTMAX_BACKWARD;
+  w->function = reference_function_of(w->function)->backward;
   w->wants_lse = w->wants_weights = w->final_state = false;
   if (w->fill == FILL_LARGEST || w->fill == FILL_NONFINITE) w->fill = FILL_UNIFORM;
 }

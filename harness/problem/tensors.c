@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "reference/reference.h"
 #include "types.h"
 
 #define FLOATS (1u << ATTN_FLOAT32 | 1u << ATTN_BFLOAT16 | 1u << ATTN_FLOAT16)
@@ -88,7 +89,8 @@ const tensor_row tensor_table[TENSORS] = {
 bool tensors_are_backward(const attn_problem *problem) { return function_is_backward(problem->function); }
 
 bool function_is_backward(attn_function function) {
-  return function == ATTN_SOFTMAX_BACKWARD || function == ATTN_LINEAR_BACKWARD;
+  const reference_function *of = reference_function_of(function);
+  return of && of->forward != function;
 }
 
 bool tensors_are_of_layer(const attn_problem *problem) { return problem->function == ATTN_LAYER; }

@@ -17,7 +17,9 @@ static const tensor_id all_gradients[] = {TENSOR_QUERY_GRAD,  TENSOR_KEY_GRAD,  
                                           TENSOR_STATE_GRAD,  TENSOR_STATE_SUM_GRAD};
 enum { GRADIENTS = sizeof all_gradients / sizeof *all_gradients };
 
-static bool is_of_states(const attn_problem *p) { return p->function == ATTN_LINEAR; }
+static bool is_of_states(const attn_problem *p) {
+  return reference_function_of(p->function)->has_states && !tensors_are_backward(p);
+}
 
 /* Whether it is one of the tensors that are held here. The output of linear attention is held elsewhere. */
 static bool is_held(const attn_problem *p, tensor_id id) {

@@ -105,8 +105,8 @@ bool property_make_parts(properties *all, char *why, size_t why_size) {
   const attn_problem *p = &all->original->problem;
   const double products = (double)p->batch * (double)p->kv_heads * (double)p->head_dim *
                           (double)p->value_dim * (double)p->key_length;
-  if (p->function != ATTN_LINEAR || p->left != ATTN_UNLIMITED || p->key_length < 2 ||
-      products > most_products)
+  if (!reference_function_of(p->function)->has_states || tensors_are_backward(p) ||
+      p->left != ATTN_UNLIMITED || p->key_length < 2 || products > most_products)
     return true;
   const int64_t cut = cut_of(all);
   const source rest = {.key = cut, .group = 1};

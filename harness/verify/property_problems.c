@@ -162,8 +162,7 @@ static workload narrow_problem(uint64_t seed, int64_t n) {
     left -= count * COUNT(narrow_types);
   }
   workload w = random_small(seed ^ UINT64_C(0x16b1), n, NARROW_WORK);
-  if (w.function == ATTN_SOFTMAX_BACKWARD) w.function = ATTN_SOFTMAX; /* of which lines are above */
-  if (w.function == ATTN_LINEAR_BACKWARD) w.function = ATTN_LINEAR;
+  w.function = reference_function_of(w.function)->forward; /* of the others lines are above */
   if (w.function == ATTN_LAYER) {
     w.function = ATTN_SOFTMAX;
     w.model_dim = 0;

@@ -413,7 +413,7 @@ void verification_print_tightness(const verification *all, FILE *out) {
 
 void verification_print_coverage(const verification *all, const int64_t asked[REFERENCE_FUNCTIONS],
                                  FILE *out) {
-  fprintf(out, "\nWhat was posed:\n");
+  fprintf(out, "\nCoverage:\n");
   for (size_t n = 0; n < all->count; n++)
     if (all->of[n].variant)
       coverage_print(&all->of[n].coverage, all->of[n].name, asked[all->of[n].variant->function], out);
