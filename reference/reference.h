@@ -74,11 +74,11 @@ typedef struct reference_function {
   /* They are products of the maps of queries and keys (phi), so that what keys have come to can be handed on as a state. */
   bool has_states;
 
-  attn_function forward,
-      backward; /* whose gradients it computes, and what computes its own; itself where nothing does */
+  /* Whose gradients it computes, and what computes its own; itself where there is none. */
+  attn_function forward, backward;
 } reference_function;
 
-/* "softmax attention" */
+/* Without the verb: "softmax attention". */
 static inline const char *reference_function_words(const reference_function *function) {
   return function->computes + sizeof "computes";
 }
