@@ -200,7 +200,10 @@ ifneq ($(SANITIZE),)
   ifneq ($(findstring undefined,$(SANITIZE)),)
     SANITIZE_FLAGS += $(if $(TRAP),-fsanitize-undefined-trap-on-error,-fno-sanitize-recover=undefined)
   endif
-  # GNU ld takes three times as long for what instrumentation adds, and there are a hundred tests to link.
+endif
+# GNU ld takes three times as long for what instrumentation adds, and there are a hundred tests to link; and for kernels twice as long,
+# of which each planted fault links all.
+ifneq ($(SANITIZE)$(QUICK),)
   LDFLAGS += $(firstword $(foreach linker,lld gold,$(if $(shell command -v ld.$(linker)),-fuse-ld=$(linker))))
 endif
 # Rooms are named in includes: "base/text.h" is harness/base/text.h.
