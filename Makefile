@@ -259,7 +259,7 @@ LIBS := -ljansson $(BLAS_LIBS) -ldl -lm
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .PHONY: all cuda help test test-full test-aarch64 verify bench plots kernels crossover method power peers test-python gate gate-baseline gate-selftest scale \
-  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks run-tests run-long-tests run-bench run-peers tidy \
+  mutants adversary sanitize memcheck memcheck-cuda lint format format-check install uninstall clean tests emulated relinks ptx run-tests run-long-tests run-bench run-peers tidy \
   cppcheck needed force
 
 all: $(PROGRAM) $(VARIANTS) $(PYTHON_PARTS) $(EMULATED) $(TEAM) $(if $(HAVE_GPU),$(CUDA)) ## build the program and its variants (plain `make`)
@@ -398,6 +398,8 @@ tests: $(TESTS) $(TEST_PLUGINS) $(TEAM_PLUGINS) $(if $(EMULATED),$(DEVICE_PLUGIN
 emulated: $(if $(EMULATED),$(EMULATED) $(DEVICE_PLUGINS))
 
 relinks: $(RELINKS)
+
+ptx: $(patsubst %.cu,$(BUILD)/ptx/%.ptx,$(notdir $(CUDA_SOURCES) $(wildcard variants/cuda/runtime/*.cu)))
 
 # An instrumented build runs all, for nobody waits for it.
 LEFT_OUT = $(if $(SANITIZE)$(ATTN_TEST_FULL),,$(patsubst %.c,$(BUILD)/%,$(LONG_TESTS)))
@@ -555,18 +557,21 @@ $(DEVICE_PLUGINS): $(BUILD)/%.so: %.cu $(EMULATION)
 	$(SHOW) $(CXX) -shared -Wl,-z,defs -o $@ $(@:.so=.o) $(EMULATION) -ldl
 endif
 
-# For Ampere, Hopper and Blackwell; what is named for Hopper, for that alone. What each kernel takes of registers is printed
-# into a .ptxas file beside its object, and the sections of its binaries into a .sections file: what scripts/cuda_code.sh reads.
-cuda_targets = $(foreach arch,$(1),-gencode arch=compute_$(arch),code=sm_$(arch))
-CUDA_TARGETS = $(call cuda_targets,80 90a 120)
-$(BUILD)/cuda/%_hopper.o: CUDA_TARGETS = $(call cuda_targets,90a)
-CUDA_FLAGS := -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(CUBLAS),-DATTN_HAVE_CUBLAS) $(if $(WERROR),-Werror all-warnings)
+# For Ampere, Hopper and Blackwell: of which PTX the code for which GPU is made. Hopper's would be Ampere's but for the line that names it,
+# and its code the same. What is named for Hopper is for that alone, and device.o has a kernel with instructions of Hopper's own.
+CUDA_TARGETS = 80:80 80:90 120:120
+$(BUILD)/cuda/%_hopper.o $(BUILD)/ptx/%_hopper.ptx $(BUILD)/ptx/%_hopper.ptxas: CUDA_TARGETS = 90a:90a
+$(BUILD)/cuda/device.o $(BUILD)/ptx/device.ptx $(BUILD)/ptx/device.ptxas: CUDA_TARGETS = 80:80 90a:90a 120:120
+first_of = $(firstword $(subst :, ,$(1)))
+CODE = $(foreach pair,$(CUDA_TARGETS),-gencode arch=compute_$(call first_of,$(pair)),code=sm_$(lastword $(subst :, ,$(pair))))
+PTX = $(foreach gpu,$(sort $(foreach pair,$(CUDA_TARGETS),$(call first_of,$(pair)))),-gencode arch=compute_$(gpu),code=compute_$(gpu))
+CUDA_WARNINGS := $(if $(WERROR),-Werror all-warnings)
+CUDA_FLAGS := -std=c++17 -O3 -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(CUBLAS),-DATTN_HAVE_CUBLAS) $(CUDA_WARNINGS)
+
+# What each kernel takes of registers is printed into a .ptxas file beside its object.
 define compile_for_gpus
-@rm -rf $(@:.o=.kept); mkdir -p $(@:.o=.kept)
-$(SHOW) $(NVCC) $(CUDA_FLAGS) $(CUDA_TARGETS) -Xptxas -v -MMD -MP --keep --keep-dir $(@:.o=.kept) -x cu -c -o $@ $< \
-  2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
-@cd $(@:.o=.kept) && for binary in *.cubin; do echo "cubin $$binary"; readelf -SW $$binary; done >../$(notdir $(@:.o=.sections)) 2>/dev/null
-@rm -rf $(@:.o=.kept)
+@mkdir -p $(@D)
+$(SHOW) $(NVCC) $(CUDA_FLAGS) -lineinfo $(CODE) -Xptxas -v -MMD -MP -x cu -c -o $@ $< 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas); exit 1; }
 endef
 $(BUILD)/cuda/%.o: variants/cuda/%.cu $(BUILD)/flags
 	$(compile_for_gpus)
@@ -574,12 +579,32 @@ $(BUILD)/cuda/%.o: variants/cuda/runtime/%.cu $(BUILD)/flags
 	$(compile_for_gpus)
 
 $(CUDA): $(CUDA_SOURCES:variants/cuda/%.cu=$(BUILD)/cuda/%.o) $(BUILD)/cuda/device.o $(BUILD)/sources
-	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(filter %.o,$^) $(CUBLAS_LIBS)
+	$(SHOW) $(NVCC) $(CODE) -shared -o $@ $(filter %.o,$^) $(CUBLAS_LIBS)
+
+# The same in two steps, for the gate: ptxas, which has more than half of the work, makes equal code of equal PTX, and is not asked for that.
+# To names in anonymous namespaces nvcc adds a hash of the path.
+define make_ptx
+@rm -rf $(@:.ptx=); mkdir -p $(@:.ptx=)/kept
+$(SHOW) $(NVCC) $(CUDA_FLAGS) $(PTX) -MMD -MP -MT $@ -MF $(@:.ptx=.d) --keep --keep-dir $(@:.ptx=)/kept -x cu -c -o $(@:.ptx=)/kept/object.o $<
+@cd $(@:.ptx=) && for ptx in kept/*.ptx; do mv $$ptx $$(sed -n 's/^[.]target sm_\([0-9a-z]*\).*/\1/p' $$ptx).ptx || exit; done && rm -r kept && \
+  sed 's/_GLOBAL__N__[0-9a-f]*_/_GLOBAL__N__/g' *.ptx >../$(@F)
+endef
+$(BUILD)/ptx/%.ptx: variants/cuda/%.cu $(BUILD)/flags
+	$(make_ptx)
+$(BUILD)/ptx/%.ptx: variants/cuda/runtime/%.cu $(BUILD)/flags
+	$(make_ptx)
+
+# And the sections of each GPU's binary, which scripts/cuda_code.sh reads, into a .sections file.
+$(BUILD)/ptx/%.ptxas: $(BUILD)/ptx/%.ptx
+	$(SHOW) cd $(@:.ptxas=) && rm -f said sections && for pair in $(CUDA_TARGETS); do gpu=sm_$${pair#*:}; \
+	  $(NVCC) $(CUDA_WARNINGS) -Xptxas -v -cubin -arch=$$gpu -o $$gpu.cubin $${pair%:*}.ptx 2>>said || { cat said; exit 1; }; \
+	  echo "cubin $$gpu" >>sections; readelf -SW $$gpu.cubin >>sections 2>/dev/null; \
+	done; mv sections ../$*.sections; mv said ../$(@F)
 
 # The kernels with a mistake each, for scripts/memcheck_cuda.sh.
 $(BUILD)/cuda/device_mistakes.so: tests/plugins/device_mistakes.cu $(BUILD)/cuda/device.o
-	$(SHOW) $(NVCC) -std=c++17 -O3 -lineinfo -Xcompiler -fPIC -I. $(CUDA_TARGETS) -x cu -c -o $(@:.so=.o) $<
-	$(SHOW) $(NVCC) $(CUDA_TARGETS) -shared -o $@ $(@:.so=.o) $(BUILD)/cuda/device.o
+	$(SHOW) $(NVCC) -std=c++17 -O3 -lineinfo -Xcompiler -fPIC -I. $(CODE) -x cu -c -o $(@:.so=.o) $<
+	$(SHOW) $(NVCC) $(CODE) -shared -o $@ $(@:.so=.o) $(BUILD)/cuda/device.o
 
 # The same objects in other orders, for the gate: where the linker puts a kernel changes its time too.
 $(RELINKS): $(BUILD)/relinks/%.so: $(VARIANT_OBJECTS) $(BUILD)/sources
@@ -619,7 +644,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(FILE_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(shell find $(addprefix $(BUILD)/,emulated cuda harness reference variants tests scripts bindings scale) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(BUILD)/,emulated cuda ptx harness reference variants tests scripts bindings scale) -name '*.d' 2>/dev/null)
 
 # The page's look and its script, which the assembler reads into the program.
 $(BUILD)/harness/report/page_assets.o: harness/report/page.css harness/report/page.js

@@ -4,7 +4,7 @@
 #   sm_90a cuda_fused/solve_rows<64,64> registers 168 spilled 0 shared 1024 instructions 2936
 #
 # from what ptxas said (FILE.ptxas) and the sections of its binaries (FILE.sections), which the Makefile leaves beside
-# each object. An instruction takes 16 bytes, on all GPUs since sm_70; the end of a kernel is filled with some that
+# the PTX. An instruction takes 16 bytes, on all GPUs since sm_70; the end of a kernel is filled with some that
 # do nothing, up to a multiple of 8. Shared memory that a launch asks for is not in it. The variant is named after
 # its file.
 #
@@ -20,8 +20,7 @@ for said in "$@"; do
       for (n = 1; n < NF; n++) if ($n == "Used") registers[gpu " " kernel] = $(n + 1)
       if (match($0, /[0-9]+ bytes smem/)) shared[gpu " " kernel] = substr($0, RSTART, RLENGTH) + 0
     }
-    # A binary that is the only one does not name its GPU: it is the one that ptxas named.
-    /^cubin / && sub(/.*compute_/, "sm_", $2) { gpu = $2; sub(/[.]cubin$/, "", gpu) }
+    /^cubin / { gpu = $2 }
     / [.]text[.]/ {
       for (n = 1; n < NF; n++)
         if ($n ~ /^[.]text[.]/) { kernel = substr($n, 7); bytes[gpu " " kernel] = $(n + 4) }

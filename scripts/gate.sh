@@ -79,56 +79,6 @@ count_facts() { # build folder, file, more options
   "$build/attnbench" gate --head "$1/relinks/1.so" --write-facts "$2" "${@:3}"
 }
 
-# What the compiler makes of kernels for GPUs takes it minutes: of those alone that may have changed. Sets code: options of
-# the gate. Both sides are compiled by the same nvcc with the head's flags, so that equal text gives equal code.
-count_device_code() {
-  local source=$folder/base/source changed=() name nvcc
-  nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-  if [ -z "$nvcc" ] || ! command -v c++filt >/dev/null; then
-    code=(--no-code "nvcc is not installed")
-  elif [ ! -d "$source/variants/cuda" ]; then
-    code=(--no-code "the base has no kernels for GPUs")
-  else
-    for name in $(cd variants/cuda && ls ./*.cu) $(cd "$source/variants/cuda" && ls ./*.cu); do
-      name=$(basename "$name" .cu)
-      if ! same_headers || ! cmp -s "variants/cuda/$name.cu" "$source/variants/cuda/$name.cu"; then
-        case " ${changed[*]-} " in *" $name "*) ;; *) changed+=("$name") ;; esac
-      fi
-    done
-    if [ ${#changed[@]} = 0 ]; then
-      code=(--no-code "the text of each kernel for GPUs is the base's, and so is its code")
-      return
-    fi
-    echo "gate: compiling for GPUs: ${changed[*]}" >&2
-    list_device_code "$build" variants "${changed[@]}" >"$folder/head-code.txt" ||
-      fail "the kernels for GPUs do not compile; all of it: $folder/cuda.log"
-    code=(--head-code "$folder/head-code.txt" --base-code "$folder/base-code.txt")
-    list_device_code "$folder/base/build" "$source/variants" "${changed[@]}" >"$folder/base-code.txt" ||
-      code=(--no-code "the base's kernels for GPUs do not compile ($folder/cuda.log)")
-  fi
-}
-
-same_headers() { # what kernels for GPUs include
-  diff -q <(cat variants/*.h variants/cuda/*.h) <(cat "$source"/variants/*.h "$source"/variants/cuda/*.h) >/dev/null
-}
-
-list_device_code() { # build folder, folder of variants, names
-  local where=$1 from=$2 objects=() said=() name
-  for name in "${@:3}"; do
-    [ -f "$from/cuda/$name.cu" ] || continue
-    objects+=("cuda/$name.o")
-    said+=("$where/cuda/$name.ptxas")
-  done
-  [ ${#objects[@]} -gt 0 ] || return 0
-  if [ "$from" = variants ]; then
-    make --no-print-directory "$jobs" BUILD="$where" "${objects[@]/#/$where/}" >"$folder/cuda.log" 2>&1 || return
-  else
-    make --no-print-directory "$jobs" -C "$from/.." -f "$PWD/Makefile" BUILD=../build "${objects[@]/#/../build/}" \
-      >"$folder/cuda.log" 2>&1 || return
-  fi
-  scripts/cuda_code.sh "${said[@]}" 2>>"$folder/cuda.log"
-}
-
 # What ranks send, where MPI is and both sides have variants of a team. Sets team: options of the gate.
 count_team() {
   local source=$folder/base/source object=$folder/base/build/attnbench_mpi.so
@@ -212,7 +162,9 @@ case " $* " in
   count_both
   arguments+=(--head-facts "$head_facts" ${base_facts:+--base-facts "$base_facts"})
   if [ -z "$why_no_base" ]; then
-    count_device_code
+    rm -f "$folder"/*-code.txt
+    scripts/gate_cuda.sh "$build" "$folder" >"$folder/code" || fail "the kernels for GPUs do not compile; all of it: $folder/cuda.log"
+    mapfile -t code <"$folder/code"
     arguments+=("${code[@]}")
     count_team || echo "gate: the base's variants of a team do not build ($folder/team.log)" >&2
     arguments+=("${team[@]}")

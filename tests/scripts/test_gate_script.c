@@ -148,22 +148,27 @@ static void a_base_that_does_not_build_is_told_to_the_program(void **state) {
   assert_false(was_called_with("--base") || was_called_with("--base-facts"));
 }
 
-/* Stands for nvcc: says what ptxas says of a kernel of 8 instructions for each line of the source, and leaves a binary. */
+/* Stands for nvcc: PTX is the source without its comments; of that ptxas says what it says of a kernel of 8 instructions for each line. */
 static const char compiler[] =
     "#!/bin/bash\n"
     "while [ $# -gt 0 ]; do\n"
-    "  case $1 in --keep-dir) kept=$2; shift ;; -o) to=$2; shift ;; *.cu) from=$1 ;; esac\n"
+    "  case $1 in --keep-dir) kept=$2; shift ;; -o) to=$2; shift ;; *.cu | *.ptx) from=$1 ;; esac\n"
     "  shift\n"
     "done\n"
-    "echo compiled >>\"$LOG\"\n"
-    "touch \"$to\"\n"
-    "printf '.section .text.k,\"ax\"\\n.fill %d\\n' $((128 * $(wc -l <\"$from\"))) |\n"
-    "  as -o \"$kept/one.compute_80.cubin\" -\n"
-    "echo \"ptxas info    : Compiling entry function 'k' for 'sm_80'\" >&2\n"
+    "echo \"${from##*.}\" >>\"$LOG\"\n"
+    "if [ -n \"$kept\" ]; then\n"
+    "  { echo .target sm_80; echo \"_GLOBAL__N__${RANDOM}_one\"; grep -v '^//' \"$from\"; } "
+    ">\"$kept/one.compute_80.ptx\"\n"
+    "  cp \"$kept/one.compute_80.ptx\" \"$kept/one.compute_120.ptx\"\n"
+    "  sed -i 's/sm_80/sm_120/' \"$kept/one.compute_120.ptx\"\n"
+    "  exit\n"
+    "fi\n"
+    "printf '.section .text.k,\"ax\"\\n.fill %d\\n' $((128 * $(wc -l <\"$from\"))) | as -o \"$to\" -\n"
+    "echo \"ptxas info    : Compiling entry function 'k' for '$(basename \"$to\" .cubin)'\" >&2\n"
     "echo '    0 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads' >&2\n"
     "echo 'ptxas info    : Used 40 registers, used 0 barriers, 1024 bytes smem' >&2\n";
 
-static void kernels_for_gpus_are_compiled_where_their_text_is_not_the_bases(void **state) {
+static void kernels_for_gpus_are_compiled_where_they_are_not_the_bases(void **state) {
   (void)state;
   char command[256];
   mkdir("bin", 0777);
@@ -185,19 +190,29 @@ static void kernels_for_gpus_are_compiled_where_their_text_is_not_the_bases(void
               was_called_with("the text of each kernel for GPUs is the base'\\''s, and so is its code"));
   assert_int_not_equal(access("build/nvcc.log", F_OK), 0);
 
-  succeed("rm calls && echo more >>variants/cuda/one.cu");
+  succeed("rm calls && echo '// words' >>variants/cuda/one.cu");
+  succeed(gate);
+  assert_true(was_called_with("--no-code") &&
+              was_called_with("the PTX of each kernel for GPUs is the base'\\''s, and so is its code"));
+  succeed("[ \"$(cat build/nvcc.log)\" = \"$(printf 'cu\\ncu')\" ]"); /* other.cu is not compiled */
+
+  succeed("rm calls build/nvcc.log && echo more >>variants/cuda/one.cu");
   succeed(gate);
   assert_true(was_called_with("--head-code") && was_called_with("build/gate/head-code.txt"));
   assert_true(was_called_with("--base-code") && was_called_with("build/gate/base-code.txt"));
   assert_false(was_called_with("--no-code"));
-  for (int head = 0; head < 2; head++) {
-    snprintf(command, sizeof command,
-             "[ \"$(cat build/gate/%s-code.txt)\" = 'sm_80 cuda_one/k registers 40 spilled 8 shared 1024 "
-             "instructions %d' ]",
-             head ? "head" : "base", head ? 24 : 16);
-    succeed(command);
-  }
-  succeed("[ $(wc -l <build/nvcc.log) = 2 ]"); /* other.cu is not compiled */
+  for (int head = 0; head < 2; head++)
+    for (int gpu = 0; gpu < 3; gpu++) {
+      static const char *const gpus[] = {"sm_80", "sm_90", "sm_120"};
+      snprintf(command, sizeof command,
+               "grep -qx '%s cuda_one/k registers 40 spilled 8 shared 1024 instructions %d' "
+               "build/gate/%s-code.txt",
+               gpus[gpu], head ? 40 : 32, head ? "head" : "base");
+      succeed(command);
+    }
+  succeed("[ $(cat build/gate/*-code.txt | wc -l) = 6 ]");
+  /* The base's PTX is there. */
+  succeed("[ \"$(sort build/nvcc.log | uniq -c | xargs)\" = '1 cu 6 ptx' ]");
 
   succeed("rm calls && echo broken >bin/nvcc && echo more >>variants/cuda/one.cu");
   assert_int_equal(run(gate), 2);
@@ -209,7 +224,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_gate_works_in_a_folder_with_spaces, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_base_that_does_not_build_is_told_to_the_program, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(kernels_for_gpus_are_compiled_where_their_text_is_not_the_bases, set_up,
+      cmocka_unit_test_setup_teardown(kernels_for_gpus_are_compiled_where_they_are_not_the_bases, set_up,
                                       tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
