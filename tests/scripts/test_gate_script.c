@@ -148,7 +148,8 @@ static void a_base_that_does_not_build_is_told_to_the_program(void **state) {
   assert_false(was_called_with("--base") || was_called_with("--base-facts"));
 }
 
-/* Stands for nvcc: PTX is the source without its comments; of that ptxas says what it says of a kernel of 8 instructions for each line. */
+/* Stands for nvcc: PTX is the source without its comments, and ptxas says of it what it says of a kernel of 8 instructions for
+ * each line. */
 static const char compiler[] =
     "#!/bin/bash\n"
     "while [ $# -gt 0 ]; do\n"
