@@ -241,7 +241,7 @@ $(BUILD)/harness/machine/peak_%.o: PEAK_FLAGS = $(if $(SANITIZE),-fno-sanitize=a
 $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
-# A loop of eight instructions that crosses a line of 64 bytes takes half as long again on a Zen 4, and gcc puts it where it happens to be.
+# A loop of eight instructions that crosses a line of 64 bytes takes nearly half as long again on a Zen 4, and gcc puts it where it likes.
 $(BUILD)/variants/naive.o: ISA_FLAGS = -falign-loops=32
 # Nobody asks an emulation how fast it is, and no other file is handed its vectors, which may be wider than the processor's.
 $(BUILD)/variants/tile/emulated_%.o $(BUILD)/variants/tile/emulated_%.tidy: ISA_FLAGS = $(if $(filter -O0,$(KERNEL_LEVEL)),,-O1) -Wno-psabi

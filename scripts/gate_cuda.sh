@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What the compiler makes of kernels for GPUs, the head's and the base's: prints the options that tell `attnbench gate` of it, each on a line.
+# What the compiler makes of kernels for GPUs, the head's and the base's: prints the options that tell `attnbench gate` of it, each
+# on a line.
 #
 #   scripts/gate_cuda.sh BUILD FOLDER     FOLDER is the gate's, with the base in base/source and base/build
 #
-# To compile all takes minutes, so that PTX is made of those alone whose text may have changed, and code of those alone whose PTX has. Both
-# sides are compiled by the same nvcc with the head's flags, of which equal text gives equal PTX, and that equal code.
+# To compile all takes minutes, so that PTX is made of those alone whose text may have changed, and code of those alone whose PTX
+# has. Both sides are compiled by the same nvcc with the head's flags, by which equal text gives equal PTX, and that equal code.
 #
 # Status 1: those of the head do not compile. FOLDER/cuda.log says why, and what has been compiled.
 set -u
