@@ -242,7 +242,7 @@ $(BUILD)/%avx2.o $(BUILD)/%avx2.tidy: ISA_FLAGS = $(AVX2_FLAGS)
 $(BUILD)/%avx512.o $(BUILD)/%avx512.tidy: ISA_FLAGS = $(AVX512_FLAGS)
 $(BUILD)/%avx512_bf16.o $(BUILD)/%avx512_bf16.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16
 # A loop of eight instructions that crosses a line of 64 bytes takes nearly half as long again on a Zen 4, and gcc puts it where it likes.
-$(BUILD)/variants/naive.o: ISA_FLAGS = -falign-loops=32
+$(BUILD)/variants/naive.o $(BUILD)/variants/tile/score_rows.o: ISA_FLAGS = -falign-loops=32
 # Nobody asks an emulation how fast it is, and no other file is handed its vectors, which may be wider than the processor's.
 $(BUILD)/variants/tile/emulated_%.o $(BUILD)/variants/tile/emulated_%.tidy: ISA_FLAGS = $(if $(filter -O0,$(KERNEL_LEVEL)),,-O1) -Wno-psabi
 $(BUILD)/%avx512_amx.o $(BUILD)/%avx512_amx.tidy: ISA_FLAGS = $(AVX512_FLAGS) -mavx512bf16 -mamx-tile -mamx-bf16
