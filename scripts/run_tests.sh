@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs test executables, one more at a time than there are processors, for some wait (ATTN_TEST_JOBS), and sums up: one line for
-# each, all that a failing one said, and last "N passed, N failed". Status 1 when any test failed. A program
+# each, all that a failing one said, at the end once more the names of what failed, and last "N passed, N failed". Status 1 when any test failed. A program
 # that crashes, hangs for ATTN_TEST_SECONDS or ends without a word is a failed test.
 # The tests speak TAP, cmocka's machine-readable form: "ok 3 - name" or "not ok 3 - name"; a skipped one
 # ("not ok 3 # SKIP name") counts for neither.
@@ -20,6 +20,9 @@ run_one() {
   {
     printf '%-32s %3d passed, %d failed  %ds\n' "$(basename "$1")" "$ok" "$bad" $(($(date +%s) - started))
     if [ "$bad" -gt 0 ]; then
+      grep '^[[:space:]]*not ok [0-9]' "$output.said" | grep -v '# SKIP' |
+        sed "s/^[[:space:]]*not ok [0-9]* *-* */failed: $(basename "$1"): /" >"$output.failed"
+      [ -s "$output.failed" ] || echo "failed: $(basename "$1"), with status $status" >"$output.failed"
       grep -v '^[[:space:]]*ok [0-9]' "$output.said" | tail -n 200 | sed 's/^/    /'
       [ "$status" -eq 124 ] && echo "    did not end within $seconds s"
       echo "    ended with status $status; to run it alone: $1"
@@ -42,6 +45,7 @@ trap 'exit 130' INT TERM
 
 # From the end of the alphabet, where those of the variants are, which take longest.
 printf '%s\n' "$@" | sort -r | xargs -n 1 -P "${ATTN_TEST_JOBS:-$(($(nproc) + 1))}" "$0" --one "$folder"
+cat "$folder"/*.failed 2>/dev/null
 cat "$folder"/*.counts 2>/dev/null | awk -v tests=$# '
   { passed += $1; failed += $2 }
   END {

@@ -43,15 +43,17 @@ static void solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i) {
   const attn_range keys = attn_visible_keys(p, b, i);
   const float *q = at(t->query, p->query, b, h, i);
   float *o = (float *)(uintptr_t)at(t->output, p->output, b, h, i);
-  double top = -INFINITY, sum = 0;
+  double sums[p->value_dim + 1], top = -INFINITY; /* of weighted values, and of weights */
+  for (int64_t e = 0; e <= p->value_dim; e++) sums[e] = 0;
   for (int64_t j = keys.first; j < keys.end; j++) top = fmax(top, score(p, q, at(t->key, p->key, b, kv, j)));
-  for (int64_t j = keys.first; j < keys.end; j++) sum += exp(score(p, q, at(t->key, p->key, b, kv, j)) - top);
-  for (int64_t e = 0; e < p->value_dim; e++) {
-    double out = 0;
-    for (int64_t j = keys.first; j < keys.end; j++)
-      out += exp(score(p, q, at(t->key, p->key, b, kv, j)) - top) / sum * at(t->value, p->value, b, kv, j)[e];
-    o[e] = (float)out;
+  for (int64_t j = keys.first; j < keys.end; j++) {
+    const double weight = exp(score(p, q, at(t->key, p->key, b, kv, j)) - top);
+    const float *value = at(t->value, p->value, b, kv, j);
+    for (int64_t e = 0; e < p->value_dim; e++) sums[e] += weight * value[e];
+    sums[p->value_dim] += weight;
   }
+  for (int64_t e = 0; e < p->value_dim; e++)
+    o[e] = keys.first < keys.end ? (float)(sums[e] / sums[p->value_dim]) : 0;
 }
 
 static void solve(const attn_call *call) {
