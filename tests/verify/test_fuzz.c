@@ -173,7 +173,7 @@ static void an_interruption_ends_it_with_the_summary(void **state) {
   free(said);
 }
 
-/* Right on each, and together of ten seconds and more. The first problem is judged within .2 s, and on a busy machine much later. */
+/* Right on each, and together of ten seconds and more. What comes first is judged in .2 s, and on a busy machine much later. */
 #define SOME " --problem full/H:1/D:64/T:400 --problem full/H:1/D:64/T:401 --problem full/H:1/D:64/T:402"
 #define MANY SOME SOME SOME SOME SOME SOME
 
