@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs test executables, one more at a time than there are processors, for some wait (ATTN_TEST_JOBS), and sums up: one line for
-# each, all that a failing one said, at the end once more the names of what failed, and last "N passed, N failed". Status 1 when any test failed. A program
-# that crashes, hangs for ATTN_TEST_SECONDS or ends without a word is a failed test.
+# each, all that a failing one said, at the end once more the names of what failed, and last "N passed, N failed". Status 1 when
+# any test failed. A program that crashes, hangs for ATTN_TEST_SECONDS or ends without a word is a failed test.
 # The tests speak TAP, cmocka's machine-readable form: "ok 3 - name" or "not ok 3 - name"; a skipped one
 # ("not ok 3 # SKIP name") counts for neither.
 set -u
@@ -14,14 +14,14 @@ run_one() {
   CMOCKA_MESSAGE_OUTPUT=TAP timeout "$seconds" ${ATTN_TEST_WRAPPER:-} "$1" >"$output.said" 2>&1
   status=$?
   ok=$(grep -c '^[[:space:]]*ok [0-9]' "$output.said")
-  bad=$(grep '^[[:space:]]*not ok [0-9]' "$output.said" | grep -vc '# SKIP')
+  grep '^[[:space:]]*not ok [0-9]' "$output.said" | grep -v '# SKIP' |
+    sed "s/^[[:space:]]*not ok [0-9]* *-* */failed: $(basename "$1"): /" >"$output.failed"
+  bad=$(grep -c . "$output.failed")
   if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
   if ! grep -q '^[[:space:]]*\(not \)*ok [0-9]' "$output.said"; then bad=1; fi
   {
     printf '%-32s %3d passed, %d failed  %ds\n' "$(basename "$1")" "$ok" "$bad" $(($(date +%s) - started))
     if [ "$bad" -gt 0 ]; then
-      grep '^[[:space:]]*not ok [0-9]' "$output.said" | grep -v '# SKIP' |
-        sed "s/^[[:space:]]*not ok [0-9]* *-* */failed: $(basename "$1"): /" >"$output.failed"
       [ -s "$output.failed" ] || echo "failed: $(basename "$1"), with status $status" >"$output.failed"
       grep -v '^[[:space:]]*ok [0-9]' "$output.said" | tail -n 200 | sed 's/^/    /'
       [ "$status" -eq 124 ] && echo "    did not end within $seconds s"
