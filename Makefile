@@ -77,8 +77,9 @@ TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | s
 # kernels and checks run in test_variants, test_properties and test_verify. Nor are the kernels of the emulated device instrumented;
 # what is around a device runs in test_device and test_failing_device.
 UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script scale install mutants python rooms readme_example \
-  walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c tests/variants/test_accuracy.c \
-  tests/variants/test_batch_invariance.c tests/variants/test_cuda.c tests/verify/test_bound.c tests/verify/test_narrow.c tests/measure/test_cluster.c
+  run_tests walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c \
+  tests/variants/test_accuracy.c tests/variants/test_batch_invariance.c tests/variants/test_cuda.c tests/verify/test_bound.c \
+  tests/verify/test_narrow.c tests/measure/test_cluster.c
 ifeq ($(SANITIZE),thread)
   # Nor those that start no thread, in which ThreadSanitizer can see nothing.
   UNINSTRUMENTED_TESTS += $(filter tests/base/% tests/gate/% tests/reference/% tests/report/% tests/test_option%,$(TEST_SOURCES)) \

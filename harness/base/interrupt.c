@@ -14,6 +14,7 @@
 static const int signals[2] = {SIGINT, SIGTERM};
 static const double same_wish_seconds = 0.2;
 static struct sigaction before[2];
+static bool caught;
 enum { DIRECT, FORWARDED, WAYS };
 /* 0: nobody has wished it. Two threads may handle a signal at once. */
 static _Atomic double wanted_since[WAYS];
@@ -34,6 +35,8 @@ static void on_signal(int number, siginfo_t *from, void *context) {
 
 void interrupt_catch(void) {
   for (int way = 0; way < WAYS; way++) wanted_since[way] = 0;
+  if (caught) return;
+  caught = true;
   struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
   /* Neither interrupts the handler of the other. */
   sigemptyset(&action.sa_mask);
@@ -46,6 +49,8 @@ void interrupt_catch(void) {
 }
 
 void interrupt_release(void) {
+  if (interrupt_asked()) return; /* what passes it on may come to it only now */
+  caught = false;
   for (int n = 0; n < 2; n++) sigaction(signals[n], &before[n], NULL);
 }
 

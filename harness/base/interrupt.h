@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* Between these two, the first SIGINT or SIGTERM only sets what interrupt_wanted tells. */
+/* Between these two, the first SIGINT or SIGTERM only sets what interrupt_wanted tells. Where there was one, the release
+ * changes nothing: what was found until then is still to be written, and is not lost to the same wish that comes again. */
 void interrupt_catch(void);
 void interrupt_release(void);
 
