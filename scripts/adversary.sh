@@ -116,7 +116,7 @@ conclude() { # name, outcome, started, log
 run() { # log, limit, arguments
   local log=$1 limit=$2 process status
   shift 2
-  (cd "$work" && exec timeout -k 5 "$limit" "$program" "$@" >"$log" 2>&1 </dev/null) &
+  (cd "$work" && exec env ATTN_ADVERSARY="$log" timeout -k 5 "$limit" "$program" "$@" >"$log" 2>&1 </dev/null) &
   process=$!
   { wait $process; } 2>/dev/null
   status=$?
@@ -124,17 +124,17 @@ run() { # log, limit, arguments
   return $status
 }
 
-# The processes that have this word among their arguments; grep gets it otherwise, for it would find itself.
-processes_with() {
-  printf '%s\n' "$1" | grep -l -s -z -x -F -f - /proc/[0-9]*/cmdline | tr -dc '0-9\n'
+# The processes that a run of this log has left, by their environment: another of these scripts may run beside this one.
+processes_of() { # log
+  grep -l -s -z -x -F -e "ATTN_ADVERSARY=$1" /proc/[0-9]*/environ | tr -dc '0-9\n'
 }
 
 # The same, once those that are ended have had the time to go: a second.
-processes_left() {
+processes_left() { # log
   local left= wait
   for wait in 0 0.1 0.2 0.3 0.4; do
     sleep $wait
-    left=$(processes_with "$1")
+    left=$(processes_of "$1")
     [ -n "$left" ] || return 0
   done
   echo "$left"
@@ -182,7 +182,7 @@ try_misbehaving() { # name
   124 | 137) outcome=endless ;;
   *) outcome="status $status" ;;
   esac
-  left=$(processes_left "$name,neighbour")
+  left=$(processes_left "$log")
   if [ -n "$left" ]; then
     kill -KILL $left 2>/dev/null
     [ "$outcome" != caught ] || outcome='left running'

@@ -251,12 +251,12 @@ static void whatever_ends_a_kernel_is_told_and_the_others_are_judged(void **stat
   static const char *const told[] = {
       "variant 'crashing' crashed (SIGSEGV: ", "verify --variant crashing --problem '",
       "variant 'leaving' ended the process with status 0 on ",
-      "variant 'hanging' did not end within 0.5 s on ", plugin};
+      "variant 'hanging' did not end within 1.5 s on ", plugin};
   static outcome outcome;
   for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
     char arguments[1024];
     snprintf(arguments, sizeof arguments,
-             "%s --run-limit 0.5 --variant crashing,leaving,hanging,lasting --plugin " PLUGINS "ends.so",
+             "%s --run-limit 1.5 --variant crashing,leaving,hanging,lasting --plugin " PLUGINS "ends.so",
              cases[n].command);
     run_program(arguments, &outcome);
     bool all = outcome.status == 1 && strstr(outcome.out, cases[n].lasting);

@@ -274,11 +274,16 @@ static int await(pid_t child, const sigset_t *set, bool *hangs, int *stopped_by)
     const struct timespec tick = {.tv_nsec = (long)(tick_seconds * 1e9)};
     siginfo_t from = {0};
     const int signal = sigtimedwait(&awaited, &from, &tick);
-    if (waitpid(child, &status, WNOHANG) == child) return status;
-    if (signal > 0 && signal != SIGCHLD) {
-      *stopped_by = signal;
-      if (from.si_code != SI_KERNEL) kill(child, signal);
+    const bool is_forwarded = signal > 0 && signal != SIGCHLD;
+    if (is_forwarded) *stopped_by = signal;
+    if (waitpid(child, &status, WNOHANG) == child) {
+      /* What was sent to the group may have ended the child before this process comes to it. */
+      const struct timespec at_once = {0};
+      const int pending = is_forwarded ? 0 : sigtimedwait(set, NULL, &at_once);
+      if (pending > 0 && pending != SIGCHLD) *stopped_by = pending;
+      return status;
     }
+    if (is_forwarded && from.si_code != SI_KERNEL) kill(child, signal);
     /* In ticks, and not by a clock, which goes on while both processes are stopped. */
     waited = shared->running && steps == shared->steps ? waited + (signal > 0 ? 0 : tick_seconds) : 0;
     steps = shared->steps;

@@ -75,13 +75,15 @@ __attribute__((constructor)) static void look_for_originals(void) {
 
 /* ---- patience ---- */
 
-/* Whether it is still so after the patience. */
+/* Whether it is still so after the patience, of looks as well as of time, which goes on while nobody here gets a turn. */
 static bool stays_for(int patience_ms, bool (*is_so)(int), int argument) {
+  enum { LOOKS_IN_MS = 2 };
   struct timespec start, now;
   clock_gettime(CLOCK_MONOTONIC, &start);
-  while (is_so(argument)) {
+  for (int looks = 0; is_so(argument); looks++) {
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 >= patience_ms)
+    if ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 >= patience_ms &&
+        looks >= LOOKS_IN_MS * patience_ms)
       return true;
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
   }
@@ -249,8 +251,9 @@ static bool loses_locks(void *handle) { return dlsym(handle, "__kmpc_critical") 
 static void end_teams(const void *code) {
   int (*end)(omp_pause_resource_t) = NULL;
   Dl_info object;
-  if (!loses_locks(RTLD_DEFAULT)) (void)omp_pause_resource_all(omp_pause_hard);
-  (void)stays_for(SHORT_PATIENCE_MS, openmp_keeps, BY_OPENMP);
+  /* A thread that a smaller team left behind may be ending still, and would be taken for one that was there before. */
+  const bool ended = !loses_locks(RTLD_DEFAULT) && omp_pause_resource_all(omp_pause_hard) == 0;
+  (void)stays_for(ended ? PATIENCE_MS : SHORT_PATIENCE_MS, openmp_keeps, BY_OPENMP);
   void *handle = dladdr(code, &object) ? dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
   if (handle && !loses_locks(handle)) *(void **)&end = dlsym(handle, "omp_pause_resource_all");
   if (end && caller_object(*(void **)&end) != openmp) (void)end(omp_pause_hard);

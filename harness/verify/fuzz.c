@@ -97,11 +97,9 @@ static size_answer command_answers(const failing *candidate, void *context) {
 
 /* What a small problem no longer shows. */
 static void print_sizes(const reproduction *of, const failing *smallest, double seconds, FILE *out) {
-  const double most_seconds = 10;
   reproduction asked = *of;
   char said[1024];
-  shrunk_sizes_describe(smallest, seconds < most_seconds ? seconds : most_seconds, command_answers, &asked,
-                        said, sizeof said);
+  shrunk_sizes_describe(smallest, seconds, command_answers, &asked, said, sizeof said);
   if (*said) fprintf(out, "%s\n", said);
 }
 

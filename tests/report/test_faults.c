@@ -20,6 +20,13 @@
 #define PROGRAM ATTN_BUILD_DIR "/attnbench"
 #define BENCH PROGRAM " bench --variant fused --lengths 16,32 --benchmark_dry_run --quiet --out results"
 
+/* The same of a kernel that makes the folder ctrl-c in its eighth run, and goes on when there is another in it. */
+#define WAITING                                                                                              \
+  PROGRAM " bench --plugin " ATTN_BUILD_DIR "/tests/plugins/interrupts.so --variant interrupts"              \
+          " --lengths 8,16,24 --head-dim 8 --benchmark_dry_run --quiet --out results"
+#define MEANWHILE(commands)                                                                                  \
+  "(until [ -d ctrl-c ]; do sleep 0.02; done; " commands "; mkdir ctrl-c/pressed) & " WAITING
+
 static const report_options all_rows = {.repetitions = true, .aggregates = true};
 
 typedef struct fixture {
@@ -136,13 +143,13 @@ static void a_full_standard_output_is_said(void **state) {
 /* What was measured is not lost with it. */
 static void a_folder_that_is_removed_meanwhile_is_made_again(void **state) {
   const fixture *fixture = *state;
-  assert_int_equal(run("(sleep 0.1; rmdir results) & " BENCH), 0);
+  assert_int_equal(run(MEANWHILE("rmdir results")), 0);
   assert_int_equal(seed_of(fixture->json), 1);
 }
 
 static void a_folder_that_becomes_a_file_is_said(void **state) {
   (void)state;
-  assert_int_equal(run("(sleep 0.1; rmdir results; echo kept >results) & " BENCH), 2);
+  assert_int_equal(run(MEANWHILE("rmdir results; echo kept >results")), 2);
   assert_says("--out results: Not a directory");
   assert_int_equal(run("grep -q kept results"), 0);
 }

@@ -250,6 +250,57 @@ static void a_signal_to_the_command_is_no_ones_fault(void **state) {
   assert_string_equal(text, "");
 }
 
+static int say_and_wait(void *nothing) {
+  (void)nothing;
+  enter("toy", 60);
+  const pid_t self = getpid();
+  if (write(STDOUT_FILENO, &self, sizeof self) != sizeof self) return 1;
+  never_return();
+  return 0;
+}
+
+/* A process that has ended and was not waited for. */
+static bool is_zombie(pid_t process) {
+  char path[32], line[128] = "";
+  snprintf(path, sizeof path, "/proc/%d/stat", process);
+  FILE *file = fopen(path, "r");
+  if (!file) return false;
+  if (!fgets(line, sizeof line, file)) line[0] = '\0';
+  fclose(file);
+  return strstr(line, ") Z ") != NULL;
+}
+
+/* Whom the signal to a group has ended before the one that watches gets a turn. */
+static void a_signal_to_all_ends_the_command_however_late_it_is_seen(void **state) {
+  (void)state;
+  static const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+  for (size_t n = 0; n < sizeof signals / sizeof *signals; n++) {
+    int ready[2], status;
+    pid_t watched;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t watcher = fork();
+    if (watcher == 0) {
+      setpgid(0, 0);
+      dup2(ready[1], STDOUT_FILENO);
+      dup2(ready[1], STDERR_FILENO);
+      close(ready[1]);
+      _exit(supervise(say_and_wait, NULL));
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &watched, sizeof watched), sizeof watched);
+    kill(watcher, SIGSTOP);
+    assert_int_equal(waitpid(watcher, &status, WUNTRACED), watcher);
+    kill(-watcher, signals[n]);
+    while (!is_zombie(watched)) usleep(1000);
+    kill(watcher, SIGCONT);
+    char byte;
+    assert_int_equal(read(ready[0], &byte, 1), 0); /* nobody is blamed, and nothing begins again */
+    close(ready[0]);
+    assert_int_equal(waitpid(watcher, &status, 0), watcher);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == signals[n]);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(whatever_ends_a_run_is_named_and_the_others_go_on),
@@ -259,6 +310,7 @@ int main(void) {
       cmocka_unit_test(the_limit_is_of_a_step_and_only_of_runs),
       cmocka_unit_test(what_is_kept_is_there_in_the_next_child),
       cmocka_unit_test(a_signal_to_the_command_is_no_ones_fault),
+      cmocka_unit_test(a_signal_to_all_ends_the_command_however_late_it_is_seen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -241,7 +241,7 @@ static void a_failure_of_one_rank_is_shrunk_to_what_it_takes(void **state) {
   need_mpi();
   if (!getenv("ATTN_TEST_FULL")) skip();
   shell_expect(MPIRUN("4") "fuzz " FORGETS "--variant forgets_on_rank_2 --problem full/H:2/D:2/Tq:3/Tk:8 "
-                           "--isa ranks3 --seconds 60",
+                           "--isa ranks3 --seconds 600",
                1,
                "mpirun -n 3 attnbench verify --variant forgets_on_rank_2 --problem "
                "'full/B:1/H:1/Hkv:1/D:1/Tq:1/Tk:6' --isa ranks3");

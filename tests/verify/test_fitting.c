@@ -194,7 +194,7 @@ static void a_narrow_kernel_is_verified_where_it_lives(void **state) {
   SAYS("verify --every 80 --fail-fast --count 5 " PACKED " --variant packed_wrong_heads", 1,
        "FAILED: output");
   SAYS("verify --every 80 --fail-fast --count 5 " PACKED " --variant packed_wrong_tail", 1, "FAILED: output");
-  SAYS("fuzz --seconds 20 --seed 3 " PACKED " --variant packed_wrong_tail", 1, "rows from ",
+  SAYS("fuzz --seconds 600 --seed 3 " PACKED " --variant packed_wrong_tail", 1, "rows from ",
        "T % 64 matters: it fails where T is no multiple of 64", "reproduce: ");
   SAYS("fuzz --seconds 1 " PACKED " --variant packed", 0, "fitted to what it takes");
 }

@@ -279,6 +279,8 @@ class Server:
                 env={**os.environ, "ATTNBENCH_PYTHON": told},
                 start_new_session=True,  # Ctrl-C reaches it once, from here
             )
+            if self._interrupts:  # before there was a child
+                self._child.send_signal(signal.SIGINT)
             self._serve(ours)
             return self._child.wait()
         finally:
