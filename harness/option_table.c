@@ -198,7 +198,8 @@ static const option_row rows[] = {
     {"--point-limit", "SECONDS", IN_BENCH, KIND_SECONDS, AT(point_limit), NO_LIMITS,
      "skip a point when a single run would take longer (8)"},
     {"--cold", NULL, IN_BENCH, KIND_FLAG, AT(cold), NO_LIMITS,
-     "rotate inputs, so that each iteration finds its own in no cache (false)"},
+     "rotate inputs, so that each iteration finds its own in no cache; what cannot be rotated is skipped "
+     "(false)"},
     {"--instructions", NULL, IN_BENCH, KIND_FLAG, AT(instructions), NO_LIMITS,
      "count the instructions of kernels, where valgrind is installed (true)"},
     {"--memory-only", "NAME,...", IN_BENCH, KIND_WORDS, AT(memory_only), NO_LIMITS,

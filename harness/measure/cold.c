@@ -40,6 +40,16 @@ static void *copy(unsigned char **to, const guarded *buffer, const void *tensor)
 /* What lies in the problem is there once. */
 static bool is_copied(tensor_id id) { return !tensor_table[id].in_problem; }
 
+double cold_left_hot(const attn_problem *problem) {
+  double hot = 0, all = 0;
+  for (tensor_id id = 0; id < TENSORS; id++) {
+    const double bytes = (double)tensor_bytes(problem, id);
+    all += bytes;
+    hot += is_copied(id) ? 0 : bytes;
+  }
+  return all > 0 ? hot / all : 0;
+}
+
 size_t cold_fill(cold *cold, const inputs *inputs) {
   size_t one = 0;
   for (tensor_id id = 0; id < TENSORS; id++) one += is_copied(id) ? room_for(&inputs->buffers[id]) : 0;

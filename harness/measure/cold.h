@@ -14,6 +14,9 @@ typedef struct cold {
 bool cold_create(cold *cold, size_t cache_bytes);
 void cold_destroy(cold *cold);
 
+/* The share of a problem's bytes that no copy has, of tensors that it holds itself: they stay in the caches. */
+double cold_left_hot(const attn_problem *problem);
+
 /* Copies inputs and output side by side as often as the memory holds them: who takes the copies in turn finds
  * none of them in the cache. Their number, in cold->copies; 0 when the inputs are larger than the memory
  * and so in no cache anyway. */

@@ -21,12 +21,18 @@ static bool all_keys_count(const workload *w, const attn_problem *p) {
   return fabs(p->scale) * variance * sqrt((double)p->head_dim) <= largest_deviation;
 }
 
+static int64_t bias_row(const attn_problem *p, int64_t b, int64_t h, int64_t i) {
+  return b * p->bias.batch + h * p->bias.head + i * p->bias.position;
+}
+
 /* Keys that the row sees and whose weights are not 0. */
 static int64_t keys_needed(const inputs *in, int64_t b, int64_t h, int64_t i) {
   enum { AT_ONCE = 512 };
   const attn_problem *p = &in->problem;
   const attn_range keys = attn_visible_keys(p, b, i);
-  const float *bias = p->bias.type ? reference_vector(in->tensors.bias, p->bias, b, h, i) : NULL;
+  const element_type *type = element_type_of(p->bias.type);
+  const char *bias =
+      type ? (const char *)in->tensors.bias + bias_row(p, b, h, i) * (int64_t)type->bytes : NULL;
   uint8_t visible[AT_ONCE];
   int64_t seen = 0;
   if (!p->mask.type && !bias && !attn_has_pattern(p)) return keys.end - keys.first;
@@ -34,7 +40,8 @@ static int64_t keys_needed(const inputs *in, int64_t b, int64_t h, int64_t i) {
        j = attn_next_visible(p, b, h, i, i + 1, j + AT_ONCE)) {
     const int64_t end = j + AT_ONCE < keys.end ? j + AT_ONCE : keys.end;
     seen += attn_visible_row(p, &in->tensors, b, h, i, j, end, visible);
-    for (int64_t n = j; bias && n < end; n++) seen -= visible[n - j] && bias[n] == -INFINITY;
+    for (int64_t n = j; type && n < end; n++)
+      seen -= visible[n - j] && type->load(bias + n * (int64_t)type->bytes) == -INFINITY;
   }
   return seen;
 }

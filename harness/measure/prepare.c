@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "base/interrupt.h"
+#include "cold.h"
 #include "limits.h"
 #include "shared_inputs.h"
 #include "problem/check.h"
@@ -179,6 +180,17 @@ static bool left_out(bench *bench, size_t n) {
   return true;
 }
 
+/* On a device all is cold; on the host what is copied. */
+static bool is_cold(bench *bench, size_t n, const attn_problem *problem) {
+  const double most_left_hot = 0.02;
+  if (!bench->options->cold || bench->points[n].variant->place != ATTN_HOST) return true;
+  const double left = cold_left_hot(problem);
+  if (left <= most_left_hot) return true;
+  bench_skip(bench, &bench->report->results[n], "with --cold %.0f %% of its bytes would stay in the caches",
+             100 * left);
+  return false;
+}
+
 /* Whether the variant can solve this, in the time and memory there are; the result says why not. */
 static bool is_feasible(bench *bench, const length_group *length_group, size_t n) {
   const bench_point *point = &bench->points[n];
@@ -208,7 +220,7 @@ static bool is_feasible(bench *bench, const length_group *length_group, size_t n
     bench_skip(bench, result, "not to be run; it asks for %s of workspace", bytes);
     return false;
   }
-  return fits_memory(bench, length_group, n) && fits_time(bench, n);
+  return is_cold(bench, n, &problem) && fits_memory(bench, length_group, n) && fits_time(bench, n);
 }
 
 /* Fills the memory that the point takes; the result is RESULT_FAILED when it takes some behind the interface's

@@ -25,6 +25,8 @@ static workload shortened(const workload *original, int64_t divisor) {
     part.offsets[b] /= divisor;
     part.lengths[b] /= divisor;
     if (part.lengths[b] > part.key_length) part.lengths[b] = part.key_length;
+    part.query_lengths[b] /= divisor;
+    if (part.query_lengths[b] > part.query_length) part.query_lengths[b] = part.query_length;
   }
   return part;
 }

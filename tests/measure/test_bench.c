@@ -16,6 +16,7 @@
 
 #include "base/interrupt.h"
 #include "base/statistics.h"
+#include "measure/cold.h"
 #include "measure/sweep_state.h"
 #include "run/footprint.h"
 #include "small_bench.h"
@@ -494,6 +495,24 @@ static void cold_inputs_are_others_each_time_with_the_same_contents(void **state
   }
 }
 
+static double left_hot(const char *text) {
+  workload w;
+  char why[512];
+  if (!workload_parse_sound(text, &w, why, sizeof why)) fail_msg("%s: %s", text, why);
+  const attn_problem problem = workload_problem(&w);
+  return cold_left_hot(&problem);
+}
+
+/* What lies in the problem is the same for each iteration. */
+static void what_stays_in_the_caches_is_known(void **state) {
+  (void)state;
+  assert_true(left_hot("causal/H:4/D:64/T:512/sink/bias:q/mask:q") == 0);
+  assert_true(left_hot("causal/H:4/D:64/T:512/docs:64") < 0.01);
+  const double state_bytes = 64 * 64 + 64, token_bytes = 4 * 64;
+  assert_true(fabs(left_hot("linear/causal/H:4/D:64/T:1/state") - state_bytes / (state_bytes + token_bytes)) <
+              1e-12);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_point_is_verified_timed_and_named),
@@ -513,6 +532,7 @@ int main(void) {
       cmocka_unit_test(an_interruption_keeps_what_was_measured),
       cmocka_unit_test(an_interruption_before_any_result_says_so),
       cmocka_unit_test(cold_inputs_are_others_each_time_with_the_same_contents),
+      cmocka_unit_test(what_stays_in_the_caches_is_known),
       cmocka_unit_test(turns_are_taken_in_an_order_that_the_seed_decides),
   };
   return cmocka_run_group_tests(tests, start_presser, end_presser);
