@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,26 @@ static int complain(const char *why) {
 static bool read_facts(json_t **facts, const char *path, char *why, size_t why_size) {
   *facts = path ? gate_facts_read(path, why, why_size) : NULL;
   return *facts || !path;
+}
+
+/* What both have. */
+static bool compare_promises(const gate_options *options, gate_findings *findings, FILE *out, char *why,
+                             size_t why_size) {
+  variant_list base = {0}, head = {0};
+  const size_t before = findings->count;
+  bool good = gate_load(&base, options->bases[0], options, why, why_size) &&
+              gate_load(&head, options->heads[0], options, why, why_size);
+  if (good && !gate_find_less(&base, &head, options, findings)) {
+    snprintf(why, why_size, "out of memory");
+    good = false;
+  }
+  if (good)
+    fprintf(out, "  %-13s%s\n", "variants",
+            findings->count == before ? "none takes or promises less than in the base"
+                                      : "not all take or promise what they did");
+  variant_list_destroy(&base);
+  variant_list_destroy(&head);
+  return good;
 }
 
 static bool compare_facts(const gate_options *options, gate_findings *findings, FILE *out, char *why,
@@ -139,6 +160,8 @@ static bool measure(gate_options *options, gate_prepared *prepared, gate_finding
     return true;
   }
   if (!gate_prepare(prepared, options, why, why_size)) return false;
+  if (options->facts && !options->why_no_base && !compare_promises(options, findings, stdout, why, why_size))
+    return false;
   if (options->facts && !compare_facts(options, findings, stdout, why, why_size)) return false;
   if (!options->times) return true;
   printf("timing part\n");
@@ -219,6 +242,22 @@ static int run_all(void *context) {
   return status;
 }
 
+/* A terminal sends SIGINT to both processes; what others send comes to this one alone. */
+static const int passed_on[] = {SIGTERM, SIGHUP};
+enum { PASSED_ON = sizeof passed_on / sizeof *passed_on };
+static volatile sig_atomic_t measuring, asked_by; /* the child; the signal that came before there was one */
+
+static void pass_on(int signal) {
+  asked_by = signal;
+  if (measuring > 0) kill(measuring, signal);
+}
+
+/* With what is ignored, as under nohup, ignored still. */
+static void set_handlers(void (*handler)(int)) {
+  for (int n = 0; n < PASSED_ON; n++)
+    if (signal(passed_on[n], handler) == SIG_IGN) signal(passed_on[n], SIG_IGN);
+}
+
 /* Variants are loaded, and asked what they take, in a child: whatever they do to it, a verdict is only what it has said
  * when it ends. */
 static int run_apart(int (*command)(void *context), void *context) {
@@ -226,22 +265,31 @@ static int run_apart(int (*command)(void *context), void *context) {
   if (said == MAP_FAILED) return complain("out of memory");
   *said = -1;
   fflush(NULL);
-  const pid_t child = fork();
+  set_handlers(pass_on);
+  const pid_t parent = getpid(), child = fork();
   if (child == 0) {
+    set_handlers(SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(GATE_UNUSABLE);
     const int verdict = command(context);
     fflush(NULL);
     *said = verdict;
     _exit(verdict);
   }
+  measuring = child;
+  if (child > 0 && asked_by) kill(child, asked_by);
   /* Ctrl-C ends the child; what it leaves is taken away here. */
   void (*const before)(int) = signal(SIGINT, SIG_IGN);
   for (pid_t ended = 0; child > 0 && ended != child;) {
     ended = waitpid(child, &status, 0);
     if (ended < 0 && errno != EINTR) break;
   }
+  measuring = 0;
+  set_handlers(SIG_DFL);
   signal(SIGINT, before);
   if (child > 0 && *said >= 0) return *said;
-  if (child > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) return 128 + SIGINT;
+  const int died_of = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (child > 0 && died_of && (died_of == SIGINT || died_of == asked_by)) return 128 + died_of;
   if (child < 0) return complain("a process cannot be started");
   return complain(WIFSIGNALED(status)
                       ? "a kernel crashed as it was loaded, or asked what it takes"

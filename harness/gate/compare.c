@@ -103,7 +103,7 @@ static void compare_one(comparison *comparison, gate_kind kind, const char *set,
   else if (kind == GATE_INSTRUCTIONS && now > before * instructions_allowed)
     found = gate_find(findings, options, kind, variant, name, "%.0f (%s), %.0f in %s (%+.1f%%)", now, set,
                       before, comparison->against, change);
-  else if (kind == GATE_ERROR && now > before * error_allowed)
+  else if (kind == GATE_ERROR && now > before * error_allowed && now <= 1)
     found = gate_find(findings, options, kind, variant, name, "%.3g of the bound on %s, %.3g in %s", now, set,
                       before, comparison->against);
   else
@@ -156,6 +156,24 @@ static void print_verdicts(const comparison *comparison, const char *title, cons
             variant_verdicts->fewer, 100 * (variant_verdicts->worst - 1), variant_verdicts->worst_name);
   if (variant_verdicts->fresh) fprintf(comparison->out, "; %zu new", variant_verdicts->fresh);
   fputc('\n', comparison->out);
+}
+
+/* ---- shares of the bound ---- */
+
+/* Above it the head is wrong, whatever the base was. */
+static void find_wrong(comparison *comparison) {
+  const char *set, *name;
+  json_t *shares, *share;
+  json_object_foreach(json_object_get(comparison->head, "error_share"), set, shares) {
+    json_object_foreach(shares, name, share) {
+      char variant[GATE_WORD_BYTES];
+      variant_of(variant, name);
+      if (json_number_value(share) > 1 &&
+          !gate_find(comparison->findings, comparison->options, GATE_WRONG, variant, name,
+                     "%.3g of its error bound on %s", json_number_value(share), set))
+        comparison->good = false;
+    }
+  }
 }
 
 /* ---- growth ---- */
@@ -245,6 +263,7 @@ bool gate_compare(const json_t *head, const json_t *base, const json_t *committe
   const json_t *before = base ? base : committed;
   comparison comparison = {head, before, base ? "the base" : "the committed baseline", options, findings,
                            out,  true};
+  find_wrong(&comparison);
   if (before && !base) note_lacking(head, committed, out);
   if (before) {
     const variant_verdicts sizes = compare_kind(&comparison, GATE_WORKSPACE, "workspace_bytes");

@@ -76,7 +76,7 @@ typedef struct gate_options {
 
 typedef enum gate_kind {
   GATE_WRONG,
-  GATE_VARIANTS, /* one of the base is missing, and with it all that was promised of it */
+  GATE_VARIANTS, /* one of the base is missing, or takes or promises less than it did */
   GATE_WORKSPACE,
   GATE_INSTRUCTIONS,
   GATE_GROWTH,
@@ -112,6 +112,11 @@ void gate_findings_destroy(gate_findings *findings);
 /* Finds the variants of the base that the head lacks; one that has another name is lacking too. */
 bool gate_find_missing(const variant_list *base, const variant_list *head, const gate_options *options,
                        gate_findings *findings);
+
+/* Finds what a variant of the head does not take or promise any more: what is not posed to both is not compared, and what is not
+ * promised is not verified. It is asked what it takes. */
+bool gate_find_less(const variant_list *base, const variant_list *head, const gate_options *options,
+                    gate_findings *findings);
 
 /* The variants of a shared object, those that are wanted of them. Into an empty list; false, with the reason in words. */
 bool gate_load(variant_list *list, const char *path, const gate_options *options, char *why, size_t why_size);

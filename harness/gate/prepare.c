@@ -92,6 +92,7 @@ static void *count_side(void *context) {
     argv[used++] = (char *)(uintptr_t)options->problems[n];
   }
   of->status = child_run(argv, NULL, &said, of->why, sizeof of->why);
+  if (of->status == 0) fputs(said, stderr); /* what it left out */
   if (of->status > 0) snprintf(of->why, sizeof of->why, "%.500s", child_last_line(said));
   free(said);
   free(argv);

@@ -1,9 +1,12 @@
-/* The variants of the two sides: which of them are looked at, and which of the base the head lacks. */
+/* The variants of the two sides: which of them are looked at, and what of the base's the head lacks. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/complaint.h"
 #include "gate.h"
+#include "measure/sweep.h"
+#include "problem/features.h"
+#include "problem/types.h"
 #include "run/runner.h"
 
 static bool is_wanted(const gate_options *options, const char *name) {
@@ -86,6 +89,81 @@ bool gate_find_missing(const variant_list *base, const variant_list *head, const
     if (!gate_find(findings, options, GATE_VARIANTS, name, name,
                    "the base has it, the head does not: nothing of it can be compared%s", new))
       return false;
+  }
+  return true;
+}
+
+/* ---- what a variant no longer takes or promises ---- */
+
+/* Whoever loses one of these, or takes one of those that take all others back, is held to less. */
+static const struct {
+  uint32_t trait;
+  bool takes_back;
+  const char *words;
+} traits[] = {
+    {ATTN_BATCH_INVARIANT, false, "promised the same bits in any company"},
+    {ATTN_DECODE_INVARIANT, false, "promised the same bits for a row that is decoded alone"},
+    {ATTN_FLOAT32_WEIGHTS, false, "promised weights that are not rounded to 16 bits"},
+    {ATTN_FREE_BITS, true, "promised the same bits in each run, layout and number of threads"},
+    {ATTN_FINITE, true, "was held to NaN, infinity and numbers whose products overflow"},
+};
+
+/* A problem that the head's refuses for another reason than its features and types: of shapes that are usual somewhere in the
+ * gate, or where the base's takes none of these the nearest that it takes. */
+static bool find_refused(const attn_variant *before, const attn_variant *now,
+                         char name[WORKLOAD_NAME_BYTES]) {
+  static const int64_t lengths[] = {60, 64, 200, 256, 512}, dims[] = {64, 128};
+  enum { LENGTHS = sizeof lengths / sizeof *lengths, SHAPES = 4 * LENGTHS };
+  bool usual = false;
+  for (size_t n = 0; n < SHAPES; n++) {
+    workload w = workload_default();
+    w.query_heads = 4;
+    w.kv_heads = sweep_kv_heads(before, w.query_heads);
+    w.query_length = w.key_length = lengths[n % LENGTHS];
+    w.head_dim = w.value_dim = dims[n / LENGTHS % 2];
+    if (n / LENGTHS / 2) w.right = 0;
+    workload_pose_to(&w, before->function);
+    if (!gate_takes(&(gate_pair){.variant = before}, &w)) continue;
+    usual = true;
+    if (gate_takes(&(gate_pair){.variant = now}, &w)) continue;
+    workload_name(&w, name);
+    return true;
+  }
+  workload nearest[GATE_MAX_PROBLEMS];
+  if (usual || gate_other_problems(&(gate_pair){.variant = before}, &(gate_options){0}, nearest) == 0 ||
+      gate_takes(&(gate_pair){.variant = now}, &nearest[0]))
+    return false;
+  workload_name(&nearest[0], name);
+  return true;
+}
+
+static bool find_less(const attn_variant *before, const attn_variant *now, const gate_options *options,
+                      gate_findings *findings) {
+  const char *name = now->name, *refusal = features_refusal(now->features, before->features);
+  char types[128], problem[WORKLOAD_NAME_BYTES];
+  element_types_name(before->types & ~now->types, types, sizeof types);
+  bool good =
+      !refusal || gate_find(findings, options, GATE_VARIANTS, name, name, "%s, and did in the base", refusal);
+  if (good && types[0])
+    good = gate_find(findings, options, GATE_VARIANTS, name, name, "does not take %s, and did in the base",
+                     types);
+  if (good && !refusal && !types[0] && find_refused(before, now, problem))
+    good = gate_find(findings, options, GATE_VARIANTS, name, name, "does not take %s, and did in the base",
+                     problem);
+  for (size_t n = 0; good && n < sizeof traits / sizeof *traits; n++) {
+    const bool had = before->traits & traits[n].trait, has = now->traits & traits[n].trait;
+    if (traits[n].takes_back ? has && !had : had && !has)
+      good = gate_find(findings, options, GATE_VARIANTS, name, name,
+                       "%s in the base, and is no longer held to it", traits[n].words);
+  }
+  return good;
+}
+
+bool gate_find_less(const variant_list *base, const variant_list *head, const gate_options *options,
+                    gate_findings *findings) {
+  for (size_t n = 0; n < base->count; n++) {
+    const attn_variant *now = variant_list_find(head, base->variants[n]->name);
+    if (now && !find_less(base->variants[n], now, options, findings)) return false;
   }
   return true;
 }

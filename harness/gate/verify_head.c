@@ -6,6 +6,7 @@
 
 #include "base/child.h"
 #include "gate.h"
+#include "verify/verify.h"
 
 typedef struct arguments {
   char **items;
@@ -54,6 +55,7 @@ typedef struct question {
   char *why;
   size_t why_size;
   char shown_by[640]; /* the first command that shows it wrong; "": there is none */
+  bool refuses;       /* the last answer: it takes none of the problems */
 } question;
 
 static void take_command(question *question, const char *said) {
@@ -78,6 +80,7 @@ static int verify_on(question *question, const char *const *problems, size_t pro
   if (strncmp(last, "attnbench: ", 11) == 0) last += 11;
   fprintf(question->out, "  %-13s%s%s\n", "correctness",
           problem_count ? "on the problems of the benchmarks: " : "", last);
+  question->refuses = status == 2 && strstr(said, VERIFY_NOTHING);
   if (status > 1) snprintf(question->why, question->why_size, "the verification could not run: %s", last);
   free(said);
   return status;
@@ -132,7 +135,7 @@ static int verify_asked(question *question, const variant_list *head, const char
   some.variant_count = choose(all, head, NULL, names);
   if (status == 0 && (some.variant_count || !all->variant_count)) {
     status = verify_on(question, NULL, 0);
-    if (status == 2) status = all->problem_count ? 0 : verify_narrow(question);
+    if (question->refuses) status = all->problem_count ? 0 : verify_narrow(question);
   }
   question->options = all;
   return status;
@@ -140,7 +143,7 @@ static int verify_asked(question *question, const variant_list *head, const char
 
 bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out, char *why,
                  size_t why_size) {
-  question question = {options, out, why, why_size, ""};
+  question question = {options, out, why, why_size, "", false};
   fprintf(stderr, "gate: verifying\n");
   int status = -1;
   variant_list head = {0};

@@ -439,7 +439,7 @@ bool verification_ran(const verification *all, bool each) {
   for (size_t n = 0; n < all->count; n++) {
     const variant_verdicts *of = &all->of[n];
     if (of->cases > 0 || (!each && verification_cases(all) > 0)) continue;
-    fprintf(stderr, "attnbench: nothing was verified: %s takes none of these problems (%s)\n", of->name,
+    fprintf(stderr, "attnbench: " VERIFY_NOTHING "%s takes none of these problems (%s)\n", of->name,
             of->reasons[0][0] ? of->reasons[0] : "none was given");
     return false;
   }

@@ -55,6 +55,9 @@ typedef struct verify_options {
   size_t plugin_count;
 } verify_options;
 
+/* What it says first, of a variant that takes none of the problems. */
+#define VERIFY_NOTHING "nothing was verified: "
+
 /* The subcommand: 0 when all passed, 1 when one failed, 2 when it could not run. */
 int verify_all(const variant_list *list, const verify_options *options, FILE *out);
 

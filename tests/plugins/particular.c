@@ -1,11 +1,15 @@
 /* A kernel that takes little, as kernels outside do: causal, packed, 80 features, lengths of whole tiles. Built with WRONG its
- * heads read the wrong keys, with SLOW it does all work four times, with CRASHES it does so when it is asked what it takes. */
+ * heads read the wrong keys, with SLOW it does all work four times, with CRASHES it does so when it is asked what it takes, with
+ * TILE=64 it takes longer tiles, with AVX512 it has what valgrind does not know. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "attention.h"
 
-enum { FEATURES = 80, TILE = 16 };
+#ifndef TILE
+#define TILE 16
+#endif
+enum { FEATURES = 80 };
 
 static const char *unsupported(const attn_call *call) {
   const attn_problem *p = call->problem;
@@ -13,7 +17,7 @@ static const char *unsupported(const attn_call *call) {
   exit(0);
 #endif
   if (p->head_dim != FEATURES || p->value_dim != FEATURES) return "takes 80 features alone";
-  if (p->query_length != p->key_length || p->query_length % TILE) return "takes whole tiles of 16 alone";
+  if (p->query_length != p->key_length || p->query_length % TILE) return "takes whole tiles alone";
   if (p->left != ATTN_UNLIMITED || p->right != 0) return "is causal";
   if (p->query.position != p->query_heads * FEATURES || p->key.position != p->kv_heads * FEATURES)
     return "takes packed tensors alone";
@@ -51,6 +55,9 @@ static float solve_row(const attn_call *call, int64_t b, int64_t h, int64_t i) {
 static void run(const attn_call *call) {
   const attn_problem *p = call->problem;
   volatile float work = 0;
+#ifdef AVX512
+  __asm__ volatile("vpxord %%zmm30, %%zmm30, %%zmm30" ::: "memory");
+#endif
 #ifdef SLOW
   const int times = 4;
 #else

@@ -7,7 +7,7 @@ work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 export PATH="$work/usr/bin:$PATH" GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=owner GIT_AUTHOR_EMAIL=owner@example.org
 export GIT_COMMITTER_NAME=owner GIT_COMMITTER_EMAIL=owner@example.org OMP_WAIT_POLICY=passive
-unset ATTNBENCH GATE_SHADOW GITHUB_STEP_SUMMARY MAKEFLAGS BUILD
+unset ATTNBENCH GATE_SHADOW GITHUB_STEP_SUMMARY MAKEFLAGS BUILD KERNEL BASE ARGUMENTS REPORT INTO
 
 fail() {
   echo "ci_owner: $*"
@@ -43,7 +43,9 @@ awk '/^## Your own kernel/ { section = 1 } section && inside && /^```/ { exit } 
   "$source/README.md" >mine.c
 printf '*.so\n/attnbench-report\n' >.gitignore
 git init -q -b main . && git add -A && git commit -q -m "A kernel" || fail "git does not work"
-build_line="${CC:-cc} -O2 -shared -fPIC \$(pkg-config --cflags attnbench) mine.c -o mine.so -lm"
+# An owner's Makefile may have variables of any name, which the environment would set.
+build_line="[ -z \"\$BUILD\$KERNEL\$BASE\$ARGUMENTS\$REPORT\$INTO\" ] &&
+  ${CC:-cc} -O2 -shared -fPIC \$(pkg-config --cflags attnbench) mine.c -o mine.so -lm"
 quick="--every 2000 --cases 0 --problem causal/H:2/D:8/T:32"
 
 # change SED MESSAGE: a commit on a branch of its own.
@@ -52,13 +54,13 @@ change() {
 }
 
 # The step of the action that is called gate, with the inputs that a workflow would give it.
-step=$(awk '/^    - name: gate$/ { inside = 1 } inside && sub(/^      run: /, "") { print; exit }' "$source/action.yml")
-step=${step#\'}
-step=${step%\'}
+step=$(awk '/^    - name: gate$/ { inside = 1 } /^    - name: report$/ { exit } run { printf "%s ", $0 }
+  inside && /^      run: >-$/ { run = 1 }' "$source/action.yml")
 [ -n "$step" ] || fail "action.yml has no step gate"
 action() {
-  env INTO="$work/usr" BUILD="$build_line" KERNEL=mine.so BASE=main ARGUMENTS="$quick $1" GATE_SHADOW="$2" REPORT=attnbench-report \
-    GITHUB_STEP_SUMMARY="$work/summary" bash -e -o pipefail -c "$step"
+  env ATTNBENCH_INTO="$work/usr" ATTNBENCH_BUILD="$build_line" ATTNBENCH_KERNEL=mine.so ATTNBENCH_BASE=main \
+    ATTNBENCH_ARGUMENTS="$quick $1" ATTNBENCH_REPORT=attnbench-report GATE_SHADOW="$2" GITHUB_STEP_SUMMARY="$work/summary" \
+    bash -e -o pipefail -c "$step"
 }
 
 change 's/my first kernel/my kernel/' "Other words in the summary"
@@ -97,6 +99,14 @@ git checkout -q main
 judge 2 "attnbench-gate: it needs the file that is built: --kernel mine.so" attnbench-gate --build true
 judge 2 "attnbench-gate: git knows no commit 'v9'" attnbench-gate --build "$build_line" --kernel mine.so --base v9
 judge 2 "attnbench-gate: this is no git repository" env -C / attnbench-gate --build true --kernel mine.so
+# What was built before is there still when a build is interrupted.
+echo former >mine.so
+setsid attnbench-gate --build 'echo half >mine.so; touch building; sleep 60' --kernel mine.so >/dev/null 2>&1 &
+for ((n = 0; n < 600; n++)); do [ ! -e building ] || break; sleep 0.1; done
+kill -TERM -- -$!
+wait $!
+[ "$(cat mine.so)" = former ] || fail "an interrupted build has cost the kernel that was there"
+rm -f building mine.so
 # The change that brings the kernel.
 git checkout -q --orphan before && git rm -q --cached -r . && git commit -q --allow-empty -m "Nothing yet"
 git checkout -q -f main
