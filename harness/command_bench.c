@@ -132,7 +132,7 @@ static int measure(const sweep *sweep, const options *options, const bench_optio
   const bool ready = (!options->out || folder_make(options->out, why, sizeof why)) &&
                      command_check_file("--benchmark_out", options->out_file, why, sizeof why) &&
                      command_check_file("--raw", options->raw, why, sizeof why) &&
-                     check_context(options, why, sizeof why);
+                     command_check_apart(options, why, sizeof why) && check_context(options, why, sizeof why);
   if (ready && !options->quiet) fputs(sweep->notes, stderr);
   if (ready && options->device && strcmp(options->device, "emu") == 0)
     fputs("attnbench: these are times of an emulation: they say nothing of a GPU's, and are no share of a "
@@ -195,7 +195,7 @@ static bool check_team(const options *options, char *why, size_t why_size) {
     return false;
   return (!options->out || folder_make(options->out, why, why_size)) &&
          command_check_file("--benchmark_out", options->out_file, why, why_size) &&
-         check_context(options, why, why_size);
+         command_check_apart(options, why, why_size) && check_context(options, why, why_size);
 }
 
 static bool give_team_report(const report *run, const team_report *team, const options *options, char *why,

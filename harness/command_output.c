@@ -50,6 +50,49 @@ bool command_check_file(const char *option, const char *file, char *why, size_t 
   return sound;
 }
 
+/* By the folder and the name in it, as neither need be there yet. Devices and pipes take what they are given. */
+static bool is_same_file(const char *path, const char *other) {
+  char *paths[2] = {replace_target(path), replace_target(other)};
+  struct stat folders[2] = {0}, file;
+  bool same = paths[0] && paths[1] && !(stat(paths[0], &file) == 0 && !S_ISREG(file.st_mode));
+  for (int n = 0; same && n < 2; n++) {
+    char *copy = strdup(paths[n]);
+    same = copy && stat(dirname(copy), &folders[n]) == 0;
+    free(copy);
+  }
+  same = same && folders[0].st_dev == folders[1].st_dev && folders[0].st_ino == folders[1].st_ino;
+  if (same) {
+    const char *slashes[2] = {strrchr(paths[0], '/'), strrchr(paths[1], '/')};
+    same = strcmp(slashes[0] ? slashes[0] + 1 : paths[0], slashes[1] ? slashes[1] + 1 : paths[1]) == 0;
+  }
+  free(paths[0]);
+  free(paths[1]);
+  return same;
+}
+
+static const char *const folder_files[] = {"results.json", "results.csv", "console.txt", "summary.txt",
+                                           "index.html"};
+
+bool command_check_apart(const options *options, char *why, size_t why_size) {
+  const struct {
+    const char *option, *path;
+  } files[] = {{"--benchmark_out", options->out_file}, {"--raw", options->raw}};
+  char path[4096];
+  for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
+    for (size_t i = 0; options->out && files[n].path && i < sizeof folder_files / sizeof *folder_files; i++) {
+      snprintf(path, sizeof path, "%s/%s", options->out, folder_files[i]);
+      if (!is_same_file(files[n].path, path)) continue;
+      snprintf(why, why_size, "%s %s would replace what --out writes there; give another file",
+               files[n].option, files[n].path);
+      return false;
+    }
+  }
+  if (!options->out_file || !options->raw || !is_same_file(options->out_file, options->raw)) return true;
+  snprintf(why, why_size, "--raw %s would replace what --benchmark_out writes there; give another file",
+           options->raw);
+  return false;
+}
+
 /* The folder of the gnuplot files; found is where the program's own is written. */
 const char *command_scripts(const options *options, char found[PARTS_PATH_BYTES]) {
   if (options->scripts) return options->scripts;

@@ -112,6 +112,7 @@ int run_verify(const options *options, const variant_list *list) {
       .fail_fast = options->fail_fast,
       .properties_left_out = left_out,
       .threads = (int)options->threads,
+      .run_limit = options->run_limit,
       .device = options->device,
       .own_left_out = !options->own,
       .in_team = list->team,

@@ -47,6 +47,9 @@ bool command_wants_color(const options *options);
 /* False when a file of that option's could not be written; NULL can. */
 bool command_check_file(const char *option, const char *file, char *why, size_t why_size);
 
+/* False where two of the files that a bench writes are the same: one would replace the other. */
+bool command_check_apart(const options *options, char *why, size_t why_size);
+
 /* The folder of the gnuplot files; found is where the program's own is written. */
 const char *command_scripts(const options *options, char found[PARTS_PATH_BYTES]);
 plot_style command_style(const options *options, char found[PARTS_PATH_BYTES]);

@@ -65,8 +65,8 @@ static bool load_variants(variant_list *list, const options *options, char *why,
 
 /* The output is written out, or that is said. */
 static int flushed(int status) {
-  if (fflush(stdout) != 0 && status == STATUS_GOOD)
-    return command_complain("the standard output cannot be written");
+  const bool lost = fflush(stdout) != 0 || ferror(stdout); /* now, or when it was flushed before */
+  if (lost && status == STATUS_GOOD) return command_complain("the standard output cannot be written");
   return status;
 }
 

@@ -261,6 +261,8 @@ static void whatever_ends_a_kernel_is_told_and_the_others_are_judged(void **stat
     run_program(arguments, &outcome);
     bool all = outcome.status == 1 && strstr(outcome.out, cases[n].lasting);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) all = all && strstr(outcome.err, told[i]);
+    all = all && strstr(outcome.err, " --run-limit 1.5");
+    all = all && (n > 0 || strstr(outcome.out, " --run-limit 1.5")); /* in verify's own words, too */
     if (!all)
       fail_msg("attnbench %s: status %d and:\n%s\n%s", arguments, outcome.status, outcome.out, outcome.err);
   }

@@ -305,6 +305,7 @@ static void print_context(const report *report, FILE *out) {
     fprintf(out, "%.*s: %s\n", (int)key, report->context[n], report->context[n] + key + 1);
   }
   report_warnings(report, "***WARNING*** ", out);
+  report_few_repetitions(report, "***WARNING*** ", out);
   if (report->cold) fprintf(out, "Each iteration had inputs that lay in no cache.\n");
   if (report->interrupted) fprintf(out, "Interrupted: what follows is what was measured until then.\n");
 }

@@ -15,6 +15,9 @@ const char *format_no_time(const growth *growth);
 /* A line for each thing that spoils the times of a report; none where nothing does. */
 void report_warnings(const report *report, const char *prefix, FILE *out);
 
+/* A line where some point had so few repetitions that their range is no interval of 95 %. */
+void report_few_repetitions(const report *report, const char *prefix, FILE *out);
+
 /* What would decide an exponent of time that is inconclusive or not known; "" when nothing has to. */
 enum { ADVICE_BYTES = 160 };
 void format_advice(char text[ADVICE_BYTES], const growth *growth);

@@ -26,4 +26,7 @@ void device_json_get(const json_t *context, machine *machine);
 bool sweep_json_put(json_t *context, const report *report);
 bool sweep_json_get(const json_t *context, sweep_plan *plan);
 
+/* Whether each number of a shard is one of so many shards, and these are no more than a sweep can have. */
+bool sweep_json_is_sound(const sweep_plan *plan);
+
 #endif

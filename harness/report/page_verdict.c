@@ -130,7 +130,10 @@ static char *said_by(void (*say)(const report *report, FILE *out), const report 
   return text;
 }
 
-static void say_warnings(const report *report, FILE *out) { report_warnings(report, "", out); }
+static void say_warnings(const report *report, FILE *out) {
+  report_warnings(report, "", out);
+  report_few_repetitions(report, "", out);
+}
 
 static void put_disturbance(const report *report, FILE *out) {
   char *warnings = said_by(say_warnings, report);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/shard.h"
 #include "problem/types.h"
 #include "format.h"
 #include "json.h"
@@ -32,6 +33,9 @@ static __attribute__((format(printf, 2, 3))) bool fail(const reader *reader, con
   va_start(arguments, format);
   vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
+  /* A line stays one, and a terminal as it is, whatever the file has. */
+  for (char *byte = sentence; *byte; byte++)
+    if ((unsigned char)*byte < ' ' || *byte == 127) *byte = '?';
   const char *found = reader->at ? strstr(reader->bytes, reader->at) : NULL;
   if (found) {
     size_t line = 1;
@@ -222,6 +226,8 @@ static bool get_context(reader *reader, const json_t *root) {
       !get_bytes(reader, context, "peak_memory_bytes", &report->peak_memory_bytes))
     return false;
   if (!sweep_json_get(context, &report->plan)) return fail(reader, "needs more memory than there is");
+  if (!sweep_json_is_sound(&report->plan))
+    return fail(reader, "\"shards\" must be 0 to %d, and each \"shard\" one of these", SHARDS_MOST);
   if (!get_runs(reader, context)) return false;
   get_disturbance(context, &report->disturbance);
   get_environment(context, &report->environment);

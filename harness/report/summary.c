@@ -303,6 +303,7 @@ void report_summary(const report *report, const char *pictures, FILE *out) {
   fputc('\n', out);
   if (report->interrupted) fprintf(out, "Interrupted: this is what was measured until then.\n");
   report_warnings(report, "Beware: ", out);
+  report_few_repetitions(report, "Beware: ", out);
   summary_fastest(report, out);
   print_growths(report, out);
   summary_crossovers(report, out);

@@ -1,9 +1,11 @@
 /* What a report says of the sweep that it is a part of, and of the runs that it was merged from: objects of its context. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
+#include "measure/shard.h"
 
 /* Appended in any case, so that it is freed with the array. */
 static bool append(json_t *array, json_t *value) { return value && json_array_append_new(array, value) == 0; }
@@ -46,8 +48,18 @@ static void text(const json_t *object, const char *key, char *to, size_t size) {
   snprintf(to, size, "%s", value ? value : "");
 }
 
+/* -1, which is none of these numbers, for one that no int holds. */
 static int integer(const json_t *object, const char *key) {
-  return (int)json_integer_value(json_object_get(object, key));
+  const json_int_t found = json_integer_value(json_object_get(object, key));
+  return found >= 0 && found <= INT_MAX ? (int)found : -1;
+}
+
+bool sweep_json_is_sound(const sweep_plan *plan) {
+  bool sound =
+      plan->shards >= 0 && plan->shards <= SHARDS_MOST && plan->shard >= 0 && plan->shard <= plan->shards;
+  for (size_t n = 0; n < plan->point_count; n++)
+    sound = sound && plan->points[n].shard >= 0 && plan->points[n].shard <= plan->shards;
+  return sound;
 }
 
 bool sweep_json_get(const json_t *context, sweep_plan *plan) {

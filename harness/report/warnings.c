@@ -43,3 +43,17 @@ void report_warnings(const report *report, const char *prefix, FILE *out) {
             "%sThe clock steps by %.0f ns, and the shortest repetition took %.0f ns: take more of them.\n",
             prefix, 1e9 * found->clock_step_seconds, 1e9 * found->shortest_batch_seconds);
 }
+
+/* The whole range of n values holds the median with 1 - 2^(1 - n): that is 95 % from six on. */
+void report_few_repetitions(const report *report, const char *prefix, FILE *out) {
+  enum { ENOUGH = 6 };
+  size_t fewest = ENOUGH;
+  for (size_t n = 0; n < report->result_count; n++)
+    if (report->results[n].repetitions > 1 && report->results[n].repetitions < fewest)
+      fewest = report->results[n].repetitions;
+  if (fewest < ENOUGH)
+    fprintf(
+        out,
+        "%s%zu repetitions are too few for a 95%% interval: the range of all holds the median with %.3g%%.\n",
+        prefix, fewest, 100 * (1 - exp2(1 - (double)fewest)));
+}

@@ -25,7 +25,7 @@ typedef struct supervised {
   char plugin[PLUGIN_BYTES];
   char device[32];
   bool own_left_out;
-  double limit_seconds;
+  double limit_seconds, asked_seconds; /* infinite: no limit was asked for */
   atomic_bool running;
   atomic_uint steps;
   char loading[PLUGIN_BYTES];
@@ -75,6 +75,7 @@ void supervisor_enter(const supervised_run *run) {
   copy(shared->plugin, sizeof shared->plugin, run->plugin);
   last->threads = run->threads;
   shared->limit_seconds = fmin(run->limit_seconds, most_seconds);
+  shared->asked_seconds = most_seconds;
   entered = getpid();
   supervisor_step();
   shared->running = true;
@@ -218,13 +219,15 @@ static void say_ended(const ended_run *end, bool running) {
   fprintf(stderr, "%s%s%s with %d thread%s\n", end->problem, end->property[0] ? ", while held to: " : "",
           end->property, end->threads, end->threads == 1 ? "" : "s");
   if (!end->problem[0] || shared->waits_in[0]) return;
-  char ranks[32] = "";
+  char ranks[32] = "", limit[32] = "";
   if (team_rank >= 0)
     snprintf(ranks, sizeof ranks, "mpirun -n %s ", end->isa + strcspn(end->isa, "0123456789"));
+  if (isfinite(shared->asked_seconds))
+    snprintf(limit, sizeof limit, " --run-limit %g", shared->asked_seconds);
   const bool foreign = shared->plugin[0];
   fprintf(stderr,
-          "  reproduce: %sattnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s%s\n", ranks,
-          end->variant, end->problem, end->isa[0] ? " --isa " : "", end->isa, end->threads,
+          "  reproduce: %sattnbench verify --variant %s --problem '%s'%s%s --threads %d%s%s%s%s%s%s%s\n",
+          ranks, end->variant, end->problem, end->isa[0] ? " --isa " : "", end->isa, end->threads, limit,
           shared->device[0] ? " --device " : "", shared->device, shared->own_left_out ? " --own=false" : "",
           foreign ? " --plugin '" : "", shared->plugin, foreign ? "'" : "");
 }

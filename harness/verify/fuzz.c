@@ -52,18 +52,23 @@ static bool read_failure(const char *said, int status, bool *crashed, char *prob
 
 static bool command_fails(const failing *candidate, void *context) {
   reproduction *of = context;
-  char name[WORKLOAD_NAME_BYTES], threads[16], problem[sizeof of->problem], why[256];
+  char name[WORKLOAD_NAME_BYTES], threads[16], limit[32], problem[sizeof of->problem], why[256];
   workload_name(&candidate->workload, name);
   snprintf(threads, sizeof threads, "%d", candidate->threads);
   const char *const words[] = {of->program, "verify", "--variant", of->variant,
                                "--problem", name,     "--threads", threads};
-  char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 6, sizeof *argv);
+  char **argv = calloc(sizeof words / sizeof *words + 2 * of->options->plugin_count + 8, sizeof *argv);
   size_t count = 0;
   if (!argv) return false;
   for (size_t n = 0; n < sizeof words / sizeof *words; n++) argv[count++] = (char *)(uintptr_t)words[n];
   if (of->isa) {
     argv[count++] = (char *)(uintptr_t) "--isa";
     argv[count++] = (char *)(uintptr_t)of->isa;
+  }
+  if (of->options->run_limit > 0) {
+    snprintf(limit, sizeof limit, "%g", of->options->run_limit);
+    argv[count++] = (char *)(uintptr_t) "--run-limit";
+    argv[count++] = limit;
   }
   if (of->options->device) {
     argv[count++] = (char *)(uintptr_t) "--device";

@@ -332,6 +332,7 @@ void failure_print_command(const failure *entry, const char *variant, const veri
   if (!options->cases && entry->workload[0]) fprintf(out, " --problem '%s'", entry->workload);
   if (entry->isa[0]) fprintf(out, " --isa %s", entry->isa);
   if (entry->threads > 0) fprintf(out, " --threads %d", entry->threads);
+  if (options->run_limit > 0) fprintf(out, " --run-limit %g", options->run_limit);
   if (options->device) fprintf(out, " --device %s", options->device);
   if (options->own_left_out) fputs(" --own=false", out);
   for (size_t n = 0; n < options->plugin_count; n++) {

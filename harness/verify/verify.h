@@ -47,6 +47,7 @@ typedef struct verify_options {
   bool fail_fast;               /* stop at the first failure */
   unsigned properties_left_out; /* bits 1 << property */
   int threads;
+  double run_limit; /* seconds that were asked for; 0: none */
   const char
       *device; /* NULL: the host. This and what follows are echoed in the command that reproduces a failure */
   bool own_left_out; /* those of plugins alone */

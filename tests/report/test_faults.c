@@ -136,8 +136,39 @@ static void a_full_disk_is_said_and_costs_no_old_file(void **state) {
 
 static void a_full_standard_output_is_said(void **state) {
   (void)state;
-  assert_int_equal(run(PROGRAM " list >/dev/full"), 2);
-  assert_says("the standard output cannot be written");
+  static const char *const commands[] = {PROGRAM " list", BENCH, BENCH " --benchmark_format json",
+                                         BENCH " --benchmark_format csv"};
+  for (size_t n = 0; n < sizeof commands / sizeof *commands; n++) {
+    char command[512];
+    snprintf(command, sizeof command, "%s >/dev/full", commands[n]);
+    assert_int_equal(run(command), 2);
+    assert_says("the standard output cannot be written");
+  }
+}
+
+/* Of two files that are one the second would replace the first. */
+static void files_of_one_bench_are_apart(void **state) {
+  (void)state;
+  static const char *const same[][2] = {
+      {"--benchmark_out f.json --raw f.json", "--raw f.json would replace what --benchmark_out writes there"},
+      {"--benchmark_out f.json --raw ./f.json",
+       "--raw ./f.json would replace what --benchmark_out writes there"},
+      {"--benchmark_out f.json --raw link.csv",
+       "--raw link.csv would replace what --benchmark_out writes there"},
+      {"--benchmark_out results/results.csv",
+       "--benchmark_out results/results.csv would replace what --out writes there"},
+      {"--raw results/../results/console.txt", "would replace what --out writes there"},
+  };
+  assert_int_equal(run("ln -s f.json link.csv && echo kept >f.json && echo kept >results/results.csv"), 0);
+  for (size_t n = 0; n < sizeof same / sizeof *same; n++) {
+    char command[512];
+    snprintf(command, sizeof command, BENCH " %s", same[n][0]);
+    assert_int_equal(run(command), 2);
+    assert_says(same[n][1]);
+    assert_int_equal(run("test $(cat f.json) = kept && test $(cat results/results.csv) = kept"), 0);
+  }
+  assert_int_equal(run(BENCH " --benchmark_out f.json --raw results/raw.csv"), 0);
+  assert_int_equal(run(BENCH " --benchmark_out /dev/null --raw /dev/null"), 0);
 }
 
 /* What was measured is not lost with it. */
@@ -162,6 +193,8 @@ static void files_that_cannot_be_read_are_said_and_kept(void **state) {
       {"sed -i 's/\"attnbench_schema_version\": [0-9]*/\"attnbench_schema_version\": 99/' "
        "results/results.json",
        "was written in schema version 99"},
+      {"sed -i '0,/\"run_name\": \"[^\"]*\"/s//\"run_name\": \"\\\\n\\\\u001b\"/' results/results.json",
+       "'?\?' does not name"},
       {"truncate -s 5000 results/results.json", "is not sound JSON"},
       {": >results/results.json", "is not sound JSON"},
       {"rm results/results.json", "No such file or directory"},
@@ -173,7 +206,23 @@ static void files_that_cannot_be_read_are_said_and_kept(void **state) {
     assert_int_equal(run(PROGRAM " plots results/results.json"), 2);
     assert_says(cases[n].words);
     assert_int_equal(run("ls -A results | grep -v '^results.json$'"), 1);
-    if (n < 3) assert_int_equal(run("cmp before results/results.json"), 0);
+    if (n + 1 < sizeof cases / sizeof cases[0]) assert_int_equal(run("cmp before results/results.json"), 0);
+  }
+}
+
+/* Of the report of a run, which says what it was a part of. */
+static void numbers_of_shards_that_cannot_be_are_said(void **state) {
+  (void)state;
+  static const char *const changes[] = {
+      "s/\"shards\": [0-9]*/\"shards\": 2147483647/", "s/\"shards\": [0-9]*/\"shards\": -1/",
+      "s/\"shards\": [0-9]*/\"shards\": 4294967297/", "s/\"shard\": [0-9]*/\"shard\": 7/"};
+  assert_int_equal(run(BENCH " && mv results/results.json sound.json && " PROGRAM " merge sound.json"), 0);
+  for (size_t n = 0; n < sizeof changes / sizeof *changes; n++) {
+    char command[256];
+    snprintf(command, sizeof command, "sed '%s' sound.json >changed.json && " PROGRAM " merge changed.json",
+             changes[n]);
+    assert_int_equal(run(command), 2);
+    assert_says("\"shards\" must be 0 to 100000, and each \"shard\" one of these");
   }
 }
 
@@ -224,9 +273,11 @@ int main(void) {
                                       tear_down),
       cmocka_unit_test_setup_teardown(a_run_that_is_killed_leaves_the_old_file_or_the_new, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_is_said_and_costs_no_old_file, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(files_of_one_bench_are_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_standard_output_is_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_that_is_removed_meanwhile_is_made_again, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_that_becomes_a_file_is_said, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(numbers_of_shards_that_cannot_be_are_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_said_and_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_link_stays_one_and_what_it_points_to_is_replaced, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_file_that_the_standard_output_goes_to_is_written_to, set_up,

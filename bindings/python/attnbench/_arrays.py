@@ -72,6 +72,10 @@ def as_numpy(array: Any, name: str) -> tuple[np.ndarray, str]:
         view = _view(array, name)
     except (TypeError, RuntimeError, BufferError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}".splitlines()[0]) from error
+    if isinstance(view, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array, whose mask says nothing here: give its filled() numbers")
+    if not view.dtype.isnative:
+        view = view.astype(view.dtype.newbyteorder("="))
     kind = GIVEN.get(view.dtype.name)
     if kind is None:
         raise ValueError(f"{name} has elements of type {view.dtype.name}: float32, bfloat16, float16 and float64 can be read")

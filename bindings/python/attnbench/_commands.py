@@ -56,9 +56,14 @@ def _option(name: str, value: Any) -> list[str]:
     return [f"{flag}={value}"]
 
 
+MOST_VARIANTS = 16  # of the bridge
+
+
 def _command(command: str, variants: tuple, against: Iterable[str], quiet: bool, options: dict) -> Result:
     if not variants:
         raise ValueError(f"{command} takes a variant at least: {command}(mine)")
+    if len(variants) > MOST_VARIANTS:
+        raise ValueError(f"{command} takes {MOST_VARIANTS} variants at most, not {len(variants)}: call it for some at a time")
     for given in variants:
         if not isinstance(given, Variant):
             raise ValueError(f"a variant is what @attnbench.variant made, not {type(given).__name__}")

@@ -97,6 +97,8 @@ def _ask(name: str, *arguments: object) -> int:
 def describe(line: str, seed: int) -> dict:
     if not isinstance(line, str):
         raise ValueError(f"a problem is a line such as 'causal/B:2/H:8/D:64/T:1000', not {type(line).__name__}")
+    if "\0" in line:
+        raise ValueError("a problem is one line of text, and this one has a NUL in it")
     if not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise ValueError(f"a seed is a whole number from 0 below 2^64, not {seed!r}")
     return json.loads(_text(_ask("attnbench_describe", line.encode(), seed)))

@@ -224,6 +224,8 @@ class Server:
         arguments = [found.group(1), f"problem={named['--problem']!r}"] if "--problem" in named else [found.group(1)]
         if "--threads" in named:
             arguments.append(f"threads={named['--threads']}")
+        if "--run-limit" in named:
+            arguments.append(f"run_limit={named['--run-limit']}")
         return line[: found.start()] + f"attnbench.verify({', '.join(arguments)})" + ("\n" if line.endswith("\n") else "")
 
     def _pass_on(self, pipe: Any, kept: list[str], to: TextIO, rest: dict) -> bool:

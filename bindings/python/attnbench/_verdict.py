@@ -65,7 +65,13 @@ def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, 
     if kind == "i32" and asked.types.get(tensor) != "i32":
         raise ValueError(f"{name} has elements of type int32: numbers are float32, bfloat16, float16 or float64")
     if tensor in ("mask", "bias", "bias_grad", *PATTERN):  # what is broadcast is so by a stride of 0
-        array = array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
+        whole, array = array, array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
+        if np.broadcast_to(array, whole.shape).tobytes() != whole.tobytes():
+            axes = "".join(letter for letter, all, one in zip("bhq", whole.shape, array.shape) if all != one)
+            raise ValueError(
+                f"{name} differs along {', '.join(axes)}, which this problem's is the same along: name all axes that it has in the line, "
+                f"as in mask:bhq, or give one of shape {list(array.shape)}"
+            )
     if array.ndim < 4:  # of one element along each axis that it has not
         array = array[tuple(slice(None) if axis in asked.axes(tensor) else None for axis in range(4))]
     return array, kind, list(array.strides)

@@ -168,6 +168,18 @@ def test_an_interface_of_arrays_is_enough():
     assert attnbench.judge(LINE, output=ByDlpack(output))
 
 
+def test_a_mask_of_all_axes_is_taken_where_it_is_the_same_along_them():
+    x = attnbench.inputs("full/B:1/H:2/D:16/T:20/mask:q")
+    _, (output, _, _) = solved("full/B:1/H:2/D:16/T:20/mask:q")
+    assert attnbench.judge(x.problem, output=output, mask=np.ascontiguousarray(np.broadcast_to(x.mask, (1, 2, 20, 20))))
+
+
+def test_the_order_of_bytes_is_the_arrays_own():
+    _, (output, _, _) = solved(LINE)
+    assert attnbench.judge(LINE, output=output.astype(">f4"))
+    assert attnbench.judge(LINE, output=output.astype(">f8"))
+
+
 GOOD = np.zeros((2, 4, 33, 16), np.float32)
 BAD = [
     (lambda: attnbench.inputs("diagonal/B:2"), "diagonal"),
@@ -184,6 +196,10 @@ BAD = [
     (lambda: attnbench.judge(LINE, output=GOOD, lse=GOOD), "lse has shape"),
     (lambda: attnbench.judge(LINE, output=GOOD, mask=GOOD), "this problem has no mask: it has q, k, v"),
     (lambda: attnbench.judge(LINE, output=GOOD, q=GOOD[..., :8]), "q has shape"),
+    (lambda: attnbench.judge(LINE, output=np.ma.masked_array(GOOD, mask=True)), "output is a masked array"),
+    (lambda: attnbench.judge(LINE + "\0/junk", output=GOOD), "has a NUL in it"),
+    (lambda: attnbench.judge("full/B:1/H:2/D:16/T:20/mask:q", output=GOOD[:1, :2, :20], mask=np.arange(800).reshape(1, 2, 20, 20) % 3 > 0), "mask differs along h, which"),
+    (lambda: attnbench.judge("full/B:3/H:1/D:16/T:20/bias:q", output=np.zeros((3, 1, 20, 16), np.float32), bias=np.random.rand(3, 1, 20, 20).astype(np.float32)), "bias differs along b, which"),
     (lambda: attnbench.problems(features=["flash"]), "unknown feature 'flash': features are causal, gqa, band"),
     (lambda: attnbench.problems(dtypes=["fp8"]), "unknown type 'fp8': types are f32, bf16, f16"),
     (lambda: attnbench.problems(features="causal"), "features are a list"),
