@@ -8,6 +8,7 @@
 
 #include "backward_problems.h"
 #include "layer_problems.h"
+#include "usual_problems.h"
 
 static const char *const single[] = {
     /* sizes at their ends */
@@ -518,7 +519,8 @@ static const struct family {
 };
 
 int64_t verify_grid_count(void) {
-  int64_t count = pair_problems_count() + backward_problems_count() + layer_problems_count();
+  int64_t count =
+      pair_problems_count() + backward_problems_count() + layer_problems_count() + usual_problems_count();
   for (int64_t n = 0; n < COUNT(families); n++) count += families[n].count;
   return count;
 }
@@ -532,7 +534,8 @@ planned_problem verify_grid_problem(int64_t n) {
   if (n < layer_problems_count()) return (planned_problem){layer_problem(n), 0, -1};
   n -= layer_problems_count();
   const struct family *family = families;
-  while (n >= family->count) n -= (family++)->count;
+  while (family < families + COUNT(families) && n >= family->count) n -= (family++)->count;
+  if (family == families + COUNT(families)) return usual_problem(n);
   /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */
   return (planned_problem){family->problem(n), 0,
                            family->in_turn ? (int)(n % COUNT(with_dims) + n / COUNT(with_dims)) : -1};

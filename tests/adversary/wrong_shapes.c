@@ -266,6 +266,41 @@ static float stride_in_20_bits(const row *r, int64_t j) {
 
 static void miss_a_key(row *r) { r->keys.end -= r->keys.end - r->keys.first > 1; }
 
+/* ---- usual: the ways that kernels have for the sizes of models ---- */
+
+static bool is_aligned(const row *r) {
+  const attn_problem *p = r->p;
+  return p->query_length % TILE == 0 && p->key_length % TILE == 0 &&
+         (p->head_dim == 64 || p->head_dim == 128);
+}
+
+static void usual_aligned_causal(row *r) {
+  if (is_aligned(r) && r->p->right == 0) miss_a_key(r);
+}
+
+static void usual_aligned_heads(row *r) {
+  if (is_aligned(r)) r->kv = r->h % r->p->kv_heads;
+}
+
+static void usual_long_keys(row *r) {
+  if (r->p->right == 0 && r->p->head_dim >= 64 && r->p->key_length >= 512 && r->p->key_length % 256 == 0)
+    miss_a_key(r);
+}
+
+static void usual_long_causal(row *r) {
+  if (r->p->right == 0 && r->p->left == ATTN_UNLIMITED && r->i >= 512 && r->p->key_length > 512)
+    miss_a_key(r);
+}
+
+static void usual_wide_window(row *r) {
+  if (r->p->left != ATTN_UNLIMITED && r->p->left >= 128 && r->i >= 512 && r->keys.end - r->keys.first > 1)
+    r->keys.first++;
+}
+
+static void usual_values_of_128(row *r) {
+  if (r->p->head_dim == 192 && r->p->value_dim == 128 && r->p->key_length > 128) miss_a_key(r);
+}
+
 #define MISS_A_KEY_IF(word, when)                                                                            \
   static void word(row *r) {                                                                                 \
     if (when) miss_a_key(r);                                                                                 \
@@ -390,6 +425,13 @@ static const kernel kernels[] = {
     KERNEL(problem, stride_lse_packed, "the log-sum-exp is taken to be packed"),
     KERNEL(problem, stride_lse_by_output, "strides of the log-sum-exp are the output's over Dv"),
     KERNEL(dot, stride_in_20_bits, "where a key lies is computed in 20 bits"),
+
+    KERNEL(row, usual_aligned_causal, "of whole tiles and D 64 or 128, causal rows miss a key"),
+    KERNEL(row, usual_aligned_heads, "of whole tiles and D 64 or 128, heads take keys by modulo"),
+    KERNEL(row, usual_long_keys, "512 causal keys of D 64 or more, in whole tiles of 256, miss one"),
+    KERNEL(row, usual_long_causal, "causal rows from 512 on miss a key of more than 512"),
+    KERNEL(row, usual_wide_window, "rows from 512 on miss the first key of a window of 128 or more"),
+    KERNEL(row, usual_values_of_128, "D 192 with values of 128 misses a key of more than 128"),
 
     KERNEL(row, size_rows_from_512, "rows from 512 on miss a key"),
     KERNEL(row, size_rows_from_4096, "rows from 4096 on miss a key"),

@@ -1,0 +1,96 @@
+/* See usual_problems.h. Elsewhere sizes lie beside those at which something ends: a kernel that takes another way where all
+ * lengths are whole tiles and the head dimension is 64 or 128 would not take it there. */
+#include "usual_problems.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
+
+/* Each with each; how heads share keys, and the threads, in turn. */
+static const char *const bands[] = {"full", "causal", "window:64"};
+static const char *const lengths[] = {"T:64", "T:128", "T:256"};
+static const char *const dims[] = {"D:64", "D:128"};
+static const char *const types[] = {"", "/bf16", "/f16"};
+static const char *const heads[] = {"H:2", "H:4/Hkv:2"};
+static const int threads[] = {0, 8, 0, 5, 3};
+enum { ALIGNED = 3 * 3 * 2 * 3 };
+
+static const char *const others[] = {
+    /* head dimensions of models, in each type */
+    "causal/B:1/H:2/D:256/T:64/bf16/lse",
+    "full/B:1/H:1/D:256/T:128/f16",
+    "causal/B:1/H:1/D:256/T:128/lse",
+    "causal/B:1/H:2/Hkv:1/D:192/Dv:128/T:192/lse",
+    "causal/B:1/H:1/D:192/Dv:128/T:192/bf16",
+    "full/B:1/H:4/Hkv:1/D:576/Dv:512/Tq:2/Tk:128/bf16/lse",
+    "full/B:1/H:2/D:64/Dv:128/T:128/lse",
+    "causal/B:1/H:2/D:128/T:128/rope:half/bf16",
+    "full/B:1/H:2/D:128/T:256/blocks:64,64,0.5/lse",
+    "linear/causal/B:1/H:2/D:64/T:256",
+    "linear/causal/B:1/H:1/D:128/T:128/bf16",
+    "linear/full/B:1/H:4/Hkv:1/D:64/T:256/f16",
+    /* long in both directions, or in 16 bits */
+    "causal/B:1/H:1/D:8/T:1100/lse",
+    "window:200/B:1/H:1/D:8/T:1100/lse",
+    "causal/B:1/H:1/D:8/T:1024/bf16",
+    "causal_bottom_right/B:1/H:2/D:64/Tq:4/Tk:1024/lse",
+    "causal_bottom_right/B:1/H:4/Hkv:1/D:128/Tq:1/Tk:2048/bf16/lse",
+    "full/B:1/H:2/D:16/Tq:640/Tk:20/bf16",
+    "full/B:1/H:1/D:16/Tq:2/Tk:16384/bf16/lse",
+    "full/B:1/H:1/D:16/Tq:1/Tk:16384/f16/lse",
+    /* top-k, blocks, dropout and decoding with what they come with */
+    "full/B:1/H:2/D:16/T:100/topk:9/bias:hq/lse",
+    "full/B:1/H:2/D:16/T:100/topk:9/softcap:3/lse",
+    "full/B:1/H:2/D:16/T:100/topk:9/mask:q/lse",
+    "full/B:1/H:2/D:16/T:100/topk:9/sink/weights/lse",
+    "full/B:2/H:4/Hkv:2/D:16/T:100/topk:9/lengths:100,40/lse",
+    "full/B:2/H:2/D:16/T:140/blocks:32,64,0.5/lengths:140,70/weights/lse",
+    "causal/B:1/H:4/Hkv:2/D:16/T:140/blocks:32,64,0.5/softcap:3/rope:half/sink/lse",
+    "full/B:2/H:2/D:16/T:100/dropout:0.3/lengths:100,50/lse",
+    "full/B:2/H:2/D:16/T:100/dropout:0.3/qlengths:100,50/lse",
+    "full/B:2/H:2/D:16/T:100/dropout:0.3/weights/bf16/lse",
+    "full/B:1/H:4/Hkv:2/D:16/Tq:1/Tk:100/softcap:3/lse",
+    "full/B:2/H:4/Hkv:2/D:16/Tq:1/Tk:100/lengths:100,50/rope:half/lse",
+    "causal_bottom_right/B:1/H:2/D:16/Tq:1/Tk:200/see:local:5,0+first:2/lse",
+    "full/B:1/H:1/D:16/T:100/see:local:5,0+first:2+strided:9+random:2,16/weights/lse",
+    "window:30/B:1/H:2/D:16/T:100/alibi/mask:q/lse",
+    "causal/B:2/H:4/Hkv:2/D:16/T:90/docs:30/rope:half/lse",
+    /* backward passes: head dimensions, lengths, and features in 16 bits */
+    "backward/full/B:1/H:2/D:64/T:128",
+    "backward/causal/B:1/H:2/Hkv:1/D:64/T:256",
+    "backward/causal/B:1/H:2/D:128/T:64",
+    "backward/causal/B:1/H:2/Hkv:1/D:128/T:128/bf16",
+    "backward/window:64/B:1/H:2/D:128/T:128/f16",
+    "backward/causal/B:1/H:1/D:8/T:1024",
+    "backward/window:20/B:1/H:2/D:16/T:64/bf16",
+    "backward/causal/B:4/H:2/D:16/T:64/sink",
+    "backward/full/B:2/H:2/D:16/T:64/sink/lengths:64,30",
+    "backward/causal/B:1/H:2/D:16/T:64/bf16/softcap:5/sink",
+    "backward/causal/B:1/H:4/Hkv:2/D:16/T:64/bf16/alibi",
+    "backward/full/B:2/H:4/Hkv:2/D:16/T:64/bf16/dropout:0.2/lengths:64,30",
+    "backward/causal/B:1/H:4/Hkv:2/D:16/Dv:32/T:64/bf16/rope:half",
+};
+
+int64_t usual_problems_count(void) { return ALIGNED + COUNT(others); }
+
+static workload parsed(const char *text) {
+  workload result = workload_default();
+  char why[256] = "";
+  const bool sound = workload_parse(text, &result, why, sizeof why);
+  assert(sound && "these are written in workload's own words");
+  (void)sound;
+  return result;
+}
+
+planned_problem usual_problem(int64_t n) {
+  static_assert(COUNT(bands) * COUNT(lengths) * COUNT(dims) * COUNT(types) == ALIGNED, "each with each");
+  if (n >= ALIGNED) return (planned_problem){parsed(others[n - ALIGNED]), threads[n % COUNT(threads)], -1};
+  const int64_t band = n % COUNT(bands), length = n / COUNT(bands) % COUNT(lengths);
+  const int64_t dim = n / COUNT(bands) / COUNT(lengths) % COUNT(dims),
+                type = n / COUNT(bands) / COUNT(lengths) / COUNT(dims);
+  char text[WORKLOAD_NAME_BYTES];
+  snprintf(text, sizeof text, "%s/B:1/%s/%s/%s%s/lse", bands[band],
+           heads[(band + length + type) % COUNT(heads)], dims[dim], lengths[length], types[type]);
+  return (planned_problem){parsed(text), threads[n % COUNT(threads)], (int)(n + n / COUNT(bands))};
+}
