@@ -66,7 +66,7 @@ def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, 
         raise ValueError(f"{name} has elements of type int32: numbers are float32, bfloat16, float16 or float64")
     if tensor in ("mask", "bias", "bias_grad", *PATTERN):  # what is broadcast is so by a stride of 0
         whole, array = array, array[tuple(slice(0, size) for size in asked.stored_shape(tensor))]
-        if np.broadcast_to(array, whole.shape).tobytes() != whole.tobytes():
+        if array.shape != whole.shape and np.broadcast_to(array, whole.shape).tobytes() != whole.tobytes():
             axes = "".join(letter for letter, all, one in zip("bhq", whole.shape, array.shape) if all != one)
             raise ValueError(
                 f"{name} differs along {', '.join(axes)}, which this problem's is the same along: name all axes that it has in the line, "
