@@ -44,8 +44,8 @@ awk '/^## Your own kernel/ { section = 1 } section && inside && /^```/ { exit } 
 printf '*.so\n/attnbench-report\n' >.gitignore
 git init -q -b main . && git add -A && git commit -q -m "A kernel" || fail "git does not work"
 # An owner's Makefile may have variables of any name, which the environment would set.
-build_line="[ -z \"\$BUILD\$KERNEL\$BASE\$ARGUMENTS\$REPORT\$INTO\" ] &&
-  ${CC:-cc} -O2 -shared -fPIC \$(pkg-config --cflags attnbench) mine.c -o mine.so -lm"
+build_line="[ -z \"\$BUILD\$KERNEL\$BASE\$ARGUMENTS\$REPORT\$INTO\" ] &&"
+build_line+=" ${CC:-cc} -O2 -shared -fPIC \$(pkg-config --cflags attnbench) mine.c -o mine.so -lm"
 quick="--every 2000 --cases 0 --problem causal/H:2/D:8/T:32"
 
 # change SED MESSAGE: a commit on a branch of its own.
