@@ -70,8 +70,15 @@ static bool is_same_file(const char *path, const char *other) {
   return same;
 }
 
-static const char *const folder_files[] = {"results.json", "results.csv", "console.txt", "summary.txt",
-                                           "index.html"};
+/* What --out writes beside pictures; the first of them as they are. */
+static const struct {
+  const char *format, *name;
+} folder_files[] = {{"json", "results.json"},
+                    {"csv", "results.csv"},
+                    {"console", "console.txt"},
+                    {"summary", "summary.txt"},
+                    {"html", "index.html"}};
+enum { SUMMARY = 3, PAGE = 4 };
 
 bool command_check_apart(const options *options, char *why, size_t why_size) {
   const struct {
@@ -80,7 +87,7 @@ bool command_check_apart(const options *options, char *why, size_t why_size) {
   char path[4096];
   for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
     for (size_t i = 0; options->out && files[n].path && i < sizeof folder_files / sizeof *folder_files; i++) {
-      snprintf(path, sizeof path, "%s/%s", options->out, folder_files[i]);
+      snprintf(path, sizeof path, "%s/%s", options->out, folder_files[i].name);
       if (!is_same_file(files[n].path, path)) continue;
       snprintf(why, why_size, "%s %s would replace what --out writes there; give another file",
                files[n].option, files[n].path);
@@ -111,29 +118,27 @@ plot_style command_style(const options *options, char found[PARTS_PATH_BYTES]) {
 /* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
 bool command_write_folder(const report *report, const options *options, const report_options *rows, char *why,
                           size_t why_size) {
-  static const char *const files[][2] = {
-      {"json", "results.json"}, {"csv", "results.csv"}, {"console", "console.txt"}};
   char path[4096], found[PARTS_PATH_BYTES];
   /* It was there at the start; what was measured since must not be lost with it. */
   if (!folder_make(options->out, why, why_size)) return false;
   report_options aggregates = *rows; /* single repetitions are a table of their own: --raw */
   aggregates.repetitions = false;
-  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-    const report_options *of_file = strcmp(files[i][0], "csv") == 0 ? &aggregates : rows;
-    snprintf(path, sizeof path, "%s/%s", options->out, files[i][1]);
-    if (!report_write(report, of_file, files[i][0], path, why, why_size)) return false;
+  for (int i = 0; i < SUMMARY; i++) {
+    const report_options *of_file = strcmp(folder_files[i].format, "csv") == 0 ? &aggregates : rows;
+    snprintf(path, sizeof path, "%s/%s", options->out, folder_files[i].name);
+    if (!report_write(report, of_file, folder_files[i].format, path, why, why_size)) return false;
   }
   const plot_style style = command_style(options, found);
   bool plotted = report_plot(report, &style, options->out, why, why_size);
   if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
   report_options summary = *rows;
   summary.pictures = plotted ? options->out : NULL;
-  snprintf(path, sizeof path, "%s/summary.txt", options->out);
-  if (!report_write(report, &summary, "summary", path, why, why_size)) return false;
+  snprintf(path, sizeof path, "%s/%s", options->out, folder_files[SUMMARY].name);
+  if (!report_write(report, &summary, folder_files[SUMMARY].format, path, why, why_size)) return false;
   report_options page = *rows;
   page.style = &style;
-  snprintf(path, sizeof path, "%s/index.html", options->out);
-  return report_write(report, &page, "html", path, why, why_size);
+  snprintf(path, sizeof path, "%s/%s", options->out, folder_files[PAGE].name);
+  return report_write(report, &page, folder_files[PAGE].format, path, why, why_size);
 }
 
 int command_report_status(const report *report) {

@@ -101,6 +101,9 @@ extern const char workload_grammar[];
  * problem is sound: attn_check_problem does that. */
 bool workload_parse(const char *text, workload *result, char *why, size_t why_size);
 
+/* Of a text that stands in this program, and so is one. */
+workload workload_written(const char *text);
+
 /* Changes what these parts of a line say, and nothing that would follow from it. False as workload_parse. */
 bool workload_say(workload *workload, const char *parts, char *why, size_t why_size);
 

@@ -3,6 +3,7 @@
  * parses back into the workload that it came from. */
 #include "workload.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -246,6 +247,15 @@ bool workload_parse(const char *text, workload *result, char *why, size_t why_si
   if (!finish(&r)) return false;
   *result = r.workload;
   return true;
+}
+
+workload workload_written(const char *text) {
+  workload result = workload_default();
+  char why[256] = "";
+  const bool sound = workload_parse(text, &result, why, sizeof why);
+  assert(sound && "written in workload's own words");
+  (void)sound;
+  return result;
 }
 
 static void add_limit(workload_writing *to, int64_t limit) {

@@ -3,7 +3,6 @@
  * edge that a kernel may have: multiples of vectors (4, 8, 16) and of tiles (16, 48, 64, 128). */
 #include "grid.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #include "backward_problems.h"
@@ -449,22 +448,13 @@ static const char *const types[] = {"bf16", "f16", "bf16/out:f32"};
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
 
-static workload parsed(const char *text) {
-  workload result = workload_default();
-  char why[256] = "";
-  bool sound = workload_parse(text, &result, why, sizeof why);
-  assert(sound && "the grid is written in workload's own words");
-  (void)sound;
-  return result;
-}
-
 /* The text before %s, the part, the text behind it. */
 static workload with_part(const char *text, const char *part) {
   char whole[WORKLOAD_NAME_BYTES];
   int before = 0;
   while (text[before] != '%') before++;
   snprintf(whole, sizeof whole, "%.*s%s%s", before, text, part, text + before + 2);
-  return parsed(whole);
+  return workload_written(whole);
 }
 
 /* The families: the n-th problem of each. */
@@ -503,7 +493,7 @@ static workload with_type(int64_t n) {
   return with_part(with_types[text], part);
 }
 
-static workload alone(int64_t n) { return parsed(single[n]); }
+static workload alone(int64_t n) { return workload_written(single[n]); }
 
 static const struct family {
   int64_t count;

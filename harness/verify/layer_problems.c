@@ -1,7 +1,6 @@
 /* See layer_problems.h: what can go wrong around attention; attention itself has the rest of the grid. */
 #include "layer_problems.h"
 
-#include <assert.h>
 #include <stdio.h>
 
 #define COUNT(array) ((int64_t)(sizeof(array) / sizeof(array)[0]))
@@ -79,16 +78,12 @@ static const char *const fills[] = {"normal", "heavy",   "dominant",     "equal"
 int64_t layer_problems_count(void) { return COUNT(single) + COUNT(with_fills) * COUNT(fills); }
 
 workload layer_problem(int64_t n) {
-  char text[WORKLOAD_NAME_BYTES], why[256] = "";
-  workload result = workload_default();
+  char text[WORKLOAD_NAME_BYTES];
   const int64_t with_fill = n - COUNT(single);
   if (with_fill < 0)
     snprintf(text, sizeof text, "%s", single[n]);
   else
     snprintf(text, sizeof text, "%s%s", with_fills[with_fill % COUNT(with_fills)],
              fills[with_fill / COUNT(with_fills)]);
-  const bool sound = workload_parse(text, &result, why, sizeof why);
-  assert(sound && "these are written in workload's own words");
-  (void)sound;
-  return result;
+  return workload_written(text);
 }

@@ -74,23 +74,15 @@ static const char *const others[] = {
 
 int64_t usual_problems_count(void) { return ALIGNED + COUNT(others); }
 
-static workload parsed(const char *text) {
-  workload result = workload_default();
-  char why[256] = "";
-  const bool sound = workload_parse(text, &result, why, sizeof why);
-  assert(sound && "these are written in workload's own words");
-  (void)sound;
-  return result;
-}
-
 planned_problem usual_problem(int64_t n) {
   static_assert(COUNT(bands) * COUNT(lengths) * COUNT(dims) * COUNT(types) == ALIGNED, "each with each");
-  if (n >= ALIGNED) return (planned_problem){parsed(others[n - ALIGNED]), threads[n % COUNT(threads)], -1};
+  if (n >= ALIGNED)
+    return (planned_problem){workload_written(others[n - ALIGNED]), threads[n % COUNT(threads)], -1};
   const int64_t band = n % COUNT(bands), length = n / COUNT(bands) % COUNT(lengths);
   const int64_t dim = n / COUNT(bands) / COUNT(lengths) % COUNT(dims),
                 type = n / COUNT(bands) / COUNT(lengths) / COUNT(dims);
   char text[WORKLOAD_NAME_BYTES];
   snprintf(text, sizeof text, "%s/B:1/%s/%s/%s%s/lse", bands[band],
            heads[(band + length + type) % COUNT(heads)], dims[dim], lengths[length], types[type]);
-  return (planned_problem){parsed(text), threads[n % COUNT(threads)], (int)(n + n / COUNT(bands))};
+  return (planned_problem){workload_written(text), threads[n % COUNT(threads)], (int)(n + n / COUNT(bands))};
 }

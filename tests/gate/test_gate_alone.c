@@ -206,7 +206,8 @@ static void a_head_that_ends_when_it_is_asked_fails(void **state) {
 /* Ended by its process alone, it ends what it has begun and takes away its folder, which its child's child is told. */
 static void a_gate_that_is_terminated_leaves_nothing(void **state) {
   (void)state;
-  shell_expect("if ! [ -e /proc/self/task/$$/children ]; then exit 0; fi; " GATE
+  if (shell("[ -e /proc/self/task/$$/children ]") != 0) skip(); /* of kernels built without it */
+  shell_expect(GATE
                "--facts --base base.so --head slow.so" QUICK ">said 2>&1 & gate=$!; folder=; "
                "while [ -z \"$folder\" ] && kill -0 $gate; do sleep 0.02; child=$(cat "
                "/proc/$gate/task/$gate/children); "
