@@ -76,7 +76,7 @@ TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | s
 # has run in test_plugins; and accuracy, bounds and which bits a batch has are a matter of the numbers, which are the same: their
 # kernels and checks run in test_variants, test_properties and test_verify. Nor are the kernels of the emulated device instrumented;
 # what is around a device runs in test_device and test_failing_device.
-UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary gate_script scale install mutants python rooms readme_example \
+UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary ci_plan gate_script scale install mutants python rooms readme_example \
   run_tests walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c \
   tests/variants/test_accuracy.c tests/variants/test_batch_invariance.c tests/variants/test_cuda.c tests/verify/test_bound.c \
   tests/verify/test_narrow.c tests/measure/test_cluster.c
@@ -127,7 +127,7 @@ TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 # What `make test` leaves to `make test-full` and CI, for people wait for it: each takes more than ten seconds of a processor, and
 # says again at length what a shorter test or another command (make lint, make adversary, a property) holds as well.
-LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_rooms.c tests/variants/test_accuracy.c \
+LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_ci_plan.c tests/scripts/test_rooms.c tests/variants/test_accuracy.c \
   tests/variants/test_batch_invariance.c tests/walks/test_ci_owner.c tests/scripts/test_walks_of_readers.c
 # What meets a few problems in `make test`, and many with ATTN_TEST_FULL.
 DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c tests/verify/test_properties.c \
