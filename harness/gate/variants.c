@@ -8,6 +8,8 @@
 #include "problem/features.h"
 #include "problem/types.h"
 #include "run/runner.h"
+#include "run/version1.h"
+#include "verify/grid.h"
 
 static bool is_wanted(const gate_options *options, const char *name) {
   bool wanted = options->variant_count == 0;
@@ -137,9 +139,24 @@ static bool find_refused(const attn_variant *before, const attn_variant *now,
   return true;
 }
 
+/* Those of its features that a variant does take. One of version 1 is offered all that version 1 knew, and says of a problem alone
+ * that it does not take it: of these features those with which it takes a problem of the verification. */
+static uint64_t features_taken(const attn_variant *variant, uint64_t features) {
+  const bool declares = variant_code(variant) == (const void *)(uintptr_t)variant->run;
+  uint64_t taken = 0;
+  if (declares) return features;
+  for (int64_t n = 0; features & ~taken && n < verify_grid_count(); n++) {
+    const workload w = verify_grid_problem(n).workload;
+    const uint64_t used = workload_problem(&w).features & features & ~taken;
+    if (used && gate_takes(&(gate_pair){.variant = variant}, &w)) taken |= used;
+  }
+  return taken;
+}
+
 static bool find_less(const attn_variant *before, const attn_variant *now, const gate_options *options,
                       gate_findings *findings) {
-  const char *name = now->name, *refusal = features_refusal(now->features, before->features);
+  const uint64_t lost = features_taken(before, before->features & ~now->features);
+  const char *name = now->name, *refusal = features_refusal(now->features, lost);
   char types[128], problem[WORKLOAD_NAME_BYTES];
   element_types_name(before->types & ~now->types, types, sizeof types);
   bool good =

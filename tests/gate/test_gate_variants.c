@@ -122,6 +122,46 @@ static void a_variant_that_takes_or_promises_less_is_found(void **state) {
   }
 }
 
+static const char *takes_no_weights(const attn_call *call) {
+  return call->problem->weights.type != ATTN_ABSENT ? "keeps no weights" : NULL;
+}
+
+static size_t count_lost(const attn_variant *then, uint64_t lost) {
+  const attn_variant now = {.name = then->name,
+                            .features = then->features & ~lost,
+                            .types = then->types,
+                            .traits = then->traits,
+                            .unsupported = takes_no_weights};
+  const attn_variant *of_head = &now;
+  const variant_list base = {.variants = &then, .count = 1}, head = {.variants = &of_head, .count = 1};
+  const gate_options options = {.base_count = 0};
+  gate_findings findings = {0};
+  assert_true(gate_find_less(&base, &head, &options, &findings));
+  const size_t count = findings.count;
+  gate_findings_destroy(&findings);
+  return count;
+}
+
+/* It is offered all that version 1 knew, and says of a problem alone that it does not take it. */
+static void what_one_of_version_1_never_took_is_not_lost(void **state) {
+  (void)state;
+  char why[512];
+  variant_list variants = {0};
+  assert_true(variant_list_add(&variants, ATTN_BUILD_DIR "/tests/plugins/version_1.so", why, sizeof why));
+  const attn_variant *old = variants.variants[0];
+  assert_int_equal(count_lost(old, ATTN_WEIGHTS), 0);
+  assert_int_equal(count_lost(old, ATTN_LSE), 1);
+  assert_int_equal(count_lost(old, ATTN_WEIGHTS | ATTN_LSE), 1);
+  variant_list_destroy(&variants);
+  /* Who declares them loses them. */
+  const attn_variant declares = {.name = "mine",
+                                 .features = ATTN_LSE | ATTN_WEIGHTS | ATTN_DOCUMENTS,
+                                 .types = 1u << ATTN_FLOAT16,
+                                 .unsupported = takes_no_weights};
+  assert_int_equal(count_lost(&declares, ATTN_WEIGHTS), 1);
+  assert_int_equal(count_lost(&declares, ATTN_DOCUMENTS), 1);
+}
+
 /* Nor is it lost where none of the usual problems is taken. */
 static void a_narrow_variant_that_takes_less_is_found(void **state) {
   (void)state;
@@ -143,6 +183,7 @@ int main(void) {
       cmocka_unit_test(a_variant_is_identical_wherever_its_name_stands),
       cmocka_unit_test(a_variant_that_the_head_lacks_is_found_and_can_be_accepted),
       cmocka_unit_test(a_variant_that_takes_or_promises_less_is_found),
+      cmocka_unit_test(what_one_of_version_1_never_took_is_not_lost),
       cmocka_unit_test(a_narrow_variant_that_takes_less_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
