@@ -36,6 +36,7 @@ class Build(build_py):
         native.mkdir(parents=True, exist_ok=True)
         for part in PARTS:
             shutil.copy2(ROOT / "build" / part, native / part)
+        shutil.copytree(ROOT / "scripts" / "plots", native / "plots", dirs_exist_ok=True)
 
 
 class Native(Distribution):

@@ -110,7 +110,7 @@ def parse(arguments: list[str]) -> Options:
     add("--lengths", metavar="T,...", type=_numbers, default=lengths, help="(512,1024,2048,4096,8192)")
     add("--head-dims", metavar="D,...", type=_numbers, default=dims, help="(64,128)")
     add("--masks", metavar="MASK,...", type=masks, default=list(MASKS), help=f"of {','.join((*MASKS, *SPARSE))} (full,causal)")
-    add("--types", metavar="TYPE,...", type=types, default=["f32"], help=f"of {','.join(TYPES)} (f32)")
+    add("--types", metavar="TYPE,...", type=types, help=f"of {','.join(TYPES)} (f32, on a GPU f16)")
     add(
         "--threads",
         metavar="N,...",
@@ -151,6 +151,7 @@ def parse(arguments: list[str]) -> Options:
     found = vars(parser.parse_args(arguments))
     device = found["device"]
     there = DEVICE if device else HOST
+    found["types"] = found["types"] or ["f16" if device else "f32"]  # cuda_fused takes no other than 16 bits
     found["plugin"] = found["plugin"] or found["build"] / f"attnbench_{device.partition(':')[0] if device else 'variants'}.so"
     found["variant"] = found["variant"] or ("cuda_fused" if device else "fused_backward" if found["backward"] else "fused")
     # FlexAttention is for patterns; compiling it takes 10 to 20 seconds for each point.

@@ -47,10 +47,41 @@ def measure_peaks(options: Options, threads: int) -> dict[str, float]:
     return peaks
 
 
-def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
+def shapes_of(options: Options) -> list[Shape]:
+    corners = itertools.product(options.types, options.masks, options.head_dims, options.lengths)
+    return [
+        Shape(
+            mask,
+            options.batch,
+            options.heads,
+            dim,
+            length,
+            options.seed,
+            kind,
+            options.kv_heads,
+            options.query_length,
+            options.backward,
+        )
+        for kind, mask, dim, length in corners
+    ]
+
+
+def check_ours(worker: Worker, shapes: list[Shape]) -> None:
+    """WorkerError where ours takes none of them: then there is nothing to divide by."""
+    for shape in sorted(shapes, key=lambda one: one.length):
+        try:
+            worker.prepare(inputs_of(shape))
+            return
+        except WorkerError as error:
+            refusal = error
+    raise refusal
+
+
+def start_workers(options: Options, threads: int, run: Run, workers: list[Worker]) -> None:
     """Ours first. A peer that does not start is said to, and left out."""
     number = int(options.device.partition(":")[2]) if options.device else 0
-    workers = [Worker(options.variant, threads, Ours, options.plugin.resolve(), options.variant, number)]
+    workers.append(Worker(options.variant, threads, Ours, options.plugin.resolve(), options.variant, number))
+    check_ours(workers[0], shapes_of(options))
     where = (options.device,) if options.device else ()
     for name in options.peers:
         try:
@@ -58,7 +89,6 @@ def start_workers(options: Options, threads: int, run: Run) -> list[Worker]:
         except WorkerError as error:
             print(f"{TITLES[name]} does not start: {error}", file=sys.stderr)
     run.versions |= {worker.name: worker.version for worker in workers}
-    return workers
 
 
 def inputs_of(shape: Shape) -> Inputs:
@@ -131,24 +161,11 @@ def measure_all(options: Options, run: Run, say: Callable[[str], None]) -> None:
     say(f"B {options.batch}, H {options.heads}, Hkv {options.kv_heads}{decoding}. Percent: of the multiply-add peak of this run.\n")
     say(header(run))
     for threads in options.threads:
-        run.peaks |= {(threads, kind): peak for kind, peak in measure_peaks(options, threads).items()}
         workers: list[Worker] = []
         try:
-            workers = start_workers(options, threads, run)
-            corners = itertools.product(options.types, options.masks, options.head_dims, options.lengths)
-            for kind, mask, dim, length in corners:
-                shape = Shape(
-                    mask,
-                    options.batch,
-                    options.heads,
-                    dim,
-                    length,
-                    options.seed,
-                    kind,
-                    options.kv_heads,
-                    options.query_length,
-                    options.backward,
-                )
+            start_workers(options, threads, run, workers)
+            run.peaks |= {(threads, kind): peak for kind, peak in measure_peaks(options, threads).items()}
+            for shape in shapes_of(options):
                 run.points.append(measure(options, workers, shape, threads))
                 say(row(run, run.points[-1]))
         finally:
@@ -167,18 +184,21 @@ def main(arguments: list[str]) -> int:
     run = Run(options.variant, str(options.plugin), options.peers, {}, {})
     interrupted = False
     try:
+        options.out.mkdir(parents=True)  # before minutes of measuring
         measure_all(options, run, say)
     except (OSError, ValueError, WorkerError) as error:
         print(f"make peers: {error}", file=sys.stderr)
+        if options.out.is_dir():
+            options.out.rmdir()
         return 2
     except KeyboardInterrupt:  # what is measured is kept
         interrupted = True
     if not run.points:
+        options.out.rmdir()
         return 130
     say("")
     for line in summary(run):
         say(line)
-    options.out.mkdir(parents=True)
     write(run, options.out, options.seed, "\n".join(table) + "\n")
     why = plot(run, ROOT / "scripts" / "plots", options.out)
     if why:

@@ -122,7 +122,7 @@ class Worker:
         theirs.close()
         try:
             self.version: str = self._ask("start")
-        except WorkerError:
+        except BaseException:  # Ctrl-C too: a stopped process would be waited for at the end
             self.end()
             raise
 

@@ -1,4 +1,4 @@
-/* scripts/scale/check.sh: of which runs beside their simulation the result is not called good. */
+/* scripts/scale: of which runs beside their simulation the result is not called good, and that a folder's name is none of its matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,10 +38,29 @@ static void what_has_no_point_of_two_ranks_is_not_called_good(void **state) {
                "has no point of two ranks");
 }
 
+#define NAMED ATTN_BUILD_DIR "/tests/scale of one's own"
+static void a_folder_may_have_any_name(void **state) {
+  (void)state;
+  if (shell("command -v gnuplot") != 0) skip();
+  shell_expect(
+      "rm -rf \"" NAMED "\" && mkdir -p \"" NAMED "\" && cd \"" NAMED "\" &&"
+      " { echo cluster; echo asked; } >cluster.txt && echo ok >validation.txt &&"
+      " awk 'BEGIN { for (ranks = 8; ranks <= 1024; ranks *= 2) for (T = 4096; T <= 4194304; T *= 4) {"
+      "   print \"ring\", ranks, T, T, T / ranks, T, 9; print \"ulysses\", ranks, T, T, (.9 * T + 4e4) / "
+      "ranks, "
+      "T, 9;"
+      "   print \"tree_decode\", ranks, 1, T, T / ranks, T, 9 } }' >points.txt",
+      0, NULL);
+  shell_expect(ATTN_SOURCE_DIR "/scripts/scale/draw.sh \"" NAMED "\"", 0, NULL);
+  assert_string_equal(shell_output, "");
+  shell_expect("cd \"" NAMED "\" && ls *.png *.svg | wc -l", 0, "6");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(two_ranks_within_thirty_percent_are_good_and_four_are_not_asked),
       cmocka_unit_test(a_point_of_two_ranks_further_off_is_named),
+      cmocka_unit_test(a_folder_may_have_any_name),
       cmocka_unit_test(what_has_no_point_of_two_ranks_is_not_called_good),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

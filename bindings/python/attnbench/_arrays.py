@@ -78,7 +78,7 @@ def as_numpy(array: Any, name: str) -> tuple[np.ndarray, str]:
         view = view.astype(view.dtype.newbyteorder("="))
     kind = GIVEN.get(view.dtype.name)
     if kind is None:
-        raise ValueError(f"{name} has elements of type {view.dtype.name}: float32, bfloat16, float16 and float64 can be read")
+        raise ValueError(f"{name} has elements of type {view.dtype.name}: float32, bfloat16, float16, float64, int32 and bool can be read")
     return view, kind
 
 

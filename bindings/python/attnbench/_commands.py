@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterable
@@ -45,12 +46,16 @@ class Result:
             raise AssertionError("\n".join([*self.failures, *self.reproduce]) or self.log or self.text)
 
 
+# What is so unless it is said not to be; of other options False is what is so.
+ON = ("brief", "instructions", "isolate", "benchmark_enable_random_interleaving")
+
+
 def _option(name: str, value: Any) -> list[str]:
-    if value is None or value is False:
+    if value is None or (value is False and name not in ON):
         return []
     flag = f"--{name}" if name.startswith("benchmark_") else f"--{name.replace(chr(95), chr(45))}"
-    if value is True:
-        return [flag]
+    if isinstance(value, bool):
+        return [flag if value else f"{flag}=false"]
     if isinstance(value, (list, tuple)):
         return [f"{flag}={','.join(map(str, value))}"]
     return [f"{flag}={value}"]
@@ -128,11 +133,15 @@ def bench(*variants: Variant, against: Iterable[str] = (), quiet: bool = False, 
     """Measures functions, beside the program's own variants where some are named, each point verified first: `attnbench bench`.
     Options are those of the command (lengths="128:1024", heads=8, causal=True, type="bf16", min_time="0.1s"); the result's json is the
     report in Google Benchmark's schema."""
-    options.setdefault("instructions", "false")  # valgrind sees no Python
+    options = {"instructions": False, **{k.replace("-", "_"): v for k, v in options.items()}}  # valgrind sees no Python
+    wanted = options.pop("benchmark_out", None)
+    if options.get("benchmark_out_format") not in (None, "json"):
+        raise ValueError("benchmark_out_format is json alone here, which the result is read from; out= writes results.csv too")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "results.json"
-        options.update({"benchmark_out": file, "benchmark_out_format": "json", "out": out})
-        result = _command("bench", variants, against, quiet, {k.replace("-", "_"): v for k, v in options.items()})
+        result = _command("bench", variants, against, quiet, {**options, "benchmark_out": file, "benchmark_out_format": "json", "out": out})
         if file.is_file():
             result.json = json.loads(file.read_text())
+            if wanted is not None:
+                shutil.copyfile(file, wanted)
     return result

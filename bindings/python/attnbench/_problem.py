@@ -317,6 +317,8 @@ class Inputs(Mapping):
     def visible(self) -> np.ndarray | None:
         """Which keys each query sees, of mask and pattern as they were drawn, as bools that broadcast to [B, H, Tq, Tk]; None: all."""
         mask = self._arrays.get("mask")
+        if mask is None and "mask" in self.problem.types:
+            mask = inputs(self.problem, names=("mask",))["mask"]
         return self.problem.visible(None if mask is None else _arrays.as_numpy(mask, "mask")[0])
 
     def torch(self, device: Any = None) -> Inputs:
@@ -333,7 +335,7 @@ def inputs(
         if tensor not in (*INPUTS, *GIVEN, *GRADIENTS, *FINAL, "weights"):
             raise ValueError(f"this problem has {tensor}, which this package does not know")
     arrays = {}
-    wanted = None if names is None else set(names)
+    wanted = None if names is None else set(check_words(names, [short(name) for name in (*INPUTS, *GIVEN)], "input"))
     for tensor in asked.inputs:
         if wanted is not None and short(tensor) not in wanted:
             continue
@@ -352,10 +354,11 @@ def inputs(
 def check_words(words: Iterable[str], known: Iterable[str], what: str) -> list[str]:
     if isinstance(words, str):
         raise ValueError(f"{what}s are a list, such as ['{words}']")
+    words = list(words)
     for word in words:
         if word not in known:
             raise ValueError(f"unknown {what} {word!r}: {what}s are {', '.join(known)}")
-    return list(words)
+    return words
 
 
 def refusal(asked: Problem, function: str, features: Iterable[str], dtypes: Iterable[str]) -> str | None:
@@ -421,6 +424,6 @@ def problems(
 def refused(accepts: Any, asked: Problem) -> str | None:
     """What a function of the user's says of a problem: None or True where it takes it, else the reason."""
     said = accepts(asked)
-    if said is None or said is True:
-        return None
-    return "does not take it" if said is False else str(said)
+    if isinstance(said, str):
+        return said
+    return None if said is None or said else "does not take it"

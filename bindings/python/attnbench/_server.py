@@ -297,7 +297,6 @@ class Server:
             ours.close()
             theirs.close()
             os.close(memory)
-            try:
-                self._memory.close()
-            except (AttributeError, BufferError):
-                pass  # it was never mapped, or a function has kept an array: then it goes with that
+            # Not closed: it goes with the last array in it, and a function may have kept one.
+            if hasattr(self, "_memory"):
+                del self._memory

@@ -13,7 +13,7 @@ from ._problem import PATTERN, Inputs, Problem, inputs, parse, short
 class Verdict:
     """Whether outputs are right: true or false, three lines as text, four with a hint."""
 
-    def __init__(self, said: dict, words: str, line: str) -> None:
+    def __init__(self, said: dict, words: str, line: str, judged: tuple[str, ...] = ("output",), drawn: bool = True) -> None:
         worst = said.get("worst") or {}
 
         def number(key: str) -> float:
@@ -30,6 +30,7 @@ class Verdict:
         self.kind: str = said.get("kind") or ""
         self.hint: str = said.get("hint") or ""
         self.json, self._words = said, words.rstrip("\n")
+        self._judged, self._drawn = judged, drawn
 
     def __bool__(self) -> bool:
         return self.ok
@@ -45,10 +46,9 @@ class Verdict:
         if self.ok:
             return
         head = f"{message}\n" if message else ""
-        raise AssertionError(
-            f"{head}{self}\nthe inputs: attnbench.inputs({self.problem!r}); "
-            f"the verdict: attnbench.judge({self.problem!r}, output=...)"
-        )
+        inputs = f"the inputs: attnbench.inputs({self.problem!r}); " if self._drawn else ""
+        given = ", ".join(f"{name}=..." for name in self._judged)
+        raise AssertionError(f"{head}{self}\n{inputs}the verdict: attnbench.judge({self.problem!r}, {given})")
 
 
 def _checked(asked: Problem, tensor: str, given: Any) -> tuple[np.ndarray, str, list[int]]:
@@ -123,4 +123,5 @@ def judge(
             _native.Array(tensor.encode(), view.ctypes.data, kind.encode(), (_native.c_int64 * 4)(*strides))
         )
     said, words = _native.judge(asked.line, arrays, hint)
-    return Verdict(said, words, asked.line)
+    drawn_again = not any(long[name] in asked.inputs for name in own)
+    return Verdict(said, words, asked.line, tuple(short(name) for name, array in given.items() if array is not None), drawn_again)

@@ -49,6 +49,10 @@ attnbench_kernel *attnbench_ready(const char *line, const char *plugin, const ch
                                   int threads, char *why, size_t why_size) {
   workload w;
   if (!workload_parse_sound(line, &w, why, why_size)) return NULL;
+  if (threads < 1) {
+    snprintf(why, why_size, "threads is %d: a kernel runs with 1 or more", threads);
+    return NULL;
+  }
   attnbench_kernel *kernel = calloc(1, sizeof *kernel);
   if (!kernel || !inputs_create(&kernel->inputs, &w, true, why, why_size)) {
     if (!kernel) snprintf(why, why_size, "no memory");

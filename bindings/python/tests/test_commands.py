@@ -1,6 +1,7 @@
 """Functions as variants: the program's commands run on them."""
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -179,6 +180,49 @@ def test_bench_gives_the_report_as_json_by_the_clock_around_the_function():
     times = {row["run_name"]: row["real_time"] for row in result.json["benchmarks"] if row.get("run_type") == "iteration"}
     assert set(times) == {f"{name}/full/B:1/H:1/Hkv:1/D:64/T:{T}" for name in ("slow", "naive") for T in (16, 32)}
     assert all(20 <= taken < 2000 for name, taken in times.items() if name.startswith("slow/"))
+
+
+def test_a_file_of_ones_own_is_written(tmp_path):
+    file = tmp_path / "mine.json"
+    options = dict(lengths="16", heads=1, quiet=True)
+    for name in ("benchmark_out", "benchmark-out"):
+        file.unlink(missing_ok=True)
+        result = attnbench.bench(right, benchmark_dry_run=True, **{name: str(file)}, **options)
+        assert result.passed and result.json == json.loads(file.read_text())
+    kept = file.read_text()
+    assert attnbench.bench(right, benchmark_list_tests=True, benchmark_out=str(file), **options).json is None
+    assert file.read_text() == kept
+    with pytest.raises(ValueError, match="benchmark_out_format is json alone here"):
+        attnbench.bench(right, benchmark_out=str(file), benchmark_out_format="csv", **options)
+
+
+def test_false_takes_away_what_is_so_without_it():
+    options = dict(lengths="16", heads=1, repetitions=3, min_time="0.001s", quiet=True)
+    usual, whole = (attnbench.bench(right, **options, **brief).text.count("\nright/") for brief in ({}, {"brief": False}))
+    assert whole >= usual + 3
+    unsaid = {name: False for name in ("lse", "sink", "weights", "mask", "bias", "causal", "raw", "seed")}
+    assert attnbench.bench(right, lengths="16", heads=1, benchmark_dry_run=True, quiet=True, **unsaid).passed
+    assert not Path("false").exists() and verified(right, fail_fast=False)
+
+
+def test_an_array_that_is_kept_can_be_read_afterwards():
+    kept = []
+
+    @attnbench.variant(finite=True)
+    def keeps(call):
+        kept.append(call.q)
+        return attention(call)[0]
+
+    assert verified(keeps, "full/B:1/H:1/D:4/T:5")
+    drawn = attnbench.inputs("full/B:1/H:1/D:4/T:5").q
+    assert any(np.array_equal(array, drawn) for array in kept)
+
+
+def test_features_and_answers_may_be_of_any_kind():
+    assert attnbench.variant(attention, features=(word for word in ("gqa", "lse"))).features == ["gqa", "lse"]
+    assert attnbench.problems(count=3, features=iter(["causal"])) == attnbench.problems(count=3, features=["causal"])
+    assert len(attnbench.problems(count=3, accepts=lambda asked: np.bool_(True))) == 3
+    assert not attnbench.problems(count=3, accepts=lambda asked: np.bool_(False))
 
 
 def test_ctrl_c_ends_both():

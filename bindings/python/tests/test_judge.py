@@ -73,6 +73,17 @@ def test_a_wrong_output_says_where_and_how_to_see_it_again():
         verdict.assert_close("of layer 3")
     said = str(raised.value)
     assert said.startswith("of layer 3\nWRONG: ") and f"attnbench.inputs('{verdict.problem}')" in said
+    x = attnbench.inputs(LINE)
+    with pytest.raises(AssertionError) as raised:
+        attnbench.judge(LINE, output=x.q, q=x.q).assert_close()
+    said = str(raised.value)
+    assert "attnbench.inputs(" not in said and said.endswith(", output=..., q=...)")
+
+
+def test_a_mask_is_seen_though_others_alone_were_drawn():
+    whole = attnbench.inputs("causal/B:1/H:1/D:4/T:5/mask:bq")
+    assert np.array_equal(attnbench.inputs(whole.problem, names=("q",)).visible(), whole.visible())
+    assert not np.array_equal(whole.visible(), attnbench.inputs("causal/B:1/H:1/D:4/T:5").visible())
 
 
 def test_each_output_is_judged():
@@ -187,6 +198,8 @@ BAD = [
     (lambda: attnbench.inputs("full/H:3/Hkv:2"), "3"),
     (lambda: attnbench.inputs(7), "a problem is a line"),
     (lambda: attnbench.inputs(LINE, seed=-1), "a seed is a whole number"),
+    (lambda: attnbench.inputs(LINE, names=("query",)), "unknown input 'query': inputs are q, k, v"),
+    (lambda: attnbench.judge(LINE, output=GOOD.astype(np.int64)), "elements of type int64: float32, .* int32 and bool can be read"),
     (lambda: attnbench.inputs(LINE).to("tensorflow"), "a framework is numpy, torch"),
     (lambda: attnbench.judge(LINE), "judge takes an output"),
     (lambda: attnbench.judge(LINE, output=[1.0]), "output is of type list, not an array"),

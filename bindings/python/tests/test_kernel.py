@@ -42,6 +42,12 @@ def test_what_cannot_be_had_is_said_in_a_sentence() -> None:
             attnbench.Kernel(line, variant, where)
 
 
+def test_a_kernel_has_a_thread_at_least() -> None:
+    for threads in (0, -3):
+        with pytest.raises(ValueError, match=f"threads is {threads}: a kernel runs with 1 or more"):
+            attnbench.Kernel(LINE, "fused", plugin(), threads=threads)
+
+
 def test_a_median_has_the_interval_of_its_ranks() -> None:
     assert attnbench.median([3, 1, 2, 5, 4, 6, 7]) == (4, 1, 7)
     assert attnbench.median([float(n) for n in range(101)]) == (50, 40, 60)
