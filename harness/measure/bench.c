@@ -120,14 +120,10 @@ static void fill_fractions(const bench *bench) {
   }
 }
 
-/* At the end, when the peaks are known as well as they will be. */
-static void fail_impossible(report *report) {
-  for (size_t n = 0; n < report->result_count; n++) {
-    result *result = &report->results[n];
-    if (result->state == RESULT_MEASURED &&
-        !limits_hold(result, report, result->reason, sizeof result->reason))
-      result->state = RESULT_FAILED;
-  }
+static void measure_again(machine *machine, void *context) {
+  const bench *bench = context;
+  if (!interrupt_wanted())
+    machine_measure_again(machine, bench->options->threads, bench_machine_seconds(bench));
 }
 
 /* ---- the report ---- */
@@ -229,8 +225,9 @@ bool bench_run(const bench_point *points, size_t count, const bench_options *opt
   footprint_end(&bench.footprints);
   *supervisor_root() = NULL;
   if (good) {
+    /* At the end, when the peaks are known as well as they will be. */
+    limits_fail(report, measure_again, &bench);
     fill_fractions(&bench);
-    fail_impossible(report);
     complexity_fit(report, find_declared, &bench);
     progress_show(&bench.progress, count, count, 0, "counting instructions");
     if (options->instructions && !report->interrupted) instruction_growth_fit(report, points, bench.count);

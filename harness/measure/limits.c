@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "problem/types.h"
 #include "reference/rows.h"
@@ -118,4 +119,18 @@ bool limits_hold(const result *result, const report *report, char *sentence, siz
     return false;
   }
   return true;
+}
+
+void limits_fail(report *report, void (*measure_again)(machine *machine, void *context), void *context) {
+  bool again = false;
+  for (size_t n = 0; n < report->result_count; n++) {
+    result *result = &report->results[n];
+    char sentence[sizeof result->reason];
+    if (result->state != RESULT_MEASURED || limits_hold(result, report, sentence, sizeof sentence)) continue;
+    if (!again) measure_again(&report->machine, context);
+    again = true;
+    if (limits_hold(result, report, sentence, sizeof sentence)) continue;
+    memcpy(result->reason, sentence, sizeof sentence);
+    result->state = RESULT_FAILED;
+  }
 }

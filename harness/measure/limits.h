@@ -17,4 +17,8 @@ void limits_find(result *result, const inputs *inputs, const machine *machine);
 /* False, with the sentence, when the time of the result cannot be. */
 bool limits_hold(const result *result, const report *report, char *sentence, size_t sentence_size);
 
+/* Fails the results that cannot be. Before it fails the first it has the machine measured again, once: rates that were held up
+ * all the while that they were measured fail nobody. */
+void limits_fail(report *report, void (*measure_again)(machine *machine, void *context), void *context);
+
 #endif

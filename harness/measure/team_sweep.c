@@ -124,19 +124,34 @@ static void fit_growths(team_report *report) {
   }
 }
 
+static void note_refused(const bench_point *point, int sizes, const char *isa, const char *reason,
+                         FILE *out) {
+  char name[WORKLOAD_NAME_BYTES];
+  sweep_point_name(point, name);
+  fprintf(out, "%-48s %5d not run%s: it %s\n", name, team_ranks(isa),
+          sizes > 1 ? ", nor among some others" : "", reason);
+}
+
 /* All points among all numbers of ranks that their variants take. False, with the reason in words. */
 static bool measure_all(const sweep *sweep, const variant_list *list, int threads, team_report *report,
                         FILE *out, char *why, size_t why_size) {
   for (size_t n = 0; n < sweep->count; n++) {
     const bench_point *point = &sweep->points[n];
     const attn_problem problem = workload_problem(&point->workload);
-    const char *const *sizes = variant_list_instruction_sets_of(list, point->variant);
+    const char *const *sizes = variant_list_instruction_sets_of(list, point->variant), *refused = NULL,
+                      *why_not = NULL;
+    int refusals = 0;
     for (; *sizes && report->count < MOST_POINTS; sizes++) {
-      if (runner_refusal_with(point->variant, &problem, *sizes)) continue;
+      const char *reason = runner_refusal_with(point->variant, &problem, *sizes);
+      if (reason) {
+        refused = *sizes, why_not = reason, refusals++;
+        continue;
+      }
       if (!measure(point, *sizes, threads, &report->points[report->count], why, why_size)) return false;
       print_row(&report->points[report->count++], out);
       fflush(out);
     }
+    if (refusals) note_refused(point, refusals, refused, why_not, out);
   }
   return true;
 }

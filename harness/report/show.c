@@ -92,6 +92,7 @@ static workload needed(const workload *asked, bool weights) {
   if (weights) return w;
   w.head_dim = 1;
   w.bias.present = false;
+  w.rope = 0;
   return w;
 }
 

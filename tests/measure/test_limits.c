@@ -135,12 +135,46 @@ static void a_rate_is_too_high_above_the_fastest_by_what_lies_between_it_and_the
   assert_true(holds(1e30, 1e30, second, &report, sentence));
 }
 
+static void raise_peak(machine *machine, void *context) {
+  machine->peaks[1].median = machine->peaks[1].fastest = 300e9;
+  ++*(int *)context;
+}
+
+static void the_machine_is_measured_again_before_anything_fails(void **state) {
+  (void)state;
+  const double needed[] = {1e9, 299e9, 301e9, 290e9, 400e9}; /* in a second; of 204 at first */
+  enum { RESULTS = sizeof needed / sizeof *needed };
+  result results[RESULTS] = {0};
+  report report = of_machine();
+  for (size_t n = 0; n < RESULTS; n++)
+    results[n] = (result){.state = RESULT_MEASURED,
+                          .repetitions = 9,
+                          .iterations = 1,
+                          .least_flops = needed[n],
+                          .seconds_median = {1, 1, 1}};
+  report.results = results;
+  report.result_count = RESULTS;
+  int times = 0;
+  limits_fail(&report, raise_peak, &times);
+  assert_int_equal(times, 1);
+  for (size_t n = 0; n < RESULTS; n++) {
+    assert_int_equal(results[n].state, needed[n] > 300e9 ? RESULT_FAILED : RESULT_MEASURED);
+    assert_int_equal(results[n].reason[0] != '\0', needed[n] > 300e9);
+  }
+  assert_non_null(
+      strstr(results[2].reason, "301 GFLOP/s cannot be: the most for this machine with 2 threads is 300"));
+  report.result_count = 1;
+  limits_fail(&report, raise_peak, &times); /* nothing to fail */
+  assert_int_equal(times, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(operations_that_a_kernel_may_leave_out_do_not_count),
       cmocka_unit_test(pairs_that_mask_or_bias_hide_do_not_count),
       cmocka_unit_test(pairs_that_a_pattern_hides_do_not_count),
       cmocka_unit_test(bytes_count_only_where_no_cache_can_hold_them),
+      cmocka_unit_test(the_machine_is_measured_again_before_anything_fails),
       cmocka_unit_test(a_rate_is_too_high_above_the_fastest_by_what_lies_between_it_and_the_median),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

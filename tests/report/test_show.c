@@ -475,6 +475,14 @@ static void what_cannot_be_shown_is_refused_in_one_line(void **state) {
 }
 
 /* Letters are given all the same, and a picture of before stays. */
+static void what_turns_features_hides_nothing(void **state) {
+  (void)state;
+  assert_int_equal(in_folder(MAKE_GNUPLOT), 0);
+  expect(PROGRAM " show causal/rope:half,32/D:64/T:64", 0, "2080 of 4096 pairs");
+  expect(PROGRAM " show causal/rope:half,32/D:16/T:64", 2,
+         "rope_features is 32: it must be an even number, 2 to head_dim 16");
+}
+
 static void without_gnuplot_there_are_letters_and_no_picture_is_lost(void **state) {
   (void)state;
   expect("echo before >pattern.png; mkdir -p empty; PATH=empty " PROGRAM " show full/T:4/H:1 --out . 2>err; "
@@ -508,6 +516,7 @@ int main(void) {
       cmocka_unit_test(tiles_and_cells_count_what_the_header_says_of_each_pair),
       cmocka_unit_test(weights_of_equal_scores_are_shares_of_the_visible_keys),
       cmocka_unit_test(a_cell_shows_its_largest_weight_and_is_hidden_only_where_all_is),
+      cmocka_unit_test(what_turns_features_hides_nothing),
       cmocka_unit_test(a_bias_of_minus_infinity_hides_and_a_nan_is_told),
       cmocka_unit_test(gnuplot_gets_a_color_for_every_point_and_numbers_for_every_name),
       cmocka_unit_test(a_single_pair_of_many_is_drawn),

@@ -225,6 +225,13 @@ static void growth_with_ranks_is_that_of_even_ones(void **state) {
   assert_true(exponent >= 0.93 && exponent <= 1.02 && low >= 0.8 && high <= 1.15);
 }
 
+static void ranks_that_a_variant_does_not_take_are_said(void **state) {
+  (void)state;
+  need_mpi();
+  shell_expect(MPIRUN("4") "bench --variant ulysses --threads 1 --problem causal/B:1/H:2/D:16/T:64", 0,
+               "  4 not run, nor among some others: it needs a head for each rank");
+}
+
 static void what_a_bench_of_a_team_cannot_write_is_one_sentence(void **state) {
   (void)state;
   need_mpi();
@@ -302,6 +309,7 @@ int main(void) {
       cmocka_unit_test(ranks_that_do_not_do_the_same_are_one_sentence),
       cmocka_unit_test(a_bench_of_a_team_is_written_as_json_and_csv),
       cmocka_unit_test(growth_with_ranks_is_that_of_even_ones),
+      cmocka_unit_test(ranks_that_a_variant_does_not_take_are_said),
       cmocka_unit_test(what_a_bench_of_a_team_cannot_write_is_one_sentence),
       cmocka_unit_test(a_failure_of_one_rank_is_shrunk_to_what_it_takes),
       cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),

@@ -144,9 +144,26 @@ static void each_known_problem_is_one_that_verify_poses(void **state) {
   if (stale) fail_msg("%zu of %zu problems; make mutants ARGS=--readme finds others", stale, known);
 }
 
+/* Its table has a row for several checks here and there, with a number for each or one for all: "19; 8 |", "2 each |". */
+static void the_readme_counts_all_faults(void **state) {
+  (void)state;
+  shell_expect(
+      "cd '" ATTN_SOURCE_DIR "' && awk -F ' *[|] *' '"
+      "/^[|] caught by / { inside = 1; getline; next } !/^[|]/ { inside = 0 } !inside { next }"
+      "$3 ~ / each$/ { all += $3 * split($2, names, \";\"); next }"
+      "{ for (n = split($3, numbers, \";\"); n > 0; n--) all += numbers[n] } END { print all }' README.md |"
+      " grep -x -F -e \"$(grep -c '^name: ' tests/mutants/faults.txt)\"",
+      0, NULL);
+  shell_expect(
+      "cd '" ATTN_SOURCE_DIR
+      "' && grep -q \"writes each of $(grep -c '^name: ' tests/mutants/faults.txt) faults\" README.md",
+      0, NULL);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_known_problem_is_one_that_verify_poses),
+      cmocka_unit_test(the_readme_counts_all_faults),
       cmocka_unit_test(every_fault_fits_the_sources),
       cmocka_unit_test(a_fault_that_does_not_fit_is_an_error),
       cmocka_unit_test(a_race_is_not_testable_on_one_processor),
