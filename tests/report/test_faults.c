@@ -43,10 +43,13 @@ static int set_up(void **state) {
   return mkdir("results", 0777);
 }
 
+/* A run that was killed may have left a gnuplot that is still writing. */
 static int tear_down(void **state) {
   fixture *fixture = *state;
-  char command[96];
-  snprintf(command, sizeof command, "rm -rf '%s'", fixture->folder);
+  char command[160];
+  snprintf(command, sizeof command,
+           "n=100; until rm -rf '%s' 2>/dev/null || [ $((n -= 1)) = 0 ]; do sleep 0.1; done; [ $n -gt 0 ]",
+           fixture->folder);
   free(fixture);
   return chdir("/") == 0 ? system(command) : -1;
 }
