@@ -20,4 +20,4 @@ times_of fused | sort -n | awk -v a="$linear" -v b="$recurrent" '{ print $1, $2 
 echo "microseconds a step: T, fused, linear, linear_recurrent"
 cat "$folder/decode.dat"
 command -v gnuplot >/dev/null || exit 0
-gnuplot -e "data='$folder/decode.dat'; picture='$folder/decode.png'" "${0%/*}/plots/decode.gp"
+LC_ALL=C.UTF-8 gnuplot -e "data='$folder/decode.dat'; picture='$folder/decode.png'" "${0%/*}/plots/decode.gp"

@@ -104,8 +104,9 @@ def _serve(pipe: Connection, make: Callable[..., Any], arguments: tuple[Any, ...
                 answer = getattr(implementation, name)(*values)
             pipe.send((True, answer))
         except Exception as error:  # whatever a library raises is its answer
-            text = " ".join(str(error).split())
-            pipe.send((False, f"{type(error).__name__}: {text[:300]}"))
+            text = " ".join(str(error).split())[:300]
+            # What is wrong with a value is a sentence already, ours among them.
+            pipe.send((False, text if type(error) is ValueError else f"{type(error).__name__}: {text}"))
 
 
 class Worker:

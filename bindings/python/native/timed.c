@@ -20,16 +20,24 @@ struct attnbench_kernel {
   bool began;
 };
 
-/* The variant of a plugin, which stays loaded; NULL, with the reason. */
-static const attn_variant *variant_of(const char *plugin, const char *name, int device, char *why,
-                                      size_t why_size) {
+/* A variant of a plugin, which stays loaded, and, as in the program, the instruction set that ATTN_ISA names, where the
+ * plugin has any. */
+static bool choose(run_setup *setup, const char *plugin, const char *name, int device, char *why,
+                   size_t why_size) {
+  const char *wanted = getenv("ATTN_ISA");
   variant_list list = {0};
-  if (!variant_list_add(&list, plugin, why, why_size)) return NULL;
-  const attn_variant *variant = variant_list_find(&list, name);
+  if (!variant_list_add(&list, plugin, why, why_size)) return false;
+  setup->variant = variant_list_find(&list, name);
+  const char *const *sets = variant_list_instruction_sets_of(&list, setup->variant);
+  setup->isa = isa_among(sets, wanted);
+  const bool knows = !wanted || !sets[0] || setup->isa;
   variant_list_destroy(&list);
-  if (!variant) snprintf(why, why_size, "%s has no variant '%s'", plugin, name);
-  if (!variant || variant->place == ATTN_HOST) return variant;
-  return device_choose(device_of(variant), device, why, why_size) ? variant : NULL;
+  if (!setup->variant) snprintf(why, why_size, "%s has no variant '%s'", plugin, name);
+  if (!knows)
+    snprintf(why, why_size, "ATTN_ISA: on this processor %s has no instruction set '%s'", plugin, wanted);
+  if (!setup->variant || !knows) return false;
+  return setup->variant->place == ATTN_HOST ||
+         device_choose(device_of(setup->variant), device, why, why_size);
 }
 
 static bool begin(attnbench_kernel *kernel, char *why, size_t why_size) {
@@ -59,11 +67,9 @@ attnbench_kernel *attnbench_ready(const char *line, const char *plugin, const ch
     free(kernel);
     return NULL;
   }
-  /* As the program does, the variable names the instruction set. */
-  kernel->setup = (run_setup){.variant = variant_of(plugin, variant, device, why, why_size),
-                              .isa = getenv("ATTN_ISA"),
-                              .threads = threads};
-  if (kernel->setup.variant && begin(kernel, why, why_size)) return kernel;
+  kernel->setup = (run_setup){.threads = threads};
+  if (choose(&kernel->setup, plugin, variant, device, why, why_size) && begin(kernel, why, why_size))
+    return kernel;
   attnbench_release(kernel);
   return NULL;
 }

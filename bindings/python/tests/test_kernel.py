@@ -42,6 +42,15 @@ def test_what_cannot_be_had_is_said_in_a_sentence() -> None:
             attnbench.Kernel(line, variant, where)
 
 
+def test_the_instruction_set_is_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATTN_ISA", "portable")
+    kernel = attnbench.Kernel(LINE, "fused", plugin())
+    assert kernel.run() > 0 and attnbench.judge(LINE, output=kernel.output())
+    monkeypatch.setenv("ATTN_ISA", "avx9")
+    with pytest.raises(ValueError, match="^ATTN_ISA: on this processor .*variants.so has no instruction set 'avx9'$"):
+        attnbench.Kernel(LINE, "fused", plugin())
+
+
 def test_a_kernel_has_a_thread_at_least() -> None:
     for threads in (0, -3):
         with pytest.raises(ValueError, match=f"threads is {threads}: a kernel runs with 1 or more"):

@@ -33,8 +33,8 @@ def started(out: Path, *more: str, path: Path | None = None) -> subprocess.Popen
     "more, words",
     [
         (("--variant", "nosuch"), "has no variant 'nosuch'"),
-        (("--variant", "linear"), "linear: computes linear attention"),
-        (("--plugin", "/nowhere.so"), "/nowhere.so"),
+        (("--variant", "linear"), "make peers: linear: computes linear attention"),
+        (("--plugin", "/nowhere.so"), "make peers: cannot load plugin /nowhere.so"),
     ],
 )
 def test_what_takes_nothing_is_told_before_a_peer_is_measured(tmp_path: Path, more: tuple, words: str) -> None:
