@@ -3,6 +3,7 @@
 # the forward pass beside them, into FOLDER. Its workspace.png has the T x T weights that naive_backward keeps and the rows that
 # fused_backward keeps instead (gradient checkpointing), its time.png what each costs.
 set -u
+[ -x "${1-}" ] && [ $# -ge 2 ] || { echo "$0 PROGRAM FOLDER [OPTION...], such as build/attnbench" >&2; exit 2; }
 program=$1 folder=$2
 shift 2
 problems=()

@@ -3,6 +3,7 @@
 # keys (softmax attention) and one that goes on from a state (linear attention), in one thread, into FOLDER, whose decode.png has both against T.
 # A step of linear attention has no T: it is measured once, and drawn at every length.
 set -u
+[ -x "${1-}/attnbench" ] && [ $# -ge 2 ] || { echo "$0 BUILD FOLDER [OPTION...], where make has built BUILD" >&2; exit 2; }
 build=$1 folder=$2
 shift 2
 problems=(--problem linear/causal/B:1/H:4/D:64/T:1/state/final_state)
@@ -10,7 +11,7 @@ for length in 64 256 1024 4096 16384 65536; do
   problems+=(--problem "full/B:1/H:4/D:64/Tq:1/Tk:$length")
 done
 "$build/attnbench" bench --variant fused,linear,linear_recurrent --threads 1 --instructions=false --min-time 0.02 --point-budget 0.3 \
-  "${problems[@]}" --out "$folder" --quiet "$@" >/dev/null || exit
+  "${problems[@]}" --quiet "$@" --out "$folder" --benchmark_time_unit ns >/dev/null || exit
 # Medians of the repetitions, in microseconds.
 times_of() { sed -n "s#^\"$1/[^\"]*/Tk:\?\([0-9]*\)[^\"]*_median\",[^,]*,\([0-9.e+]*\),.*#\1 \2#p" "$folder/results.csv"; }
 median_of() { sed -n "s#^\"$1/linear/[^\"]*_median\",[^,]*,\([0-9.e+]*\),.*#\1#p" "$folder/results.csv" | head -1; }
@@ -20,4 +21,5 @@ times_of fused | sort -n | awk -v a="$linear" -v b="$recurrent" '{ print $1, $2 
 echo "microseconds a step: T, fused, linear, linear_recurrent"
 cat "$folder/decode.dat"
 command -v gnuplot >/dev/null || exit 0
-LC_ALL=C.UTF-8 gnuplot -e "data='$folder/decode.dat'; picture='$folder/decode.png'" "${0%/*}/plots/decode.gp"
+script=$(realpath "${0%/*}/plots/decode.gp")
+cd "$folder" && LC_ALL=C.UTF-8 gnuplot -e "data='decode.dat'; picture='decode.png'" "$script"

@@ -12,9 +12,9 @@ find_base() { # reference or ''
   done
 }
 
-# "--accept" and what a commit message since the base accepts, each on a line.
+# "--accept" and what a commit message since the base accepts, each on a line: a reason may go on over more of the message's.
 accepted_since() { # base commit
-  git log --format='%(trailers:key=Gate-Accept,valueonly)' "$1"..HEAD | sed -n '/./{s/^/--accept\n/;p}'
+  git log --format='%(trailers:key=Gate-Accept,valueonly,unfold)' "$1"..HEAD | sed -n '/./{s/^/--accept\n/;p}'
 }
 
 # For people: a name is kept where it is one.

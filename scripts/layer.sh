@@ -5,6 +5,7 @@
 # has nothing between its projections; attention alone is fused, on tensors that lie as a projection leaves them. Repetitions
 # of all take turns.
 set -u
+[ -x "${1-}/attnbench" ] && [ $# -ge 2 ] || { echo "$0 BUILD FOLDER [OPTION...], where make has built BUILD" >&2; exit 2; }
 build=$1 folder=$2
 shift 2
 shape=B:1/H:8/D:64

@@ -3,6 +3,7 @@
 # literature at a few lengths each into FOLDER, whose time.png has their exponents and pairs.png all of them against the
 # pairs that are seen. `make bench` runs it.
 set -u
+[ -x "${1-}" ] && [ $# -ge 2 ] || { echo "$0 PROGRAM FOLDER [OPTION...], such as build/attnbench" >&2; exit 2; }
 program=$1 folder=$2
 shift 2
 problems=()

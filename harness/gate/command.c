@@ -185,6 +185,7 @@ static int run(const gate_options *asked, gate_prepared *prepared, gate_findings
   const gate_options *options = &found;
   /* Before anything is measured, so that minutes are not lost to a folder that cannot be made. */
   if (options->out && !folder_make(options->out, why, sizeof why)) return complain(why);
+  gate_say_unknown_acceptances(options, stderr);
   if (!compare_variants(options, findings, no_base, sizeof no_base, why, sizeof why)) return complain(why);
   found.why_no_base = no_base[0] ? no_base : NULL;
   bool good = measure(&found, prepared, findings, times, why, sizeof why);

@@ -33,6 +33,21 @@ static bool is_accepted(const gate_options *options, gate_kind kind, const char 
   return false;
 }
 
+void gate_say_unknown_acceptances(const gate_options *options, FILE *out) {
+  for (size_t n = 0; n < options->accepted_count; n++) {
+    char kind[32] = "", variant[GATE_WORD_BYTES];
+    bool known = false;
+    const bool has_both = sscanf(options->accepted[n], "%31s %63s", kind, variant) == 2;
+    for (int k = GATE_WRONG + 1; k <= GATE_TIME && !known; k++)
+      known = has_both && strcmp(kind, gate_kind_name((gate_kind)k)) == 0;
+    if (known) continue;
+    fprintf(out, "gate: '%s' accepts nothing: it is KIND VARIANT reason, and the kinds are",
+            options->accepted[n]);
+    for (int k = GATE_WRONG + 1; k <= GATE_TIME; k++) fprintf(out, " %s", gate_kind_name((gate_kind)k));
+    fputc('\n', out);
+  }
+}
+
 bool gate_find(gate_findings *findings, const gate_options *options, gate_kind kind, const char *variant,
                const char *name, const char *format, ...) {
   if (findings->count == findings->capacity) {

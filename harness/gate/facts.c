@@ -430,17 +430,10 @@ bool gate_facts_room(const char *path, char *why, size_t why_size) {
   return good;
 }
 
+static bool put_facts(const void *facts, FILE *file) {
+  return json_dumpf(facts, file, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0;
+}
+
 bool gate_facts_write(const json_t *facts, const char *path, char *why, size_t why_size) {
-  char beside[4096] = "", *target = replace_target(path);
-  if (target) snprintf(beside, sizeof beside, "%s.new", target);
-  const bool written =
-      target &&
-      json_dump_file(facts, beside, JSON_INDENT(1) | JSON_SORT_KEYS | JSON_REAL_PRECISION(4)) == 0 &&
-      rename(beside, target) == 0;
-  if (!written) {
-    snprintf(why, why_size, "%s cannot be written: %s", path, strerror(errno));
-    remove(beside);
-  }
-  free(target);
-  return written;
+  return replace_write(path, put_facts, facts, why, why_size);
 }

@@ -103,6 +103,9 @@ typedef struct gate_findings {
 /* The word for a kind: in the report, and in a trailer that accepts it. */
 const char *gate_kind_name(gate_kind kind);
 
+/* A line for each acceptance that is of no kind: it would accept nothing, in silence. */
+void gate_say_unknown_acceptances(const gate_options *options, FILE *out);
+
 /* Adds one, marked when a trailer accepts it; false when memory is short. */
 __attribute__((format(printf, 6, 7))) bool gate_find(gate_findings *findings, const gate_options *options,
                                                      gate_kind kind, const char *variant, const char *name,

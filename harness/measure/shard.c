@@ -160,13 +160,21 @@ bool shard_assign(const bench_point *points, size_t count, const bench_options *
 
 /* ---- the plan ---- */
 
-static void describe_options(const bench_options *options, char text[PLAN_OPTIONS_BYTES]) {
-  snprintf(text, PLAN_OPTIONS_BYTES,
-           "min_time %g, iterations %" PRId64
-           ", warmup %g, repetitions %d, precision %g, least_time %g, budget %g, limit %g%s%s",
-           options->min_time, options->iterations, options->min_warmup_time, options->repetitions,
-           options->precision, options->least_time, options->point_budget, options->point_limit,
-           options->cold ? ", cold" : "", options->random_interleaving ? "" : ", in order");
+static void describe_options(const bench_options *options, const sweep *sweep,
+                             char text[PLAN_OPTIONS_BYTES]) {
+  const attn_variant *said = NULL;
+  int used = snprintf(text, PLAN_OPTIONS_BYTES,
+                      "min_time %g, iterations %" PRId64
+                      ", warmup %g, repetitions %d, precision %g, least_time %g, budget %g, limit %g%s%s",
+                      options->min_time, options->iterations, options->min_warmup_time, options->repetitions,
+                      options->precision, options->least_time, options->point_budget, options->point_limit,
+                      options->cold ? ", cold" : "", options->random_interleaving ? "" : ", in order");
+  for (size_t n = 0; n < sweep->count && used < PLAN_OPTIONS_BYTES; n++) {
+    const attn_variant *variant = sweep->points[n].variant;
+    if (!sweep->points[n].memory_only || variant == said) continue;
+    used += snprintf(text + used, (size_t)(PLAN_OPTIONS_BYTES - used), ", memory only %s", variant->name);
+    said = variant;
+  }
 }
 
 static bool note_declared(sweep_plan *plan, const bench_point *points, size_t count) {
@@ -230,7 +238,7 @@ bool shard_take(sweep *sweep, shard shard, const bench_options *options, sweep_p
                 size_t why_size) {
   *plan = (sweep_plan){.shard = shard.index, .shards = shard.count, .interface = ATTN_INTERFACE_VERSION};
   snprintf(plan->version, sizeof plan->version, "%s (commit %s)", ATTNBENCH_VERSION, version_commit());
-  describe_options(options, plan->options);
+  describe_options(options, sweep, plan->options);
   if (!decide_once(sweep, options, plan) || !note_declared(plan, sweep->points, sweep->count)) {
     snprintf(why, why_size, "out of memory for a sweep of %zu points", sweep->count);
     return false;

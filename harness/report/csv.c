@@ -178,7 +178,9 @@ static void print_unmeasured(const csv_table *table, const result *result) {
   print_text(result->name, out);
   fprintf(out, ",,,,,,,,%s,", result->state == RESULT_FAILED ? "true" : "false");
   print_text(result->reason, out);
-  for (int n = 0; n < 3 + FORMAT_MEMORY_PARTS; n++) fputc(',', out);
+  fputs(",,,", out); /* error, rate, share */
+  for (int part = 0; part < FORMAT_MEMORY_PARTS; part++)
+    give_number(result->memory_only ? (double)format_memory(result, part) : NAN, out);
   print_point(table, result, &none);
 }
 

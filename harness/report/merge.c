@@ -38,20 +38,36 @@ static bool append_path(merger *merger, const char *path) {
 }
 
 /* Of its shards, or else its own: what is merged into a folder of shards is no part of them. */
+/* As a pattern that matches nothing else; for the caller to free, NULL without memory. */
+static char *escape_pattern(const char *path) {
+  char *pattern = malloc(2 * strlen(path) + 1), *at = pattern;
+  for (; pattern && *path; path++) {
+    if (strchr("\\*?[", *path)) *at++ = '\\';
+    *at++ = *path;
+  }
+  if (pattern) *at = '\0';
+  return pattern;
+}
+
 static bool append_folder(merger *merger, const char *folder) {
   bool good = true;
+  char *plain = escape_pattern(folder);
   for (int form = 0; form < 2; form++) {
     char *pattern;
     glob_t found = {0};
-    const int length = form == 0 ? asprintf(&pattern, "%s/shard-*-of-*/results.json", folder)
-                                 : asprintf(&pattern, "%s/results.json", folder);
+    const int length = !plain      ? -1
+                       : form == 0 ? asprintf(&pattern, "%s/shard-*-of-*/results.json", plain)
+                                   : asprintf(&pattern, "%s/results.json", plain);
     if (length < 0) break;
     const bool any = glob(pattern, 0, NULL, &found) == 0;
     for (size_t n = 0; any && good && n < found.gl_pathc; n++) good = append_path(merger, found.gl_pathv[n]);
     globfree(&found);
     free(pattern);
-    if (any) return good;
+    if (!any) continue;
+    free(plain);
+    return good;
   }
+  free(plain);
   snprintf(merger->why, merger->why_size,
            "%s has neither a results.json nor shard-K-of-N/results.json in it; give what bench --out wrote",
            folder);

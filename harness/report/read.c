@@ -348,13 +348,20 @@ static bool get_measured(const reader *reader, const json_t *row, result *result
       !get_number(reader, row, "flops_per_second", &rate) || !get_memory(reader, row, result) ||
       !append_seconds(reader, result, seconds * scale, cpu_seconds * scale))
     return false;
-  if (!(seconds > 0)) return fail(reader, "\"real_time\" must be above 0");
+  if (!(seconds > 0 && isfinite(seconds * scale)))
+    return fail(reader, "\"real_time\" must be above 0, and a time");
+  if (result->flops < 0 || rate < 0)
+    return fail(reader, "\"flops\" and \"flops_per_second\" must not be negative");
   /* Over one measured run the share's ratio to the rate is the peak's inverse; finish_result applies it. */
   result->peak_fraction = optional_number(row, "peak_fraction") / rate;
   get_bytes_moved(row, result, rate);
   result->error_bound_fraction = optional_number(row, "error_bound_fraction");
   result->seconds_median.low = optional_number(row, "real_time_low") * scale;
   result->seconds_median.high = optional_number(row, "real_time_high") * scale;
+  if (result->peak_fraction < 0 || result->read_fraction < 0 || result->error_bound_fraction < 0)
+    return fail(reader, "a share of a peak or of a bound must not be negative");
+  if (result->seconds_median.low < 0 || result->seconds_median.low > result->seconds_median.high)
+    return fail(reader, "\"real_time_low\" must not be negative, nor above \"real_time_high\"");
   return true;
 }
 

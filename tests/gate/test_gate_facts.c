@@ -365,7 +365,7 @@ static void a_file_that_cannot_be_used_is_named_with_the_reason(void **state) {
     assert_non_null(strstr(why, files[n][1]));
   }
   assert_false(gate_facts_write(facts, "no-such-folder/facts.json", why, sizeof why));
-  assert_non_null(strstr(why, "no-such-folder/facts.json cannot be written: No such file"));
+  assert_non_null(strstr(why, "cannot write 'no-such-folder/facts.json': No such file"));
   json_decref(facts);
 }
 
@@ -381,7 +381,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
   const bool written = gate_facts_write(facts, "facts.json", why, sizeof why);
   setrlimit(RLIMIT_FSIZE, &limit);
   assert_false(written);
-  assert_non_null(strstr(why, "facts.json cannot be written"));
+  assert_non_null(strstr(why, "cannot write 'facts.json'"));
   shell_expect("cat facts.json", 0, "old");
   assert_int_equal(access("facts.json.new", F_OK), -1);
   json_decref(facts);
@@ -399,6 +399,28 @@ static void a_full_disk_is_seen_before_anything_is_counted(void **state) {
   assert_int_equal(access("counted", F_OK), -1);
   shell_expect("cat facts.json", 0, "old");
   assert_int_equal(access("facts.json.new", F_OK), -1);
+}
+
+static void an_acceptance_of_no_kind_is_said(void **state) {
+  (void)state;
+  shell_expect(PROGRAM
+               " gate" HEAD
+               " --no-base why --times --accept 'instuctions mine it may' --accept 'error mine it may'",
+               2,
+               "gate: 'instuctions mine it may' accepts nothing: it is KIND VARIANT reason, and the kinds "
+               "are variants ");
+  if (strstr(shell_output, "'error mine")) fail_msg("%s", shell_output);
+}
+
+static void a_pipe_stays_one(void **state) {
+  (void)state;
+  char why[256] = "";
+  json_t *facts = json_pack("{s:i}", "facts", 7);
+  shell_expect("mkfifo pipe && { cat pipe >got 2>&1 & }", 0, NULL);
+  if (!gate_facts_write(facts, "pipe", why, sizeof why)) fail_msg("%s", why);
+  shell_expect("test -p pipe && for n in $(seq 100); do grep . got && break; sleep .1; done", 0,
+               "\"facts\": 7");
+  json_decref(facts);
 }
 
 static void calls_that_cannot_be_answered_are_status_2_with_a_line(void **state) {
@@ -506,6 +528,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_file_that_cannot_be_used_is_named_with_the_reason, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_leaves_the_old_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_disk_is_seen_before_anything_is_counted, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(an_acceptance_of_no_kind_is_said, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_pipe_stays_one, set_up, tear_down),
       cmocka_unit_test_setup_teardown(calls_that_cannot_be_answered_are_status_2_with_a_line, set_up,
                                       tear_down),
       cmocka_unit_test_setup_teardown(nothing_is_timed_where_all_code_is_the_bases, set_up, tear_down),

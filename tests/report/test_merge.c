@@ -314,13 +314,26 @@ static void a_folder_of_shards_is_merged_into_itself_again_and_again(void **stat
   report merged;
   merge_one_host(&merged);
   report_destroy(&merged);
-  shell_expect("cd " FOLDER " && mkdir -p run/shard-1-of-2 run/shard-2-of-2 && cp a.json "
-               "run/shard-1-of-2/results.json && cp b.json run/shard-2-of-2/results.json",
+  shell_expect("cd " FOLDER " && mkdir -p 'run[1]'/shard-1-of-2 'run[1]'/shard-2-of-2 && cp a.json "
+               "'run[1]'/shard-1-of-2/results.json && cp b.json 'run[1]'/shard-2-of-2/results.json",
                0, NULL);
   for (int time = 0; time < 2; time++)
-    shell_expect("cd " FOLDER " && " PROGRAM "merge run --out run --scripts /nowhere 2>/dev/null", 0,
-                 "61 of 61 points");
-  shell_expect("head -1 " FOLDER "/run/summary.txt", 0, "Merged: 2 runs on 1 host");
+    shell_expect("cd " FOLDER " && " PROGRAM "merge 'run[1]' --out 'run[1]' --scripts /nowhere 2>/dev/null",
+                 0, "61 of 61 points");
+  shell_expect("head -1 "
+               "'" FOLDER "/run[1]/summary.txt'",
+               0, "Merged: 2 runs on 1 host");
+}
+
+static void shards_that_time_other_variants_are_refused(void **state) {
+  (void)state;
+  shell_expect(
+      "cd " FOLDER
+      " && bench='bench --variant fused,naive --lengths 16,32 --benchmark_dry_run --threads 1 --quiet "
+      "--out timed' && " PROGRAM "$bench --shard 1/2 --memory-only naive >/dev/null && " PROGRAM
+      "$bench --shard 2/2 >/dev/null && " PROGRAM "merge timed",
+      2, "are not of one sweep: options");
+  if (!strstr(shell_output, ", memory only naive' against")) fail_msg("%s", shell_output);
 }
 
 int main(void) {
@@ -334,6 +347,7 @@ int main(void) {
       cmocka_unit_test(what_does_not_belong_together_is_refused_in_a_sentence),
       cmocka_unit_test(the_command_refuses_with_status_2_and_writes_nothing),
       cmocka_unit_test(a_folder_of_shards_is_merged_into_itself_again_and_again),
+      cmocka_unit_test(shards_that_time_other_variants_are_refused),
   };
   return cmocka_run_group_tests_name("merge", tests, make_folder, NULL);
 }

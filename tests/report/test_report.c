@@ -312,6 +312,12 @@ static void changed_files_are_refused_in_a_sentence(void **state) {
   assert_change_refused(fixture, "\"seed\": \"1\"", "\"seed\": \"x\"", "\"seed\" is not a whole number: 'x'");
   assert_change_refused(fixture, "\"time_unit\": \"ns\"", "\"time_unit\": \"h\"", "must be ns, us, ms or s");
   assert_change_refused(fixture, "\"real_time\"", "\"unreal_time\"", "lacks the number \"real_time\"");
+  assert_change_refused(
+      fixture, "\"flops\": ", "\"flops\": -1, \"was\": ", "\"flops_per_second\" must not be negative");
+  assert_change_refused(fixture, "\"flops_per_second\": ", "\"flops_per_second\": -1, \"was\": ",
+                        "\"flops_per_second\" must not be negative");
+  assert_change_refused(fixture, "\"peak_fraction\": ", "\"peak_fraction\": -1, \"was\": ",
+                        "a share of a peak or of a bound must not be negative");
   assert_change_refused(fixture, "\"family_index\": 0", "\"family_index\": 999999999",
                         "\"family_index\" must be 0 to");
   assert_change_refused(fixture, "\"family_index\": 0", "\"family_index\": -1",

@@ -76,6 +76,19 @@ static void every_csv_record_has_as_many_fields_as_the_header(void **state) {
   free(text);
 }
 
+static void csv_has_the_bytes_of_what_was_not_to_be_timed(void **state) {
+  report *report = *state;
+  result *one = &report->results[0];
+  char field[64];
+  one->state = RESULT_SKIPPED;
+  one->memory_only = true;
+  one->workspace_bytes = 4096;
+  char *text = sample_text(report, &sample_all_rows, "csv");
+  read_field(strstr(text, one->name) - 1, column_named(text, "workspace_bytes"), field, sizeof field);
+  assert_string_equal(field, "4096");
+  free(text);
+}
+
 /* Google Benchmark's come first, under its names. */
 static void csv_rows_are_chosen_by_columns_and_no_name_is_read(void **state) {
   report *report = *state;
@@ -225,6 +238,7 @@ static void the_table_shows_no_more_digits_than_the_interval_supports(void **sta
 
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(csv_has_the_bytes_of_what_was_not_to_be_timed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_csv_record_has_as_many_fields_as_the_header, set_up, tear_down),
       cmocka_unit_test_setup_teardown(csv_rows_are_chosen_by_columns_and_no_name_is_read, set_up, tear_down),
       cmocka_unit_test_setup_teardown(the_table_is_as_wide_as_its_contents_and_shows_reasons, set_up,

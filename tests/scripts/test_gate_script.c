@@ -119,7 +119,8 @@ static void the_gate_works_in_a_folder_with_spaces(void **state) {
   commit_all();
   succeed("sed -i 's/(void)call;/(void)call, (void)0;/; s/run = run/traits = 1, .run = run/' "
           "variants/second.c && "
-          "git commit -qam 'Promise more' -m 'Gate-Accept: growth second a reason of several words'");
+          "git commit -qam 'Promise more' -m 'Gate-Accept: growth second a reason of several\n  instructions "
+          "all words'");
   succeed("scripts/gate.sh HEAD^");
   for (int n = 1; n <= 4; n++) {
     char link[64];
@@ -132,7 +133,7 @@ static void the_gate_works_in_a_folder_with_spaces(void **state) {
   succeed("! grep 'variants/first[.]o' build/gate/base.log");
   assert_true(was_called_with("first")); /* the identical ones, in one argument */
   assert_true(was_called_with("--base-facts") && was_called_with("build/gate/base/facts.json"));
-  assert_true(was_called_with("growth second a reason of several words"));
+  assert_true(was_called_with("growth second a reason of several instructions all words"));
   assert_false(was_called_with("--no-base"));
 }
 

@@ -99,6 +99,10 @@ git checkout -q main
 judge 2 "attnbench-gate: it needs the file that is built: --kernel mine.so" attnbench-gate --build true
 judge 2 "attnbench-gate: git knows no commit 'v9'" attnbench-gate --build "$build_line" --kernel mine.so --base v9
 judge 2 "attnbench-gate: this is no git repository" env -C / attnbench-gate --build true --kernel mine.so
+# A mistyped option is told before anything is built, and the former report stays.
+echo kept >attnbench-report/report.txt
+judge 2 "there is no option --budgt; the nearest is --budget" attnbench-gate --build 'touch built' --kernel mine.so --budgt 7
+[ ! -e built ] && [ "$(cat attnbench-report/report.txt)" = kept ] || fail "a mistyped option has cost the report, or a build"
 # What was built before is there still when a build is interrupted.
 echo former >mine.so
 setsid attnbench-gate --build 'echo half >mine.so; touch building; sleep 60' --kernel mine.so >/dev/null 2>&1 &
@@ -106,6 +110,16 @@ for ((n = 0; n < 600; n++)); do [ ! -e building ] || break; sleep 0.1; done
 kill -TERM -- -$!
 wait $!
 [ "$(cat mine.so)" = former ] || fail "an interrupted build has cost the kernel that was there"
+# A build ends with what began it.
+rm building
+attnbench-gate --build 'touch building; sleep 60; touch built' --kernel mine.so >/dev/null 2>&1 &
+gate=$!
+for ((n = 0; n < 600; n++)); do [ ! -e building ] || break; sleep 0.1; done
+sleepers() { grep -lsx 'sleep' /proc/[0-9]*/comm | while IFS= read -r comm; do readlink "${comm%comm}cwd"; done | grep -cxF "$PWD"; }
+[ "$(sleepers)" -gt 0 ] || fail "the build does not run"
+kill -TERM "$gate"
+wait "$gate"
+[ $? -eq 143 ] && [ "$(sleepers)" -eq 0 ] || fail "a build has outlived the gate that began it"
 rm -f building mine.so
 # The change that brings the kernel.
 git checkout -q --orphan before && git rm -q --cached -r . && git commit -q --allow-empty -m "Nothing yet"
