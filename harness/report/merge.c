@@ -37,7 +37,6 @@ static bool append_path(merger *merger, const char *path) {
   return copy != NULL;
 }
 
-/* Of its shards, or else its own: what is merged into a folder of shards is no part of them. */
 /* As a pattern that matches nothing else; for the caller to free, NULL without memory. */
 static char *escape_pattern(const char *path) {
   char *pattern = malloc(2 * strlen(path) + 1), *at = pattern;
@@ -49,25 +48,22 @@ static char *escape_pattern(const char *path) {
   return pattern;
 }
 
+/* Of its shards, or else its own: what is merged into a folder of shards is no part of them. */
 static bool append_folder(merger *merger, const char *folder) {
-  bool good = true;
+  static const char *const forms[] = {"shard-*-of-*/results.json", "results.json"};
+  bool good = true, any = false;
   char *plain = escape_pattern(folder);
-  for (int form = 0; form < 2; form++) {
+  for (int form = 0; plain && form < 2 && !any; form++) {
     char *pattern;
     glob_t found = {0};
-    const int length = !plain      ? -1
-                       : form == 0 ? asprintf(&pattern, "%s/shard-*-of-*/results.json", plain)
-                                   : asprintf(&pattern, "%s/results.json", plain);
-    if (length < 0) break;
-    const bool any = glob(pattern, 0, NULL, &found) == 0;
+    if (asprintf(&pattern, "%s/%s", plain, forms[form]) < 0) break;
+    any = glob(pattern, 0, NULL, &found) == 0;
     for (size_t n = 0; any && good && n < found.gl_pathc; n++) good = append_path(merger, found.gl_pathv[n]);
     globfree(&found);
     free(pattern);
-    if (!any) continue;
-    free(plain);
-    return good;
   }
   free(plain);
+  if (any) return good;
   snprintf(merger->why, merger->why_size,
            "%s has neither a results.json nor shard-K-of-N/results.json in it; give what bench --out wrote",
            folder);
