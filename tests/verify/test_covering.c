@@ -143,6 +143,84 @@ static void problems_are_sound_and_reach_every_end(void **state) {
   assert_true(without_features > pair_problems_count() / 2); /* for kernels that have none */
 }
 
+/* ---- each level meets sizes of all kinds ---- */
+
+enum { SOFTMAX, LINEAR, NARROW, ARRAYS, SIZES = 5, MOST_SIZES = 32, MOST_PARTS = 64 };
+static const char *const array_names[] = {"softmax", "linear attention", "16 bits"};
+static const char *const size_names[SIZES] = {"Tk", "Tq", "D", "Dv", "threads"};
+
+/* A part of a problem's line, of any problem of an array where it has no words, and how many sizes it has met. */
+typedef struct part {
+  char words[32];
+  int64_t met[SIZES][MOST_SIZES];
+  int counts[SIZES];
+} part;
+static part parts[ARRAYS][MOST_PARTS];
+
+static part *part_of(int array, const char *words) {
+  for (part *of = parts[array]; of < parts[array] + MOST_PARTS; of++) {
+    if (of->counts[0] == 0) snprintf(of->words, sizeof of->words, "%s", words);
+    if (strcmp(of->words, words) == 0) return of;
+  }
+  fail_msg("more than %d parts of problems", MOST_PARTS);
+  return NULL;
+}
+
+static void meet_sizes(part *of, const planned_problem *planned) {
+  const workload *w = &planned->workload;
+  const int64_t sizes[SIZES] = {w->key_length, w->query_length, w->head_dim, w->value_dim, planned->threads};
+  for (int size = 0; size < SIZES; size++) {
+    int n = 0;
+    while (n < of->counts[size] && of->met[size][n] != sizes[size]) n++;
+    assert_true(n < MOST_SIZES);
+    of->met[size][n] = sizes[size];
+    of->counts[size] += n == of->counts[size];
+  }
+}
+
+/* Lists are one level whatever numbers they hold; sizes are counted, and are no parts. */
+static void meet_parts(const planned_problem *planned) {
+  const workload *w = &planned->workload;
+  const int array = w->function == ATTN_LINEAR ? LINEAR : w->type == ATTN_ABSENT ? SOFTMAX : NARROW;
+  char name[WORKLOAD_NAME_BYTES];
+  workload_name(w, name);
+  meet_sizes(part_of(array, ""), planned);
+  for (char *words = strtok(name, "/"); words; words = strtok(NULL, "/")) {
+    const size_t before = strcspn(words, ":");
+    if (words[before] && words[0] >= 'A' && words[0] <= 'Z') continue;
+    if (strncmp(words, "seed:", 5) == 0) continue;
+    if (strncmp(words, "lengths:", 8) == 0 || strncmp(words, "offsets:", 8) == 0) words[before] = '\0';
+    meet_sizes(part_of(array, words), planned);
+  }
+}
+
+/* What has pairs that are taken for impossible is met with the plainest level of every other factor alone. */
+static void every_part_of_a_problem_meets_sizes_of_all_kinds(void **state) {
+  (void)state;
+  static const struct {
+    int array;
+    const char *words;
+  } known[] = {{LINEAR, "decay"},     {LINEAR, "state"},   {LINEAR, "final_state"}, {LINEAR, "unnormalised"},
+               {LINEAR, "epsilon:0"}, {SOFTMAX, "mask:q"}, {SOFTMAX, "bias:h"},     {SOFTMAX, "softcap:3"},
+               {SOFTMAX, "sink"},     {SOFTMAX, "lse"},    {SOFTMAX, "weights"},    {SOFTMAX, "offsets"},
+               {SOFTMAX, "lengths"},  {NARROW, "bf16"},    {NARROW, "f16"},         {NARROW, "out:f32"}};
+  memset(parts, 0, sizeof parts);
+  for (int64_t n = 0; n < pair_problems_count(); n++) {
+    const planned_problem planned = pair_problem(n);
+    meet_parts(&planned);
+  }
+  for (size_t n = 0; n < sizeof known / sizeof *known; n++)
+    if (part_of(known[n].array, known[n].words)->counts[0] == 0) fail_msg("nothing has %s", known[n].words);
+  for (int array = 0; array < ARRAYS; array++)
+    for (const part *of = parts[array]; of->counts[0] > 0; of++)
+      for (int size = 0; size < SIZES; size++) {
+        const int all = parts[array][0].counts[size];
+        if (4 * of->counts[size] < 3 * all)
+          fail_msg("%s: %s meets %d of %d values of %s", array_names[array], of->words, of->counts[size], all,
+                   size_names[size]);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_pairs_meet_in_few_rows),
@@ -150,6 +228,7 @@ int main(void) {
       cmocka_unit_test(rows_of_a_phase_keep_to_it),
       cmocka_unit_test(every_length_meets_every_number_of_threads),
       cmocka_unit_test(problems_are_sound_and_reach_every_end),
+      cmocka_unit_test(every_part_of_a_problem_meets_sizes_of_all_kinds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
