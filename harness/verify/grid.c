@@ -515,18 +515,26 @@ int64_t verify_grid_count(void) {
   return count;
 }
 
+/* Every other one has as many threads as are asked for, which on a small machine is few; the others 4 to 8, among whom
+ * work is cut elsewhere. A number of entries in which no family repeats its texts: so each text meets each. */
+static int threads_in_turn(int64_t n) {
+  static const int threads[] = {0, 4, 0, 5, 0, 8, 0, 6, 0, 7, 0};
+  return threads[n % COUNT(threads)];
+}
+
 planned_problem verify_grid_problem(int64_t n) {
   const int64_t chosen = pair_problems_count();
   if (n < chosen) return pair_problem(n);
   n -= chosen;
-  if (n < backward_problems_count()) return (planned_problem){backward_problem(n), 0, -1};
+  const int threads = threads_in_turn(n);
+  if (n < backward_problems_count()) return (planned_problem){backward_problem(n), threads, -1};
   n -= backward_problems_count();
-  if (n < layer_problems_count()) return (planned_problem){layer_problem(n), 0, -1};
+  if (n < layer_problems_count()) return (planned_problem){layer_problem(n), threads, -1};
   n -= layer_problems_count();
   const struct family *family = families;
   while (family < families + COUNT(families) && n >= family->count) n -= (family++)->count;
   if (family == families + COUNT(families)) return usual_problem(n);
   /* Of the texts of a dimension, neighbours take another one each: so a dimension meets them all. */
-  return (planned_problem){family->problem(n), 0,
+  return (planned_problem){family->problem(n), threads,
                            family->in_turn ? (int)(n % COUNT(with_dims) + n / COUNT(with_dims)) : -1};
 }

@@ -221,6 +221,32 @@ static void every_part_of_a_problem_meets_sizes_of_all_kinds(void **state) {
       }
 }
 
+/* ---- threads ---- */
+
+/* Functions, and of softmax the scores that few kernels have. */
+enum { GENERAL = 100, ADDITIVE };
+
+static bool is_about(const workload *w, int what) {
+  return what == GENERAL ? w->general : what == ADDITIVE ? w->additive : (int)w->function == what;
+}
+
+/* Whatever the machine has: that many are not asked for on a small one. */
+static void each_function_is_posed_with_4_to_8_threads(void **state) {
+  (void)state;
+  static const int all[] = {
+      ATTN_SOFTMAX, ATTN_LINEAR, ATTN_SOFTMAX_BACKWARD, ATTN_LINEAR_BACKWARD, ATTN_LAYER, GENERAL, ADDITIVE};
+  for (size_t a = 0; a < sizeof all / sizeof *all; a++) {
+    bool found[9] = {false};
+    for (int64_t n = 0; n < verify_grid_count(); n++) {
+      const planned_problem planned = verify_grid_problem(n);
+      if (planned.threads <= 8 && is_about(&planned.workload, all[a])) found[planned.threads] = true;
+    }
+    assert_true(found[0]); /* as many as are asked for */
+    for (int threads = 4; threads <= 8; threads++)
+      if (!found[threads]) fail_msg("%d is not posed with %d threads", all[a], threads);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(all_pairs_meet_in_few_rows),
@@ -229,6 +255,7 @@ int main(void) {
       cmocka_unit_test(every_length_meets_every_number_of_threads),
       cmocka_unit_test(problems_are_sound_and_reach_every_end),
       cmocka_unit_test(every_part_of_a_problem_meets_sizes_of_all_kinds),
+      cmocka_unit_test(each_function_is_posed_with_4_to_8_threads),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
