@@ -46,8 +46,8 @@ unset ADVERSARY
 # One of each class, which verify finds soon.
 quick_kernels="edge_last_key mask_top_left heads_modulo stride_batch_packed size_keys_to_1024 score_scaled_twice
 max_rescales_sum exp_off_by_1e3 round_weights_to_half keys_last_dropped lse_in_base_2 sink_of_the_entry
-weights_not_normalised nan_scores_are_hidden linear_relu state_second_call race_on_the_scores company_of_threads
-memory_read_behind_keys heap_malloc mode_flushes writes_before_workspace"
+weights_not_normalised nan_scores_are_hidden linear_relu gradient_threads_4 layer_threads_4 state_second_call
+race_on_the_scores company_of_threads memory_read_behind_keys heap_malloc mode_flushes writes_before_workspace"
 
 quick_right="right_kahan right_exp2 right_raises_late right_split_keys right_sink_first right_half_of_the_threads
 right_transposed_keys"
@@ -348,7 +348,7 @@ is_wanted() { # name
 
 "$program" list >"$work/own" || exit 2
 [ -n "$quick$full$whole$readme" ] || read_known
-for plugin in wrong_shapes wrong_numbers wrong_conduct misbehaving cheats right fast_math flushes_when_loaded; do
+for plugin in wrong_shapes wrong_numbers wrong_functions wrong_conduct misbehaving cheats right fast_math flushes_when_loaded; do
   read_kernels $plugin || exit 2
 done
 kernels+=(never_loaded)
