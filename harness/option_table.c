@@ -160,8 +160,8 @@ static const option_row rows[] = {
     {"--fill", "NAME", IN_BENCH, KIND_PART, AT(parts), 0, 0,
      "fill:", "of inputs: uniform, normal, ...; help problem has all (uniform)"},
     {"--threads", "N", IN_BENCH | IN_VERIFY | IN_FUZZ | IN_MACHINE, KIND_INTEGER, AT(threads), 1, 4096, NULL,
-     "threads that a kernel may use (the processors this process may use; verify and fuzz: 1 to 16 in turn "
-     "too)"},
+     "threads that a kernel may use (the processors this process may use); most problems that verify chooses "
+     "itself, and all that fuzz draws, are posed with 1 to 16 whatever is said here"},
     {"--pin", NULL, IN_BENCH | IN_MACHINE, KIND_FLAG, AT(pin), NO_LIMITS,
      "keep each thread to one of these processors (false)"},
     {"--isa", "NAME", IN_BENCH | IN_VERIFY | IN_FUZZ, KIND_TEXT, AT(isa), NO_LIMITS,
