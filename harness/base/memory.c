@@ -44,12 +44,25 @@ static void fill_canaries(guarded *buffer) {
   memset(buffer->data + buffer->bytes, canary, slack_after(buffer));
 }
 
-/* From here on huge pages are asked for, as for the memory in which the machine's read bandwidth is measured:
+/* From one on huge pages are asked for, as for the memory in which the machine's read bandwidth is measured:
  * half a million small ones cost up to a tenth of the time, and more or less of it from run to run. */
-static const size_t huge = (size_t)4 << 20;
+static const size_t huge = (size_t)2 << 20;
 
 static void ask_for_huge_pages(const guarded *buffer) {
   if (buffer->bytes >= huge) (void)madvise(inner(buffer), inner_bytes(buffer), MADV_HUGEPAGE);
+}
+
+/* Pages without rights, for a buffer of so many bytes; MAP_FAILED: none. Of one that has room for huge pages the guard behind
+ * it begins where one would: buffers end there, and those of whole ones have no part of another. */
+static unsigned char *reserve(size_t mapping_bytes, size_t bytes) {
+  const size_t more = bytes >= huge ? huge : 0, page = page_bytes();
+  unsigned char *from = mmap(NULL, mapping_bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (from == MAP_FAILED || more == 0) return from;
+  const size_t behind = (uintptr_t)(from + mapping_bytes - page) % huge,
+               before = behind > 0 ? huge - behind : 0;
+  if (before > 0) munmap(from, before);
+  munmap(from + before + mapping_bytes, more - before);
+  return from + before;
 }
 
 /* span: bytes and what they are rounded up to at the back. */
@@ -65,7 +78,7 @@ static bool create(guarded *buffer, size_t bytes, size_t span, bool front, char 
     return refuse(why, why_size, bytes, reason);
   }
   const size_t inside = round_up(span, page), mapping_bytes = inside + 2 * page;
-  unsigned char *mapping = mmap(NULL, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *mapping = reserve(mapping_bytes, bytes);
   if (mapping == MAP_FAILED) return refuse(why, why_size, bytes, strerror(errno));
   unsigned char *end = mapping + mapping_bytes - page;
   /* Rights of no pages are none to Linux, and an error to what emulates it. */

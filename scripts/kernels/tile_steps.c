@@ -59,19 +59,19 @@ static void take_steps(const tile_kernels *kernels, int64_t D, tile_buffers *of,
 
 /* Seconds of all steps at once, of as many scores. */
 static double take_at_once(const tile_kernels *kernels, int64_t D, tile_buffers *of) {
+  const tile_passage passage = {.keys = KEY_TILES * kernels->keys,
+                                .depth = D,
+                                .width = D,
+                                .queries = of->queries,
+                                .factor = 1,
+                                .key = {of->keys, D},
+                                .values = of->values,
+                                .scores = of->scores,
+                                .state = {of->max, of->sum, of->rescale},
+                                .output = of->output};
   const double start = wall_seconds();
   for (int n = 0; n < PASSES; n++)
-    for (int64_t r = 0; r < kernels->max_rows; r += TILE_CHUNK_ROWS)
-      kernels->attend(&(tile_passage){.keys = KEY_TILES * kernels->keys,
-                                      .depth = D,
-                                      .width = D,
-                                      .queries = of->queries,
-                                      .factor = 1,
-                                      .key = {of->keys, D},
-                                      .values = of->values,
-                                      .scores = of->scores,
-                                      .state = {of->max, of->sum, of->rescale},
-                                      .output = of->output});
+    for (int64_t r = 0; r < kernels->max_rows; r += TILE_CHUNK_ROWS) kernels->attend(1, &passage);
   return wall_seconds() - start;
 }
 

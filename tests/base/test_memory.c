@@ -46,6 +46,19 @@ static void the_byte_behind_a_buffer_faults(void **state) {
   }
 }
 
+/* Of two huge pages no part is of a third; and nothing is there before and behind it. */
+static void a_large_buffer_ends_where_a_huge_page_does(void **state) {
+  (void)state;
+  const size_t huge = (size_t)2 << 20;
+  for (size_t bytes = huge; bytes <= 2 * huge; bytes += huge / 2) {
+    guarded buffer = create(bytes, 64);
+    assert_int_equal((uintptr_t)(buffer.data + bytes) % huge, 0);
+    memset(buffer.data, 1, bytes);
+    assert_true(guarded_intact(&buffer));
+    guarded_destroy(&buffer);
+  }
+}
+
 static void a_write_into_the_slack_breaks_a_canary(void **state) {
   (void)state;
   guarded buffer = create(100, 64);
@@ -171,6 +184,7 @@ static void the_machine_has_some_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_byte_behind_a_buffer_faults),
+      cmocka_unit_test(a_large_buffer_ends_where_a_huge_page_does),
       cmocka_unit_test(a_write_into_the_slack_breaks_a_canary),
       cmocka_unit_test(touched_pages_are_counted_exactly),
       cmocka_unit_test(pages_with_canaries_count_by_their_bytes),

@@ -61,7 +61,8 @@ static void clear(state *of) {
   for (int r = 0; r < ROWS; r++) of->max[r] = -INFINITY;
 }
 
-static void attend(const tile_kernels *kernels, const question *of, state *to) {
+/* What the kernel is given for one tile of rows. */
+static tile_passage passage_of(const tile_kernels *kernels, const question *of, state *to) {
   const void *row[ROWS];
   for (int64_t r = 0; r < ROWS; r++) row[r] = queries + r * of->depth;
   const float factor = kernels->pack(ROWS, ROWS, of->depth, row, 0.37f, columns);
@@ -69,18 +70,23 @@ static void attend(const tile_kernels *kernels, const question *of, state *to) {
     kernels->copy_values(CHUNK, of->width, (tile_rows){values + c * CHUNK * of->width, of->width},
                          copies + c * CHUNK * of->width / 2, CHUNK / 2);
   memset(scores, 0xff, sizeof scores);
-  kernels->attend(&(tile_passage){.keys = of->keys,
-                                  .depth = of->depth,
-                                  .width = of->width,
-                                  .queries = columns,
-                                  .factor = factor,
-                                  .key = {keys, of->depth},
-                                  .values = copies,
-                                  .first = of->hides ? of->first : NULL,
-                                  .end = of->hides ? of->end : NULL,
-                                  .scores = scores,
-                                  .state = {to->max, to->sum, NULL},
-                                  .output = to->output});
+  return (tile_passage){.keys = of->keys,
+                        .depth = of->depth,
+                        .width = of->width,
+                        .queries = columns,
+                        .factor = factor,
+                        .key = {keys, of->depth},
+                        .values = copies,
+                        .first = of->hides ? of->first : NULL,
+                        .end = of->hides ? of->end : NULL,
+                        .scores = scores,
+                        .state = {to->max, to->sum, NULL},
+                        .output = to->output};
+}
+
+static void attend(const tile_kernels *kernels, const question *of, state *to) {
+  const tile_passage passage = passage_of(kernels, of, to);
+  kernels->attend(1, &passage);
 }
 
 static double score(const question *of, int64_t r, int64_t j) {
@@ -178,6 +184,42 @@ static void a_row_has_its_bits_whatever_is_beside_it(void **state) {
   with_each(check_bits);
 }
 
+/* Tiles of one call, of which some have a single chunk, some rows that see nothing at first, and one is weighed again. */
+static void check_together(const tile_kernels *kernels) {
+  enum { TILES = 5 };
+  static const int64_t chunks[TILES] = {2, 1, 1, CHUNKS, 1};
+  static state alone[TILES], together[TILES];
+  static float packed[TILES][ROWS * DEPTH / 2];
+  question of[TILES];
+  tile_passage passages[TILES];
+  for (int64_t depth = CHUNK; depth <= DEPTH; depth += CHUNK) {
+    for (int n = 0; n < TILES; n++) {
+      of[n] = (question){
+          .keys = KEYS, .depth = depth, .width = WIDTH, .hides = n % 2 == 0, .size = {(float)n, 30, 0, 60}};
+      for (int r = 0; r < ROWS; r++) of[n].first[r] = (float)(r * n), of[n].end[r] = (float)(KEYS - 3 * r);
+      fill(&of[n], 7); /* the keys of the last stay */
+    }
+    for (int n = 0; n < TILES; n++) {
+      of[n].keys = chunks[n] * CHUNK;
+      for (int64_t d = 0; d < ROWS * depth; d++) queries[d] = attn_to_bfloat16((float)((d + n) % 7 - 3) / 4);
+      clear(&alone[n]), clear(&together[n]);
+      attend(kernels, &of[n], &alone[n]);
+      passages[n] = passage_of(kernels, &of[n], &together[n]);
+      memcpy(packed[n], columns, sizeof columns);
+      passages[n].queries = packed[n];
+    }
+    of[0].keys = KEYS; /* copies of all values */
+    (void)passage_of(kernels, &of[0], &together[0]);
+    kernels->attend(TILES, passages);
+    assert_memory_equal(alone, together, sizeof alone);
+  }
+}
+
+static void tiles_are_taken_together_as_each_alone(void **state) {
+  (void)state;
+  with_each(check_together);
+}
+
 /* NaN among the scores is the row's own, and an infinite key of a row that does not see it is nothing to it. */
 static void check_nonfinite(const tile_kernels *kernels) {
   static state found;
@@ -257,6 +299,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sums_are_those_of_the_three_steps),
       cmocka_unit_test(a_row_has_its_bits_whatever_is_beside_it),
+      cmocka_unit_test(tiles_are_taken_together_as_each_alone),
       cmocka_unit_test(hidden_keys_that_are_no_numbers_are_not_seen),
       cmocka_unit_test(a_row_has_its_bits_however_heads_are_stacked),
   };

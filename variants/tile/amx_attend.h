@@ -1,38 +1,30 @@
-/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines weights_of
- * besides, which is exp2_each but gives infinity for what is large. While the weights of one chunk are made, the
- * tiles multiply the scores of the next and add the values of the one before (tile.h, attend).
+/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines besides
+ * weights_of, which is exp2_each but gives infinity for what is large, weights_as_pair, which rounds ties away from zero, and
+ * the numbers that these need. While the weights of one chunk are made, the tiles multiply the scores of the next and add the
+ * values of the one before (tile.h, attend).
  *
- * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, 64 elements deep,
- * which are four multiplications onto two tiles. Its columns stay in four tiles while all rows of a chunk pass; the
- * rows, which each step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs
- * and three chunks of scores. */
+ * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, whose sums are in two tiles
+ * until all depth is behind them. Depth is cut into slices of 64, four multiplications each. Each step goes through its slices
+ * the other way than the step before, so that the columns of the slice between stay in their four tiles. The rows, which each
+ * step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs, three chunks of scores. */
 enum {
   CHUNK = TILE_CHUNK,
   CHUNK_ROWS = TILE_CHUNK_ROWS,
   CHUNK_VECTORS = 2,
   CHUNKS = TILE_CHUNKS,
-  STEP_DEPTH = 2 * AMX_DEPTH
+  SLICE = 2 * AMX_DEPTH,
+  SLICE_COLUMNS = SLICE / 2 * CHUNK_ROWS, /* floats */
+  SCORES_ROW = CHUNK_ROWS * sizeof(float)
 };
-_Static_assert(CHUNK_ROWS == 2 * AMX_COLUMNS && CHUNK == STEP_DEPTH,
-               "a step is 32 columns wide and a chunk deep");
+_Static_assert(CHUNK_ROWS == 2 * AMX_COLUMNS && CHUNK == SLICE, "a step is 32 columns wide and a chunk deep");
 
-/* sums[m, r] = sums[m, r] + sum_d element[m, d] * column[d, r]     m < count, d < 64, r < 32; or as if the sums were 0 */
-typedef struct chunk_product {
-  const uint16_t *elements; /* number (m, d) at elements[m * stride + d] */
-  int64_t stride;
-  const float *columns; /* [32, 32], of pairs of d */
-  float *sums;
-  int64_t count; /* whole tiles */
-  bool to_none;
-} chunk_product;
-
-/* The weights of a chunk on their way, two keys after the other. */
+/* The weights of a chunk on their way, two keys after the other, of one vector of rows and then of the other. */
 typedef struct chunk_weights {
   const float *scores;
   float *weights;
   int64_t left; /* keys */
-  bool often;   /* two in each step would not be all */
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
+  weight_numbers numbers;
 } chunk_weights;
 
 /* A row's scores are less by what was its largest once, and not anew in each chunk: as long as no weight is large
@@ -41,159 +33,203 @@ typedef struct chunk_weights {
  * floats are 2^-21 apart. */
 static const float largest_total = 256;
 
-INLINE void weigh_two_keys(chunk_weights *of) {
-  enum { EACH = 2 * CHUNK_VECTORS };
+/* Of vector v of the rows; behind the last come the next keys. */
+INLINE void weigh_two_keys(chunk_weights *of, const int v) {
   if (of->left == 0) return;
-  vec weight[EACH];
-  for (int i = 0; i < EACH; i++)
-    weight[i] =
-        fused_multiply_subtract(load(of->scores + i * LANES), of->factor, of->shift[i % CHUNK_VECTORS]);
-  weights_of(EACH, weight);
-  for (int i = 0; i < EACH; i++) of->total[i % CHUNK_VECTORS] = add(of->total[i % CHUNK_VECTORS], weight[i]);
-  for (int v = 0; v < CHUNK_VECTORS; v++)
-    store(of->weights + v * LANES, pair_half_up(weight[v], weight[CHUNK_VECTORS + v]));
-  of->scores += EACH * LANES;
+  const float *scores = of->scores + v * LANES;
+  vec weight[2];
+  for (int i = 0; i < 2; i++)
+    weight[i] = fused_multiply_subtract(load(scores + i * CHUNK_ROWS), of->factor, of->shift[v]);
+  weights_of(&of->numbers, 2, weight);
+  for (int i = 0; i < 2; i++) of->total[v] = add(of->total[v], weight[i]);
+  store(of->weights + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
+  if (v < CHUNK_VECTORS - 1) return;
+  of->scores += 2 * CHUNK_ROWS;
   of->weights += CHUNK_ROWS;
   of->left -= 2;
 }
 
-INLINE void load_rows(amx_unit *unit, const uint16_t *elements, int64_t stride) {
+INLINE void weigh_rest(chunk_weights *of) {
+  while (of->left > 0)
+    for (int v = 0; v < CHUNK_VECTORS; v++) weigh_two_keys(of, v);
+}
+
+/* 16 rows of elements, a slice deep, and the columns that they meet. */
+typedef struct chunk_slice {
+  const uint16_t *elements;
+  int64_t row_bytes;
+  const float *columns;
+} chunk_slice;
+
+INLINE void load_upper(amx_unit *unit, chunk_slice of, const bool columns) {
   (void)unit;
-  amx_tileloaddt1(unit, 2, elements, stride * (int64_t)sizeof *elements);
-  amx_tileloaddt1(unit, 3, elements + AMX_DEPTH, stride * (int64_t)sizeof *elements);
+  amx_tileloaddt1(unit, 2, of.elements, of.row_bytes);
+  if (!columns) return;
+  amx_tileloadd(unit, 4, of.columns, SCORES_ROW);
+  amx_tileloadd(unit, 5, of.columns + AMX_COLUMNS, SCORES_ROW);
 }
 
-INLINE void load_product(amx_unit *unit, const chunk_product *of) {
-  enum { ROW = CHUNK_ROWS * sizeof(float) };
-  const float *upper = of->columns, *lower = upper + AMX_DEPTH / 2 * CHUNK_ROWS;
-  load_rows(unit, of->elements, of->stride);
-  amx_tileloadd(unit, 4, upper, ROW);
-  amx_tileloadd(unit, 5, upper + AMX_COLUMNS, ROW);
-  amx_tileloadd(unit, 6, lower, ROW);
-  amx_tileloadd(unit, 7, lower + AMX_COLUMNS, ROW);
+INLINE void load_lower(amx_unit *unit, chunk_slice of, const bool columns) {
+  (void)unit;
+  amx_tileloaddt1(unit, 3, of.elements + AMX_DEPTH, of.row_bytes);
+  if (!columns) return;
+  amx_tileloadd(unit, 6, of.columns + SLICE_COLUMNS / 2, SCORES_ROW);
+  amx_tileloadd(unit, 7, of.columns + SLICE_COLUMNS / 2 + AMX_COLUMNS, SCORES_ROW);
 }
 
-/* `of` is loaded; `then`, if there is one, is in the end. What is wanted next is loaded, and weights are made, before
- * the sums are stored: on a Granite Rapids loads wait for the stores of tiles that come before them. Where weights
- * are made between was found by trying 72 places for two and four of them. */
-INLINE void multiply_chunk(amx_unit *unit, const chunk_product *of, const chunk_product *then,
+INLINE void load_slice(amx_unit *unit, chunk_slice of) {
+  load_upper(unit, of, true);
+  load_lower(unit, of, true);
+}
+
+/* What is loaded is multiplied, and what comes next loaded as soon as tiles are free for it. Between them weights are made, of
+ * three vectors, or where slices are few of six; the places were found by trying some sixty ways (Granite Rapids). */
+INLINE void multiply_slice(amx_unit *unit, chunk_slice next, const bool columns, const bool often,
                            chunk_weights *meanwhile) {
-  enum { ROW = CHUNK_ROWS * sizeof(float) };
-  const uint16_t *elements = of->elements;
-  float *sums = of->sums;
-  for (int64_t m = 0; m < of->count; m += AMX_ROWS) {
-    if (of->to_none) {
-      amx_tilezero(unit, 0);
-      amx_tilezero(unit, 1);
-    } else {
-      amx_tileloadd(unit, 0, sums, ROW);
-      amx_tileloadd(unit, 1, sums + AMX_COLUMNS, ROW);
+  (void)unit;
+  if (often) weigh_two_keys(meanwhile, 0);
+  amx_tdpbf16ps(unit, 0, 2, 4);
+  weigh_two_keys(meanwhile, often);
+  amx_tdpbf16ps(unit, 1, 2, 5);
+  load_upper(unit, next, columns);
+  weigh_two_keys(meanwhile, !often);
+  amx_tdpbf16ps(unit, 0, 3, 6);
+  if (often) weigh_two_keys(meanwhile, 1);
+  amx_tdpbf16ps(unit, 1, 3, 7);
+  load_lower(unit, next, columns);
+  weigh_two_keys(meanwhile, 0);
+  if (often) weigh_two_keys(meanwhile, 1);
+}
+
+/* The fourth, or the seventh and eighth, of a slice. */
+INLINE void weigh_more(const bool often, chunk_weights *meanwhile) {
+  if (often) weigh_two_keys(meanwhile, 0);
+  weigh_two_keys(meanwhile, 1);
+}
+
+INLINE void store_sums(amx_unit *unit, float *sums, const bool often, chunk_weights *meanwhile) {
+  (void)unit;
+  amx_tilestored(unit, 0, sums, SCORES_ROW);
+  weigh_more(often, meanwhile);
+  amx_tilestored(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
+}
+
+/* Chunk c of a passage, whose scores, and weights, are in one of the places for them. */
+typedef struct chunk_at {
+  const tile_passage *of;
+  int64_t c;
+  int place;
+} chunk_at;
+
+INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end) {
+  if (at.of == end) return at;
+  const bool last = (at.c + 1) * CHUNK == at.of->keys;
+  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1, at.place + 1 < CHUNKS ? at.place + 1 : 0};
+}
+
+/* All passages have the same memory for them. */
+INLINE float *chunk_scores(chunk_at at) { return at.of->scores + at.place * CHUNK * CHUNK_ROWS; }
+
+INLINE chunk_slice scores_begin(chunk_at at) {
+  const tile_rows *key = &at.of->key;
+  return (chunk_slice){(const uint16_t *)key->x + at.c * CHUNK * key->stride,
+                       key->stride * (int64_t)sizeof(uint16_t), at.of->queries};
+}
+
+INLINE chunk_slice values_begin(chunk_at at) {
+  return (chunk_slice){(const uint16_t *)at.of->values + at.c * CHUNK * at.of->width,
+                       CHUNK * sizeof(uint16_t), chunk_scores(at)};
+}
+
+/* scores[j, r] = sum_d key[j, d] query[d, r] of a chunk whose first slice is loaded; `then` is in the end. */
+INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, const bool often,
+                            chunk_weights *meanwhile) {
+  const int64_t depth = chunk.of->depth, stride = chunk.of->key.stride;
+  chunk_slice at = scores_begin(chunk);
+  float *sums = chunk_scores(chunk);
+#pragma GCC unroll 4
+  for (int m = 0; m < CHUNK; m += AMX_ROWS) {
+    const int towards = m / AMX_ROWS % 2 == 0 ? 1 : -1;
+    amx_tilezero(unit, 0);
+    amx_tilezero(unit, 1);
+    for (int64_t d = SLICE; d < depth; d += SLICE) {
+      at.elements += towards * SLICE;
+      at.columns += towards * SLICE_COLUMNS;
+      multiply_slice(unit, at, true, often, meanwhile);
+      weigh_more(often, meanwhile);
     }
-    if (meanwhile->often) weigh_two_keys(meanwhile);
-    amx_tdpbf16ps(unit, 0, 2, 4);
-    amx_tdpbf16ps(unit, 1, 2, 5);
-    weigh_two_keys(meanwhile);
-    amx_tdpbf16ps(unit, 0, 3, 6);
-    amx_tdpbf16ps(unit, 1, 3, 7);
-    elements += AMX_ROWS * of->stride;
-    if (m + AMX_ROWS < of->count)
-      load_rows(unit, elements, of->stride);
-    else if (then)
-      load_product(unit, then);
-    weigh_two_keys(meanwhile);
-    amx_tilestored(unit, 0, sums, ROW);
-    if (meanwhile->often) weigh_two_keys(meanwhile);
-    amx_tilestored(unit, 1, sums + AMX_COLUMNS, ROW);
+    at.elements += AMX_ROWS * stride;
+    if (m + AMX_ROWS < CHUNK)
+      multiply_slice(unit, at, false, often, meanwhile);
+    else
+      multiply_slice(unit, then, true, often, meanwhile);
+    store_sums(unit, sums + m * CHUNK_ROWS, often, meanwhile);
+  }
+}
+
+/* output[e, r] = output[e, r] + sum_j value[j, e] weight[j, r] the same way. */
+INLINE void add_values(amx_unit *unit, chunk_at chunk, chunk_slice then, const bool often,
+                       chunk_weights *meanwhile) {
+  chunk_slice at = values_begin(chunk);
+  float *sums = chunk.of->output;
+  for (int64_t left = chunk.of->width - AMX_ROWS; left > 0; left -= AMX_ROWS) {
+    amx_tileloadd(unit, 0, sums, SCORES_ROW);
+    amx_tileloadd(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
+    at.elements += AMX_ROWS * CHUNK;
+    multiply_slice(unit, at, false, often, meanwhile);
+    store_sums(unit, sums, often, meanwhile);
     sums += AMX_ROWS * CHUNK_ROWS;
   }
-}
-
-INLINE float *chunk_scores(const tile_passage *of, int64_t c) {
-  return of->scores + c % CHUNKS * CHUNK * CHUNK_ROWS;
-}
-
-INLINE chunk_product scores_of_chunk(const tile_passage *of, int64_t c, int64_t d) {
-  return (chunk_product){.elements = (const uint16_t *)of->key.x + c * CHUNK * of->key.stride + d,
-                         .stride = of->key.stride,
-                         .columns = of->queries + d / 2 * CHUNK_ROWS,
-                         .sums = chunk_scores(of, c),
-                         .count = CHUNK,
-                         .to_none = d == 0};
-}
-
-INLINE chunk_product values_of_chunk(const tile_passage *of, int64_t c) {
-  return (chunk_product){.elements = (const uint16_t *)of->values + c * CHUNK * of->width,
-                         .stride = CHUNK,
-                         .columns = chunk_scores(of, c),
-                         .sums = of->output,
-                         .count = of->width};
-}
-
-/* A round multiplies the scores of chunk c, where there are so many, a slice of features after the other, and after
- * them the weighted values of the chunk two before it, where there is one. */
-INLINE chunk_product product_of_round(const tile_passage *of, int64_t c, int64_t n) {
-  const bool scores = c * CHUNK < of->keys && n * STEP_DEPTH < of->depth;
-  return scores ? scores_of_chunk(of, c, n * STEP_DEPTH) : values_of_chunk(of, c - 2);
-}
-
-INLINE void multiply_round(amx_unit *unit, const tile_passage *of, int64_t c, chunk_weights *meanwhile) {
-  const int64_t count = (c * CHUNK < of->keys ? of->depth / STEP_DEPTH : 0) + (c >= 2);
-  if (count == 0) return;
-  chunk_product now = product_of_round(of, c, 0);
-  load_product(unit, &now);
-  for (int64_t n = 1; n < count; n++) {
-    const chunk_product then = product_of_round(of, c, n);
-    multiply_chunk(unit, &now, &then, meanwhile);
-    now = then;
-  }
-  multiply_chunk(unit, &now, NULL, meanwhile);
+  amx_tileloadd(unit, 0, sums, SCORES_ROW);
+  amx_tileloadd(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
+  multiply_slice(unit, then, true, often, meanwhile);
+  store_sums(unit, sums, often, meanwhile);
 }
 
 /* Rows that the next key tile begins with, some with each chunk. */
-static void fetch_ahead(const tile_passage *of, int64_t c) {
-  const tile_ahead *ahead = &of->ahead;
-  const int64_t chunks = of->keys / CHUNK, end = ahead->rows * (c + 1) / chunks;
-  for (int64_t n = ahead->rows * c / chunks; n < end; n++)
+static void fetch_ahead(chunk_at at) {
+  const tile_ahead *ahead = &at.of->ahead;
+  const int64_t chunks = at.of->keys / CHUNK, end = ahead->rows * (at.c + 1) / chunks;
+  for (int64_t n = ahead->rows * at.c / chunks; n < end; n++)
     for (int i = 0; i < 2; i++)
       for (int64_t b = 0; b < ahead->of[i].width; b += AMX_ROW_BYTES)
         __builtin_prefetch((const char *)ahead->of[i].x + n * ahead->of[i].stride + b, 0, 2);
 }
 
 /* Whether a row sees less than all of the chunk: most chunks have none. */
-INLINE bool is_partly_hidden(const tile_passage *of, int64_t c) {
-  const vec begin = broadcast(&(float){(float)(c * CHUNK)}),
-            end = broadcast(&(float){(float)((c + 1) * CHUNK)});
+INLINE bool is_partly_hidden(chunk_at at) {
+  const tile_passage *of = at.of;
+  const vec begin = broadcast(&(float){(float)(at.c * CHUNK)}),
+            end = broadcast(&(float){(float)((at.c + 1) * CHUNK)});
   bool hidden = false;
   for (int64_t r = 0; of->first && r < CHUNK_ROWS; r += LANES)
     hidden = hidden || any_less(begin, load(of->first + r)) || any_less(load(of->end + r), end);
   return hidden;
 }
 
-static void hide_in_chunk(const tile_passage *of, int64_t c) {
+static void hide_in_chunk(chunk_at at) {
+  const float before = (float)(at.c * CHUNK);
   float first[CHUNK_ROWS], end[CHUNK_ROWS];
-  if (!is_partly_hidden(of, c)) return;
-  for (int r = 0; r < CHUNK_ROWS; r++)
-    first[r] = of->first[r] - (float)(c * CHUNK), end[r] = of->end[r] - (float)(c * CHUNK);
-  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, chunk_scores(of, c));
+  for (int r = 0; r < CHUNK_ROWS; r++) first[r] = at.of->first[r] - before, end[r] = at.of->end[r] - before;
+  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, chunk_scores(at));
 }
 
-INLINE void begin_weights(const tile_passage *of, int64_t c, chunk_weights *weights) {
-  *weights = (chunk_weights){.scores = chunk_scores(of, c),
-                             .weights = chunk_scores(of, c),
-                             .left = CHUNK,
-                             .often = of->depth + of->width < 4 * CHUNK,
-                             .factor = broadcast(&of->factor)};
+INLINE void begin_weights(chunk_at at, chunk_weights *weights) {
+  weights->scores = weights->weights = chunk_scores(at);
+  weights->left = CHUNK;
+  weights->factor = broadcast(&at.of->factor);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
-    weights->shift[v] = zero_where_minus_infinity(load(of->state.max + v * LANES));
+    weights->shift[v] = zero_where_minus_infinity(load(at.of->state.max + v * LANES));
     weights->total[v] = zero();
   }
 }
 
 /* Rows whose total is too large take the largest score of the chunk for their maximum, and what they have so far is rescaled. A
  * row's bits follow from its own total. */
-static void raise_maximum_where_large(const tile_passage *of, int64_t c, const vec total[CHUNK_VECTORS]) {
+static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS]) {
+  const tile_passage *of = at.of;
   vec largest[MAX_VECTORS];
-  find_largest_pairs(CHUNK_VECTORS, CHUNK, chunk_scores(of, c), largest);
+  find_largest_pairs(CHUNK_VECTORS, CHUNK, chunk_scores(at), largest);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     float *max = of->state.max + v * LANES, *sum = of->state.sum + v * LANES;
     const vec old = load(max), found = maximum(multiply(largest[v], broadcast(&of->factor)), old);
@@ -210,57 +246,78 @@ static void raise_maximum_where_large(const tile_passage *of, int64_t c, const v
 }
 
 /* Rows that have seen nothing yet. */
-INLINE void begin_rows(const tile_passage *of, int64_t c) {
+INLINE void begin_rows(chunk_at at) {
   const vec least = broadcast(&(float){-FLT_MAX}), large = broadcast(&(float){INFINITY});
   vec total[CHUNK_VECTORS];
   bool any = false;
   for (int v = 0; v < CHUNK_VECTORS; v++) {
-    const vec max = load(of->state.max + v * LANES);
+    const vec max = load(at.of->state.max + v * LANES);
     any = any || any_less(max, least);
     total[v] = select_less(max, least, large, zero());
   }
-  if (any) raise_maximum_where_large(of, c, total);
+  if (any) raise_maximum_where_large(at, total);
 }
 
 /* The weights stand where the scores were, which are multiplied again. */
-static void weigh_again(amx_unit *unit, const tile_passage *of, int64_t c, vec total[CHUNK_VECTORS]) {
+static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, vec total[CHUNK_VECTORS]) {
   chunk_weights weights = {.left = 0};
-  for (int64_t d = 0; d < of->depth; d += STEP_DEPTH) {
-    const chunk_product product = scores_of_chunk(of, c, d);
-    load_product(unit, &product);
-    multiply_chunk(unit, &product, NULL, &weights);
-  }
-  hide_in_chunk(of, c);
-  raise_maximum_where_large(of, c, total);
-  begin_weights(of, c, &weights);
-  while (weights.left > 0) weigh_two_keys(&weights);
+  load_slice(unit, scores_begin(at));
+  multiply_scores(unit, at, then, false, &weights);
+  if (is_partly_hidden(at)) hide_in_chunk(at);
+  raise_maximum_where_large(at, total);
+  weights.numbers = numbers_of_weights();
+  begin_weights(at, &weights);
+  weigh_rest(&weights);
   for (int v = 0; v < CHUNK_VECTORS; v++) total[v] = weights.total[v];
 }
 
-static void attend_tiles(const tile_passage *of) {
+/* Tiles have something to do from the first chunk of the first passage to the last of the last: while the weights of a
+ * chunk are made, the scores of the one behind it are multiplied, whose first slice is loaded, and after them the values
+ * of the one before it. */
+INLINE void attend_chunks(const tile_passage *of, int64_t count, const bool often) {
   amx_unit unit = {0};
-  const unsigned mode = flush_denormals();
-  const int64_t chunks = of->keys / CHUNK;
+  const tile_passage *end = of + count;
   const vec most = broadcast(&largest_total);
-  chunk_weights weights = {.left = 0};
+  chunk_weights weights = {.left = 0, .numbers = numbers_of_weights()};
+  chunk_at before = {.of = end}, now = {of, 0, 0}, after = chunk_behind(now, end);
   configure(&unit, AMX_BLOCK, AMX_DEPTH / 2);
-  multiply_round(&unit, of, 0, &weights);
-  for (int64_t c = 0; c < chunks; c++) {
-    fetch_ahead(of, c);
-    hide_in_chunk(of, c);
-    begin_rows(of, c);
-    begin_weights(of, c, &weights);
-    multiply_round(&unit, of, c + 1, &weights);
-    while (weights.left > 0) weigh_two_keys(&weights);
+  load_slice(&unit, scores_begin(now));
+  multiply_scores(&unit, now, scores_begin(after.of < end ? after : now), often, &weights);
+  while (now.of < end) {
+    const chunk_at further = chunk_behind(after, end);
+    const chunk_slice next = scores_begin(further.of < end ? further : now); /* behind the last anything */
+    const bool has_values = before.of < end;
+    fetch_ahead(now);
+    if (is_partly_hidden(now)) hide_in_chunk(now);
+    begin_rows(now);
+    begin_weights(now, &weights);
+    if (after.of < end)
+      multiply_scores(&unit, after, has_values ? values_begin(before) : next, often, &weights);
+    else if (has_values)
+      load_slice(&unit, values_begin(before));
+    if (has_values) add_values(&unit, before, next, often, &weights);
+    weigh_rest(&weights);
     vec total[CHUNK_VECTORS] = {weights.total[0], weights.total[1]};
-    if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, of, c, total);
+    if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, now, next, total);
     for (int v = 0; v < CHUNK_VECTORS; v++) {
-      float *sum = of->state.sum + v * LANES;
+      float *sum = now.of->state.sum + v * LANES;
       store(sum, add(load(sum), total[v]));
     }
+    before = now;
+    now = after;
+    after = further;
   }
-  multiply_round(&unit, of, chunks + 1, &weights);
+  load_slice(&unit, values_begin(before));
+  add_values(&unit, before, values_begin(before), often, &weights);
   amx_tilerelease(&unit);
+}
+
+static void attend_tiles(int64_t count, const tile_passage *of) {
+  const unsigned mode = flush_denormals();
+  if (of->depth + of->width < 4 * CHUNK)
+    attend_chunks(of, count, true);
+  else
+    attend_chunks(of, count, false);
   restore_denormals(mode);
 }
 

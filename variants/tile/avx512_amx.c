@@ -34,11 +34,18 @@ typedef char amx_unit;
 
 #include "amx.h"
 
-/* x[i] = 2^x[i] = 2^floor(x) 2^(n/32) (1 + f c1 + f^2 c2), f in [0, 1/32): a minimax fit, 1.1u at worst (u = 2^-24),
- * which with what is rounded makes 3.0u, .2u on the average, and 2^0 is exact. Beside tiles multiply-adds, vreduceps,
- * vscalefps, multiplications and shifts have port 0 alone (variants/tile/README.md), permutations and additions
- * others too: a polynomial of degree 5 has 8 of the former, this has 6. */
-INLINE void weights_of(const int n, vec x[]) {
+/* In a register from here on: what the compiler knows to be constant it would load anew, or make from a register of the
+ * other kind at port 5, wherever it is used. */
+#define KEEP(x) __asm__("" : "+v"(x))
+
+/* Of weights_of, and of weights_as_pair: half a last place, what moves upper halves down, and which stay. */
+typedef struct weight_numbers {
+  vec roots[2], magic, c1, c2;
+  __m512i half, down;
+  __mmask32 upper;
+} weight_numbers;
+
+INLINE weight_numbers numbers_of_weights(void) {
   static const float roots[2 * LANES] = {
       0x1p+0f,        0x1.059b0ep+0f, 0x1.0b5586p+0f, 0x1.11301ep+0f, 0x1.172b84p+0f, 0x1.1d4874p+0f,
       0x1.2387a6p+0f, 0x1.29e9ep+0f,  0x1.306fep+0f,  0x1.371a74p+0f, 0x1.3dea64p+0f, 0x1.44e086p+0f,
@@ -46,18 +53,47 @@ INLINE void weights_of(const int n, vec x[]) {
       0x1.7a1148p+0f, 0x1.82589ap+0f, 0x1.8ace54p+0f, 0x1.93737cp+0f, 0x1.9c4918p+0f, 0x1.a5503cp+0f,
       0x1.ae89fap+0f, 0x1.b7f77p+0f,  0x1.c199bep+0f, 0x1.cb720ep+0f, 0x1.d5818ep+0f, 0x1.dfc974p+0f,
       0x1.ea4afap+0f, 0x1.f50766p+0f};
+  const __m128i upper_halves = _mm_setr_epi8(2, 3, -1, -1, 6, 7, -1, -1, 10, 11, -1, -1, 14, 15, -1, -1);
+  weight_numbers of = {.roots = {load(roots), load(roots + LANES)},
+                       .magic = _mm512_set1_ps(0x1.8p18f), /* behind it floats are 1/32 apart */
+                       .c1 = _mm512_set1_ps(0x1.62e11ep-1f),
+                       .c2 = _mm512_set1_ps(0x1.f0f3e6p-3f),
+                       .half = _mm512_set1_epi32(0x8000),
+                       .down = _mm512_broadcast_i32x4(upper_halves),
+                       .upper = 0xaaaaaaaa};
+  KEEP(of.roots[0]);
+  KEEP(of.roots[1]);
+  KEEP(of.magic);
+  KEEP(of.c1);
+  KEEP(of.c2);
+  KEEP(of.half);
+  KEEP(of.down);
+  __asm__("" : "+Yk"(of.upper));
+  return of;
+}
+
+/* Rounded, ties away from zero. */
+INLINE vec weights_as_pair(const weight_numbers *of, vec low, vec high) {
+  const __m512i lower = _mm512_shuffle_epi8(_mm512_add_epi32(_mm512_castps_si512(low), of->half), of->down),
+                upper = _mm512_add_epi32(_mm512_castps_si512(high), of->half);
+  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(of->upper, lower, upper));
+}
+
+/* x[i] = 2^x[i] = 2^floor(x) 2^(n/32) (1 + f c1 + f^2 c2), f in [0, 1/32): a minimax fit, 1.1u at worst (u = 2^-24),
+ * which with what is rounded makes 3.0u, .2u on the average, and 2^0 is exact. Beside tiles multiply-adds, vreduceps,
+ * vscalefps, multiplications and shifts have port 0 alone (variants/tile/README.md), permutations and additions
+ * others too: a polynomial of degree 5 has 8 of the former, this has 6. */
+INLINE void weights_of(const weight_numbers *of, const int n, vec x[]) {
   enum { DOWN = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC, FIVE_BITS = 5 << 4 };
-  const vec magic = _mm512_set1_ps(0x1.8p18f); /* behind it floats are 1/32 apart */
-  const vec c1 = _mm512_set1_ps(0x1.62e11ep-1f), c2 = _mm512_set1_ps(0x1.f0f3e6p-3f);
   vec fraction[EXP_VECTORS], root[EXP_VECTORS];
   for (int i = 0; i < n; i++) fraction[i] = _mm512_reduce_ps(x[i], FIVE_BITS | DOWN);
   for (int i = 0; i < n; i++) {
-    const __m512i number = _mm512_castps_si512(_mm512_add_round_ps(x[i], magic, DOWN));
-    root[i] = _mm512_permutex2var_ps(load(roots), number, load(roots + LANES));
+    const __m512i number = _mm512_castps_si512(_mm512_add_round_ps(x[i], of->magic, DOWN));
+    root[i] = _mm512_permutex2var_ps(of->roots[0], number, of->roots[1]);
   }
   for (int i = 0; i < n; i++) {
-    const vec slope = fused_multiply_add(c2, fraction[i], c1);
-    root[i] = fused_multiply_add(multiply(fraction[i], root[i]), slope, root[i]);
+    const vec part = multiply(fraction[i], root[i]);
+    root[i] = fused_multiply_add(part, fused_multiply_add(fraction[i], of->c2, of->c1), root[i]);
   }
   for (int i = 0; i < n; i++) x[i] = times_power(root[i], x[i]);
 }

@@ -26,14 +26,6 @@ OP vec pair(vec low, vec high) {
                                          22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
   return (vec)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh(high, low));
 }
-/* The same, ties away from zero: four operations that any port takes but one, where the conversion keeps both for two cycles
- * (Granite Rapids). */
-OP vec pair_half_up(vec low, vec high) {
-  const __m512i half = _mm512_set1_epi32(0x8000);
-  const __m512i lower = _mm512_srli_epi32(_mm512_add_epi32(_mm512_castps_si512(low), half), 16),
-                upper = _mm512_add_epi32(_mm512_castps_si512(high), half);
-  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(0xaaaaaaaa, lower, upper));
-}
 #define BFLOAT16_IN_PAIRS
 /* 2 LANES columns of LANES rows, times the rows' factors, as bfloat16 from element e of `count` rows on: of pairs
  * half as many have to be transposed. False, and nothing is stored, where a number is denormal, which the conversion

@@ -89,7 +89,9 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
   const bool has_pattern = attn_has_pattern(tiles->problem);
   void (*const take)(query_tile *, int64_t, int64_t, const query_tile *, int64_t, attn_range, key_tile *) =
       has_pattern && has_gaps(tiles->problem) ? take_runs : take_keys;
-  key_tile of = {.keys = {0, 0}};
+  key_tile of; /* not cleared, which would be all that waits */
+  of.keys = (attn_range){0, 0};
+  of.waiting = 0;
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     if (has_pattern && (j = skip_empty(tiles, count, keys, j)) == keys.end) break;
     next = smaller(j / step * step + step, keys.end);
@@ -104,4 +106,5 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
         take(tile, from, to, tiles, count, (attn_range){j, next}, &of);
     }
   }
+  query_tile_attend_waiting(tiles->kernels, &of);
 }

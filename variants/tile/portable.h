@@ -157,9 +157,6 @@ OP vec pair(vec low, vec high) {
   memcpy(&a, halves, sizeof a);
   return a;
 }
-OP vec pair_half_up(vec low, vec high) {
-  return (vec)((((uvec)low + 0x8000) >> 16) | (((uvec)high + 0x8000) & 0xffff0000));
-}
 enum { PAIR_COLUMNS = 8 };
 OP void pairs_of_rows(const uint16_t *rows, int64_t stride, vec x[PAIR_COLUMNS]) {
   for (int n = 0; n < PAIR_COLUMNS; n++) {

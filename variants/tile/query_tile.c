@@ -207,8 +207,10 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   const query_tile_layout *layout = &tiles->layout;
   const int64_t length = keys.end - keys.first, width = tiles->problem->value_dim;
   if (of->keys.first == keys.first && of->keys.end == keys.end) return;
-  *of = (key_tile){keys, tile_rows_from(kernels, tiles->key, keys.first),
-                   tile_rows_from(kernels, tiles->value, keys.first)};
+  query_tile_attend_waiting(kernels, of);
+  of->keys = keys;
+  of->key = tile_rows_from(kernels, tiles->key, keys.first);
+  of->value = tile_rows_from(kernels, tiles->value, keys.first);
   if (attn_uses(tiles->problem, ATTN_ADDITIVE)) {
     prepare_additive(tiles, length, of);
   } else if (attn_uses(tiles->problem, ATTN_ROPE)) {
@@ -288,8 +290,7 @@ static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, in
 static float clamp(int64_t j, int64_t most) { return (float)smaller(larger(j, 0), most); }
 
 /* Of each row the run that it sees by band and lengths of keys [first, end), counted from the first; padding sees nothing. */
-static void find_runs(const query_tile *tile, int64_t first, int64_t end, float from[TILE_MAX_ROWS],
-                      float to[TILE_MAX_ROWS]) {
+static void find_runs(const query_tile *tile, int64_t first, int64_t end, float *from, float *to) {
   const attn_band band = attn_band_of(tile->problem, tile->batch);
   const int64_t last = smaller(end, band.length) - first;
   int64_t r = 0;
@@ -393,11 +394,22 @@ void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_
   if (apart) accumulate_nonfinite(tile, first, end);
 }
 
+/* What the tile writes in the end, where its rows lie at equal distances: it would be waited for. */
+static tile_ahead output_ahead(const query_tile *tile) {
+  const attn_problem *problem = tile->problem;
+  const int64_t bytes = tile->kernels->element_bytes;
+  const void *output =
+      tile_element(tile->kernels, tile->tensors->output, query_tile_offset(tile, &problem->output, 0));
+  return (tile_ahead){.rows =
+                          tile->heads == 1 && problem->output.type == tile->kernels->type ? tile->count : 0,
+                      .of = {{output, problem->output.position * bytes, problem->value_dim * bytes}}};
+}
+
 /* Of the keys from `end` on that the next key tile has, the part that this one of `count` tiles fetches. */
 static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, int64_t count, int64_t end) {
   const int64_t last = smaller(end + tile->layout.keys, tiles[count - 1].keys.end), n = tile - tiles;
-  const int64_t keys = last > end ? last - end : 0, from = end + keys * n / count,
-                to = end + keys * (n + 1) / count;
+  if (last <= end) return output_ahead(tile);
+  const int64_t keys = last - end, from = end + keys * n / count, to = end + keys * (n + 1) / count;
   const int64_t bytes = tile->kernels->element_bytes;
   const tile_rows key = tile_rows_from(tile->kernels, tile->key, from),
                   value = tile_rows_from(tile->kernels, tile->value, from);
@@ -406,38 +418,48 @@ static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, in
                              {value.x, value.stride * bytes, tile->problem->value_dim * bytes}}};
 }
 
+void query_tile_attend_waiting(const tile_kernels *kernels, key_tile *of) {
+  /* cppcheck-suppress ctuuninitvar ; those that wait have been written */
+  if (of->waiting > 0) kernels->attend(of->waiting, of->passages);
+  of->waiting = 0;
+}
+
 /* Whole chunks, whose copied values are given. */
-static void attend_chunks(query_tile *tile, int64_t first, int64_t end, attn_visibility seen,
+static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
                           const void *values, tile_ahead ahead) {
-  float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
-  find_runs(tile, first, end, from, to);
+  float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
   const bool all = seen == ATTN_FULL;
-  tile->kernels->attend(&(tile_passage){.keys = end - first,
-                                        .depth = tile->problem->head_dim,
-                                        .width = tile->problem->value_dim,
-                                        .queries = tile->queries,
-                                        .factor = tile->factor,
-                                        .key = tile_rows_from(tile->kernels, tile->key, first),
-                                        .values = values,
-                                        .first = all ? NULL : from,
-                                        .end = all ? NULL : to,
-                                        .scores = tile->scores,
-                                        .state = tile->state,
-                                        .output = tile->output,
-                                        .ahead = ahead});
+  if (!all) find_runs(tile, first, end, run[0], run[1]);
+  of->passages[of->waiting] = (tile_passage){.keys = end - first,
+                                             .depth = tile->problem->head_dim,
+                                             .width = tile->problem->value_dim,
+                                             .queries = tile->queries,
+                                             .factor = tile->factor,
+                                             .key = tile_rows_from(tile->kernels, tile->key, first),
+                                             .values = values,
+                                             .first = all ? NULL : run[0],
+                                             .end = all ? NULL : run[1],
+                                             .scores = tile->scores,
+                                             .state = tile->state,
+                                             .output = tile->output,
+                                             .ahead = ahead};
+  if (++of->waiting == TILE_TOGETHER) query_tile_attend_waiting(tile->kernels, of);
 }
 
 /* Chunk by chunk, since what accumulate_nonfinite adds takes the weights of each. Both copies of a chunk's values, as elements
  * and as operands, have room in that for all whose scores are there. */
-static void attend_nonfinite(query_tile *tile, int64_t first, int64_t end, attn_visibility seen) {
+static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int64_t end,
+                             attn_visibility seen) {
   const tile_kernels *kernels = tile->kernels;
   const int64_t chunk = tile->layout.chunk, width = tile->problem->value_dim;
   const tile_rows finite = {tile->finite, width};
   float *copy = (float *)tile->finite + chunk * width / kernels->step;
+  query_tile_attend_waiting(kernels, of);
   for (int64_t j = first; j < end; j += chunk) {
     kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
     kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
-    attend_chunks(tile, j, j + chunk, seen, copy, (tile_ahead){.rows = 0});
+    attend_chunks(tile, of, j, j + chunk, seen, copy, (tile_ahead){.rows = 0});
+    query_tile_attend_waiting(kernels, of);
     accumulate_nonfinite(tile, j, j + chunk);
   }
 }
@@ -459,11 +481,12 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
   const int64_t chunk = tile->layout.chunk, whole = (end - first) / chunk * chunk, last = first + whole;
   const bool hidden = seen != ATTN_FULL;
   if (hidden && !hidden_are_finite(tile, first, last))
-    attend_nonfinite(tile, first, last, seen);
+    attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
-    attend_chunks(tile, first, last, seen, copied_value(tile, first - of->keys.first),
+    attend_chunks(tile, of, first, last, seen, copied_value(tile, first - of->keys.first),
                   keys_ahead(tile, tiles, count, of->keys.end));
   if (last == end) return;
+  query_tile_attend_waiting(tile->kernels, of);
   query_tile_scores(tile, of, last, end);
   if (hidden) query_tile_hide(tile, last, end);
   query_tile_weights(tile, last, end);

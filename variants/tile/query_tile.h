@@ -138,10 +138,13 @@ void query_tile_pack(query_tile *tile);
 void query_tile_clear(query_tile *tile);
 
 /* Keys [keys.first, keys.end) and their values as the products take them: where they are, or copied to where all query
- * tiles that pass them find them. */
+ * tiles that pass them find them; and where attend takes them, which of those tiles wait to be taken together. */
 typedef struct key_tile {
   attn_range keys;
   tile_rows key, value;
+  int64_t waiting;
+  tile_passage passages[TILE_TOGETHER];
+  float runs[TILE_TOGETHER][2][TILE_CHUNK_ROWS]; /* what their rows see */
 } key_tile;
 
 /* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding
@@ -173,9 +176,12 @@ void query_tile_drop(query_tile *tile, int64_t first, int64_t end);
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden);
 
 /* All of these for keys [first, end) of the key tile, which `count` tiles pass, where query_tile_attends; seen: what the rows
- * see of them. */
+ * see of them. The tile may wait for others: until query_tile_attend_waiting, or another key tile is prepared. */
 void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count, key_tile *of, int64_t first,
                        int64_t end, attn_visibility seen);
+
+/* Takes the tiles that wait. */
+void query_tile_attend_waiting(const tile_kernels *kernels, key_tile *of);
 
 /* Joins the state of a later part of the same rows' keys to this one (Dao et al. 2023, "Flash-Decoding"; the same
  * formula as one online step). A part of which a row saw nothing changes no bit of it. */

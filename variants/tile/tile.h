@@ -20,6 +20,7 @@ enum {
   TILE_CHUNK = 64,           /* keys of a step of attend, */
   TILE_CHUNKS = 3,           /* of which there are so many at once; */
   TILE_CHUNK_ROWS = 32,      /* rows of its tiles, */
+  TILE_TOGETHER = 16,        /* which are so many together at most, */
   TILE_ATTENDED_KEYS = 1024, /* and the most keys that they pass in one call */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
@@ -184,11 +185,11 @@ typedef struct tile_kernels {
   /* The same, where rescale holds what scores_and_largest left. */
   void (*softmax_of_largest)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
-  /* Scores, softmax and accumulate of all keys, chunk by chunk, the products of one chunk beside the exponentials of another.
-   * Its maximum is what softmax's was at some time: a row takes a new one when its weights have grown large. The weights of the
-   * last chunk stand where its scores were, which of a single chunk is at `scores`. Of pairs alone; NULL where there are no
-   * tiles of both. */
-  void (*attend)(const tile_passage *of);
+  /* Scores, softmax and accumulate of all keys of one tile after the other, chunk by chunk, the products of one chunk beside the
+   * exponentials of another. The tiles have the same sizes and the same memory for scores, and at least a chunk each. A maximum
+   * is what softmax's was at some time: a row takes a new one when its weights have grown large. The weights of the last chunk
+   * stand where its scores were, which of a single chunk is at `scores`. Of pairs alone; NULL where there are no such tiles. */
+  void (*attend)(int64_t count, const tile_passage *of);
 
   /* What softmax has left: weights[j, r] = 0 where keep[r][j] is 0, for r < count. */
   void (*drop)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *keep, float *weights);
