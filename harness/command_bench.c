@@ -184,7 +184,27 @@ static int measure_shard(sweep *sweep, const options *options, const char *isa) 
 }
 
 /* Of what the command line asks for, what a bench of a team does not give. */
+/* An option that says how to measure what a team measures in its own way: each point a few times, on each number of ranks. */
+static const char *not_of_teams(const options *options) {
+  const struct {
+    bool said;
+    const char *name;
+  } rows[] = {{options->cold, "--cold"},
+              {options->memory_only.count > 0, "--memory-only"},
+              {options->dry_run, "--benchmark_dry_run"},
+              {options->repetitions > 0, "--benchmark_repetitions"},
+              {options->iterations > 0, "--benchmark_min_time"}};
+  for (size_t n = 0; n < sizeof rows / sizeof *rows; n++)
+    if (rows[n].said) return rows[n].name;
+  return NULL;
+}
+
 static bool check_team(const options *options, char *why, size_t why_size) {
+  const char *other = not_of_teams(options);
+  if (other) {
+    snprintf(why, why_size, "%s: a bench of a team does not take it; leave it out", other);
+    return false;
+  }
   if (options->raw) {
     snprintf(why, why_size,
              "--raw: a bench of a team has its runs in the JSON report; give --out or --benchmark_out");

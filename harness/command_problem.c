@@ -31,7 +31,8 @@ int run_judge(const options *options) {
                              .output = options->output,
                              .lse = options->lse,
                              .weights = options->weights,
-                             .gradients = options->gradients};
+                             .gradients = options->gradients,
+                             .states = options->states};
   const int status = judge_folder(&files, options->json, stdout, why, sizeof why);
   return status == STATUS_UNUSABLE ? command_complain(why) : status;
 }

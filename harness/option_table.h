@@ -102,7 +102,7 @@ typedef struct options {
   const char *as; /* text, man, bash: help only */
 
   /* judge: files, or NULL; how the verdict is printed. */
-  const char *output, *lse, *weights, *gradients;
+  const char *output, *lse, *weights, *gradients, *states;
   bool json;
 
   /* show: of what. */
@@ -157,7 +157,8 @@ typedef enum option_kind {
   KIND_WORDS, /* text_list, repeatable, split at commas */
   KIND_PAIRS, /* text_list, key=value split at commas, repeatable */
   KIND_PART,  /* text_list, a part of a problem line: what `choices` says, with the value behind it */
-  KIND_ITEM,  /* text_list, repeatable, taken whole, not empty */
+  KIND_WORD, /* text_list, parts of a problem line: one of `choices`, with its value where it ends in a colon */
+  KIND_ITEM,   /* text_list, repeatable, taken whole, not empty */
   KIND_LENGTHS /* size_list, within minimum..maximum; numbers and ranges split at commas */
 } option_kind;
 

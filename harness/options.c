@@ -129,6 +129,19 @@ static bool parse_part(const option_row *row, const char *text, text_list *list)
   return length > 0 && (size_t)length < sizeof part && list_append(list, part, (size_t)length);
 }
 
+/* One of the row's choices; of one that ends in a colon, with something behind it. */
+static bool parse_word(const option_row *row, const char *text, text_list *list) {
+  const size_t said = strlen(text);
+  for (const char *choice = row->choices; *choice;) {
+    const size_t length = strcspn(choice, "|");
+    const bool has_value = choice[length - 1] == ':' && said > length && !strchr(text, '/');
+    if ((has_value || said == length) && strncmp(text, choice, length) == 0 && text[said - 1] != ':')
+      return list_append(list, text, said);
+    choice += length + (choice[length] == '|');
+  }
+  return false;
+}
+
 /* The sentence about a value that the row's kind does not allow. */
 static void say_wrong_value(const option_row *row, const char *text, char *why, size_t why_size) {
   char takes[160];
@@ -179,6 +192,7 @@ static bool store(const option_row *row, options *options, const char *text, cha
     case KIND_WORDS: sound = parse_words(field, text, false) && are_choices(row, field); break;
     case KIND_PAIRS: sound = parse_words(field, text, true); break;
     case KIND_PART: sound = parse_part(row, text, field); break;
+    case KIND_WORD: sound = parse_word(row, text, field); break;
     case KIND_ITEM: sound = *text && list_append(field, text, strlen(text)); break;
     case KIND_LENGTHS: return parse_lengths(row, field, text, why, why_size);
   }

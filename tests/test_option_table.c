@@ -108,10 +108,12 @@ static const taken all_taken[] = {
     {COMMAND_FUZZ, "--run-limit 3s", KIND_SECONDS, AT(run_limit), "3"},
     {COMMAND_FUZZ, "--isolate=false", KIND_FLAG, AT(isolate), "false"},
 
-    {COMMAND_BENCH, "--band causal_bottom_right --layout bthd", KIND_PART, AT(parts),
+    {COMMAND_BENCH, "--band causal_bottom_right --layout bthd", KIND_WORD, AT(parts),
      "causal_bottom_right layout:bthd"},
     {COMMAND_BENCH, "--layout=bthd --layout padded", KIND_PART, AT(parts), "layout:bthd layout:padded"},
-    {COMMAND_BENCH, "--type bf16", KIND_PART, AT(parts), "bf16"},
+    {COMMAND_BENCH, "--band window:5", KIND_WORD, AT(parts), "window:5"},
+    {COMMAND_BENCH, "--type bf16", KIND_WORD, AT(parts), "bf16"},
+    {COMMAND_BENCH, "--type f16/out:f32", KIND_WORD, AT(parts), "f16/out:f32"},
     {COMMAND_BENCH, "--mask bq", KIND_PART, AT(parts), "mask:bq"},
     {COMMAND_BENCH, "--bias 1", KIND_PART, AT(parts), "bias:1"},
     {COMMAND_BENCH, "--key-lengths 5,6", KIND_PART, AT(parts), "lengths:5,6"},
@@ -147,6 +149,7 @@ static const taken all_taken[] = {
     {COMMAND_JUDGE, "--lse l.npy --output o.npy folder", KIND_TEXT, AT(lse), "l.npy"},
     {COMMAND_JUDGE, "--weights w.npy --output o.npy folder", KIND_TEXT, AT(weights), "w.npy"},
     {COMMAND_JUDGE, "--gradients g folder", KIND_TEXT, AT(gradients), "g"},
+    {COMMAND_JUDGE, "--states s --output o folder", KIND_TEXT, AT(states), "s"},
     {COMMAND_JUDGE, "--json --output o.npy folder", KIND_FLAG, AT(json), "true"},
     {COMMAND_JUDGE, "folder --output o.npy", KIND_ITEM, AT(words), "folder"},
     {COMMAND_MERGE, "--title Here a.json", KIND_TEXT, AT(title), "Here"},
@@ -241,6 +244,7 @@ static void put_field(const options *options, const taken *taken, char *text, si
     case KIND_WORDS:
     case KIND_PAIRS:
     case KIND_PART:
+    case KIND_WORD:
     case KIND_ITEM: {
       const text_list *list = field;
       for (size_t n = 0; n < list->count; n++)

@@ -12,7 +12,7 @@ double format_half_width(interval interval) {
 }
 
 int format_digits(double value, double half_width) {
-  if (!isfinite(half_width) || !isfinite(value) || value == 0) return 3;
+  if (!isfinite(half_width) || half_width < 0 || !isfinite(value) || value == 0) return 3;
   if (half_width == 0) return 4;
   double digits = floor(log10(fabs(value))) - floor(log10(half_width)) + 1; /* 105 +- 2 ends in the 5 */
   return digits < 1 ? 1 : digits > 4 ? 4 : (int)digits;

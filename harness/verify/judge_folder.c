@@ -69,8 +69,9 @@ static const char *path_of(const judge_files *files, const attn_problem *p, tens
   if (id == TENSOR_OUTPUT) return files->output;
   if (id == TENSOR_LSE) return files->lse;
   if (id == TENSOR_WEIGHTS) return files->weights;
-  if (!files->gradients || !tensor_is_written(p, id) || !tensor_layout(p, id)->type) return NULL;
-  snprintf(path, path_size, "%s/%s.npy", files->gradients, tensor_table[id].file);
+  const char *folder = tensors_are_backward(p) ? files->gradients : files->states;
+  if (!folder || !tensor_is_written(p, id) || !tensor_layout(p, id)->type) return NULL;
+  snprintf(path, path_size, "%s/%s.npy", folder, tensor_table[id].file);
   return path;
 }
 
@@ -84,6 +85,10 @@ static bool read_outputs(const judge_files *files, const workload *w, npy_array 
                      ? "the problem in %s is of the backward pass: give --gradients FOLDER"
                      : "the problem in %s is of the forward pass: give --output o.npy",
                  files->folder);
+  if (tensor_layout(&p, TENSOR_FINAL_STATE)->type && !files->states)
+    return wrong(why, "the problem in %s asks for final states: give --states FOLDER", files->folder);
+  if (!tensor_layout(&p, TENSOR_FINAL_STATE)->type && files->states)
+    return wrong(why, "the problem in %s asks for no final states: leave --states out", files->folder);
   for (tensor_id id = 0; id < TENSORS; id++) {
     const char *from = path_of(files, &p, id, path, sizeof path);
     if (from && !read_output(from, w, id, &outputs[id], &question->arrays[id], why)) return false;

@@ -9,6 +9,7 @@ typedef struct judge_files {
   const char *folder;
   const char *output, *lse, *weights; /* .npy files; NULL: not given */
   const char *gradients;              /* or of the backward pass: a folder of query_grad.npy and so on */
+  const char *states; /* where the problem asks for them: a folder of final_state.npy and so on */
 } judge_files;
 
 /* Prints the verdict, in words or as JSON. 0: right, 1: wrong; 2, with the reason in a sentence and nothing printed, where

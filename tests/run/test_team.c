@@ -237,6 +237,12 @@ static void what_a_bench_of_a_team_cannot_write_is_one_sentence(void **state) {
   need_mpi();
   shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --raw x.csv", 2,
                "attnbench: --raw: a bench of a team has its runs");
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --cold", 2,
+               "attnbench: --cold: a bench of a team does not take it");
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --memory-only ring", 2,
+               "attnbench: --memory-only: a bench of a team does not take it");
+  shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --repetitions 3", 2,
+               "attnbench: --benchmark_repetitions: a bench of a team does not take it");
   shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --benchmark_out x --benchmark_out_format console", 2,
                "is written as json or csv, and not as 'console'");
   shell_expect(BENCH("2") "--problem full/H:2/D:4/T:8 --out /proc/nothing", 2, "attnbench: ");

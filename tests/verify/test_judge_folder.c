@@ -91,6 +91,28 @@ static void gradients_are_judged_from_a_folder(void **state) {
   expect(0, NULL, "rm -r grad g");
 }
 
+#define NO_KEY "linear/causal/B:1/H:2/D:8/Tq:0/Tk:3/lengths:0/state/final_state"
+
+/* Where no key exists the states are what they were. */
+static void final_states_are_judged_from_a_folder(void **state) {
+  (void)state;
+  expect(0, "The inputs lie in linear", "attnbench dump " NO_KEY " --out linear");
+  expect(0, NULL,
+         "mkdir s && cp linear/state.npy s/final_state.npy && cp linear/state_sum.npy s/final_state_sum.npy");
+  expect(0, "right: ", "attnbench judge linear --output linear/q.npy --states s");
+  expect(0, "final_state, final_state_sum", "attnbench judge linear --output linear/q.npy --states s");
+  expect(2, "asks for final states: give --states FOLDER", "attnbench judge linear --output linear/q.npy");
+  expect(2, "asks for no final states: leave --states out",
+         "attnbench judge one --output one/v.npy --states s");
+  expect(1, "worst: final_state[",
+         "{ head -c 128 s/final_state.npy; head -c 512 /dev/zero; } >s/zeros.npy && mv s/zeros.npy "
+         "s/final_state.npy && "
+         "attnbench judge linear --output linear/q.npy --states s");
+  expect(2, "s/final_state_sum.npy: No such file",
+         "rm s/final_state_sum.npy && attnbench judge linear --output linear/q.npy --states s");
+  expect(0, NULL, "rm -r linear s");
+}
+
 static void the_verdict_is_json_too(void **state) {
   (void)state;
   expect(0, NULL, "attnbench dump " ONE_KEY " --out json");
@@ -288,6 +310,7 @@ int main(void) {
       cmocka_unit_test(one_key_gives_its_value_and_nothing_else),
       cmocka_unit_test(a_layer_is_judged_from_a_folder),
       cmocka_unit_test(gradients_are_judged_from_a_folder),
+      cmocka_unit_test(final_states_are_judged_from_a_folder),
       cmocka_unit_test(the_verdict_is_json_too),
       cmocka_unit_test(every_type_of_input_goes_out_and_comes_back),
       cmocka_unit_test(a_folder_says_all_that_its_problem_does),
