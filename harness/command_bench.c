@@ -183,7 +183,6 @@ static int measure_shard(sweep *sweep, const options *options, const char *isa) 
   return status;
 }
 
-/* Of what the command line asks for, what a bench of a team does not give. */
 /* An option that says how to measure what a team measures in its own way: each point a few times, on each number of ranks. */
 static const char *not_of_teams(const options *options) {
   const struct {
@@ -199,6 +198,7 @@ static const char *not_of_teams(const options *options) {
   return NULL;
 }
 
+/* Of what the command line asks for, what a bench of a team does not give. */
 static bool check_team(const options *options, char *why, size_t why_size) {
   const char *other = not_of_teams(options);
   if (other) {

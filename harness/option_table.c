@@ -271,9 +271,9 @@ static const option_row rows[] = {
     {"--weights", "FILE.npy", IN_JUDGE, KIND_TEXT, AT(weights), PATH,
      "the attention weights, [B, H, Tq, Tk] (not judged)"},
     {"--gradients", "FOLDER", IN_JUDGE, KIND_TEXT, AT(gradients), PATH,
-     "of the backward pass, in the place of an output: query_grad.npy, key_grad.npy, value_grad.npy and "
-     "what\n"
-     "else the problem has, such as bias_grad.npy, sink_grad.npy, decay_grad.npy, state_grad.npy (none)"},
+     "of the backward pass, in the place of an output: query_grad.npy, key_grad.npy, value_grad.npy, and\n"
+     "what else the problem has, such as bias_grad.npy, sink_grad.npy, decay_grad.npy, state_grad.npy "
+     "(none)"},
     {"--states", "FOLDER", IN_JUDGE, KIND_TEXT, AT(states), PATH,
      "of a problem with final_state, beside its output: final_state.npy, final_state_sum.npy (none)"},
     {"--json", NULL, IN_JUDGE, KIND_FLAG, AT(json), NO_LIMITS,

@@ -171,9 +171,9 @@ grouped=$(
 )
 narrow=
 if "$program" list | grep -q avx512_bf16; then
-  bars=(0.80 0.85 0.75 0.80) rates=(1.8 1.8)
+  bars=(0.80 0.85 0.75 0.80) times=(1.8 1.8)
   # The peak of AMX's tiles is many times that of pairs.
-  "$program" list | grep -q avx512_amx && bars=(0.35 0.50 "" "") rates=(6 9)
+  "$program" list | grep -q avx512_amx && bars=(0.35 0.50 "" "") times=(6 9)
   shares 1 best \
     "" fused/full/B:1/H:4/Hkv:4/D:64/T:4096 \
     "" fused/full/B:1/H:4/Hkv:4/D:128/T:4096 \
@@ -182,7 +182,7 @@ if "$program" list | grep -q avx512_bf16; then
     "${bars[2]}" fused/causal/B:1/H:4/Hkv:4/D:64/T:4096/bf16 \
     "${bars[3]}" fused/causal/B:1/H:4/Hkv:4/D:128/T:4096/bf16
   narrow=$(for D in 64 128; do
-    paired "fused float32 over bfloat16, D $D, T 4096, 1 thread" "${rates[D / 128]}" \
+    paired "fused float32 over bfloat16, D $D, T 4096, 1 thread" "${times[D / 128]}" \
       fused/full/B:1/H:4/Hkv:4/D:$D/T:4096 fused/full/B:1/H:4/Hkv:4/D:$D/T:4096/bf16
   done)
 fi

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "problem/workload_columns.h"
 #include "report/format.h"
 #include "tests/report/sample_report.h"
@@ -236,8 +237,19 @@ static void the_table_shows_no_more_digits_than_the_interval_supports(void **sta
   free(text);
 }
 
+/* An interval the wrong way round says nothing of how well a number is known. */
+static void digits_follow_from_the_interval(void **state) {
+  (void)state;
+  assert_int_equal(format_digits(105, 2), 3);
+  assert_int_equal(format_digits(105, 20), 2);
+  assert_int_equal(format_digits(105, 0), 4);
+  assert_int_equal(format_digits(105, INFINITY), 3);
+  assert_int_equal(format_digits(105, -2), 3);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(digits_follow_from_the_interval),
       cmocka_unit_test_setup_teardown(csv_has_the_bytes_of_what_was_not_to_be_timed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_csv_record_has_as_many_fields_as_the_header, set_up, tear_down),
       cmocka_unit_test_setup_teardown(csv_rows_are_chosen_by_columns_and_no_name_is_read, set_up, tear_down),
