@@ -543,7 +543,7 @@ void query_tile_finish(query_tile *tile) {
   const float kept = attn_kept_factor(problem);
   float seen[TILE_MAX_ROWS]; /* the sum without the sink; 0: the row saw no key */
   float factor[TILE_MAX_ROWS];
-  void *row[TILE_MAX_ROWS];
+  void *row[TILE_MAX_ROWS] = {NULL}; /* a compiler need not see that a tile has rows */
   int blind = 0;
   for (int64_t r = 0; r < count; r++) {
     seen[r] = tile->state.sum[r];
@@ -552,9 +552,10 @@ void query_tile_finish(query_tile *tile) {
   }
   if (problem->sink.type) join_sinks(tile, factor);
   if (problem->lse.type) write_lse(tile);
-  for (int64_t r = 0; r < count; r++) factor[r] = factor[r] / tile->state.sum[r] * kept;
-  for (int64_t r = 0; r < count; r++)
+  for (int64_t r = 0; r < count; r++) {
+    factor[r] = factor[r] / tile->state.sum[r] * kept;
     row[r] = (char *)tile->tensors->output + query_tile_offset(tile, &problem->output, r) * bytes;
+  }
   tile->steps->unpack(tile, factor, row);
   for (int64_t r = 0; blind > 0 && r < count; r++)
     if (seen[r] == 0) memset(row[r], 0, (size_t)(problem->value_dim * bytes));
