@@ -158,9 +158,13 @@ size_t peak_loops_available(peak_loops loops[PEAK_MAX_LOOPS]) {
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16"))
     loops[count++] = (peak_loops){"avx512_bf16", ATTN_BFLOAT16, 2 * 32 * PAIR_CHAIN_COUNT,
                                   multiply_add_avx512_bf16, read_avx512};
-  if (__builtin_cpu_supports("avx512f") && has_tiles())
-    loops[count++] = (peak_loops){"avx512_amx", ATTN_BFLOAT16, 2 * 16 * 16 * 32 * TILE_CHAIN_COUNT,
-                                  multiply_add_avx512_amx, read_avx512};
+  if (__builtin_cpu_supports("avx512f") && has_tiles()) {
+    const double flops = 2 * 16 * 16 * 32 * TILE_CHAIN_COUNT;
+    loops[count++] = (peak_loops){"avx512_amx", ATTN_BFLOAT16, flops, multiply_add_avx512_amx, read_avx512};
+    /* A float16 is two bfloat16, and a product of two of these four. */
+    loops[count++] =
+        (peak_loops){"avx512_amx_f16", ATTN_FLOAT16, flops / 4, multiply_add_avx512_amx, read_avx512};
+  }
   return count;
 }
 

@@ -8,7 +8,8 @@
 #include "variants/attention.h"
 
 typedef struct peak_loops {
-  const char *isa;        /* "portable": what every processor of this architecture has */
+  const char *
+      isa; /* "portable": what every processor of this architecture has; with a type behind it, products of others */
   attn_type type;         /* of what is multiplied */
   double flops_per_round; /* two for each multiply-add of a lane, or of each of a pair in it */
 
@@ -20,7 +21,7 @@ typedef struct peak_loops {
   void (*read)(const void *data, size_t rounds, size_t pitch, size_t advance);
 } peak_loops;
 
-enum { PEAK_MAX_LOOPS = 5, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
+enum { PEAK_MAX_LOOPS = 6, PEAK_ROUND_BYTES = 512, PEAK_STREAM_BYTES = 128 };
 
 /* The same of tanh; none for an instruction set of which there is no such loop. */
 typedef struct tanh_loops {

@@ -379,6 +379,14 @@ static const char *const single[] = {
     "window:9/B:1/H:1/Hkv:1/D:64/T:200/bf16/fill:nonfinite/lse",
     "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/bf16/fill:saturated/lse/layout:bthd",
     "full/B:1/H:1/D:64/T:130/scale:-0.2/bf16/out:f32/fill:heavy/lse",
+    "causal/B:1/H:2/Hkv:1/D:64/Dv:48/T:230/f16/fill:rising/lse",
+    "full/B:1/H:1/D:128/Dv:16/Tq:33/Tk:1190/f16/fill:rising/lse",
+    "window:90/B:1/H:4/Hkv:2/D:64/T:300/f16/fill:nonfinite/lse",
+    "window:9/B:1/H:1/Hkv:1/D:64/T:200/f16/fill:nonfinite/lse",
+    "causal/B:1/H:2/Hkv:1/D:128/T:140/f16/fill:nonfinite/lse/seed:2",
+    "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/f16/fill:saturated/lse/layout:bthd",
+    "full/B:1/H:1/D:64/T:130/scale:-0.2/f16/out:f32/fill:heavy/lse",
+    "causal_bottom_right/B:1/H:2/D:64/Tq:5/Tk:100/f16/fill:nonfinite/lse",
 };
 
 /* Each with every length below. %s is replaced by sizes, by a fill. */

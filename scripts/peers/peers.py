@@ -42,6 +42,8 @@ def measure_peaks(options: Options, threads: int) -> dict[str, float]:
             peaks[name] = float(rate) * 1e9
         elif name.endswith(("_bf16", "_amx")):
             peaks["bf16"] = float(rate) * 1e9
+        elif name.endswith("_f16"):
+            peaks["f16"] = float(rate) * 1e9
         elif name in ("portable", "avx2", "avx512", "neon"):
             peaks |= {kind: float(rate) * 1e9 for kind in TYPES}
     return peaks

@@ -1,7 +1,7 @@
-/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx.h; the file defines besides
- * weights_of, which is exp2_each but gives infinity for what is large, weights_as_pair, which rounds ties away from zero, and
- * the numbers that these need. While the weights of one chunk are made, the tiles multiply the scores of the next and add the
- * values of the one before (tile.h, attend).
+/* The three steps of an online softmax by AMX, chunk of keys after chunk, behind amx_parts.h; the file defines besides
+ * weights_of, which is exp2_each but gives infinity for what is large, weights_as_pair, which rounds ties away from zero,
+ * and the numbers that these need. While the weights of one chunk are made, the tiles multiply the scores of the next and
+ * add the values of the one before (tile.h, attend).
  *
  * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, whose sums are in two tiles
  * until all depth is behind them. Depth is cut into slices of 64, four multiplications each. Each step goes through its slices
@@ -14,7 +14,8 @@ enum {
   CHUNKS = TILE_CHUNKS,
   SLICE = 2 * AMX_DEPTH,
   SLICE_COLUMNS = SLICE / 2 * CHUNK_ROWS, /* floats */
-  SCORES_ROW = CHUNK_ROWS * sizeof(float)
+  SCORES_ROW = CHUNK_ROWS * sizeof(float),
+  PART_WEIGHTS = CHUNK * CHUNK_ROWS /* from first parts of a chunk's weights to second ones, floats */
 };
 _Static_assert(CHUNK_ROWS == 2 * AMX_COLUMNS && CHUNK == SLICE, "a step is 32 columns wide and a chunk deep");
 
@@ -23,6 +24,7 @@ typedef struct chunk_weights {
   const float *scores;
   float *weights;
   int64_t left; /* keys */
+  int parts;
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
   weight_numbers numbers;
 } chunk_weights;
@@ -43,6 +45,10 @@ INLINE void weigh_two_keys(chunk_weights *of, const int v) {
   weights_of(&of->numbers, 2, weight);
   for (int i = 0; i < 2; i++) of->total[v] = add(of->total[v], weight[i]);
   store(of->weights + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
+  if (of->parts == 2) {
+    for (int i = 0; i < 2; i++) weight[i] = subtract(weight[i], first_part(weight[i]));
+    store(of->weights + PART_WEIGHTS + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
+  }
   if (v < CHUNK_VECTORS - 1) return;
   of->scores += 2 * CHUNK_ROWS;
   of->weights += CHUNK_ROWS;
@@ -114,39 +120,98 @@ INLINE void store_sums(amx_unit *unit, float *sums, const bool often, chunk_weig
   amx_tilestored(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
 }
 
-/* Chunk c of a passage, whose scores, and weights, are in one of the places for them. */
+/* Chunk c of a passage, whose scores, and weights, are in one of the places for them, which all passages have. */
 typedef struct chunk_at {
   const tile_passage *of;
   int64_t c;
   int place;
+  float *scores;
 } chunk_at;
 
-INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end) {
+INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end, const int parts) {
   if (at.of == end) return at;
-  const bool last = (at.c + 1) * CHUNK == at.of->keys;
-  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1, at.place + 1 < CHUNKS ? at.place + 1 : 0};
+  const bool last = (at.c + 1) * CHUNK == at.of->keys, around = at.place + 1 == CHUNKS;
+  const int64_t floats = CHUNK * CHUNK_ROWS * (1 + parts) / 2;
+  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1, around ? 0 : at.place + 1,
+                    at.scores + (around ? -at.place * floats : floats)};
 }
 
-/* All passages have the same memory for them. */
-INLINE float *chunk_scores(chunk_at at) { return at.of->scores + at.place * CHUNK * CHUNK_ROWS; }
-
-INLINE chunk_slice scores_begin(chunk_at at) {
+/* Rows m to m + 16 of a chunk's keys, and of them the n-th slice. Of elements in parts slices come in twos, of which
+ * columns are the same: second parts of all queries, then first ones, each by keys' second parts and by first ones. */
+INLINE chunk_slice scores_slice(chunk_at at, const int parts, int64_t m, int64_t n) {
   const tile_rows *key = &at.of->key;
-  return (chunk_slice){(const uint16_t *)key->x + at.c * CHUNK * key->stride,
-                       key->stride * (int64_t)sizeof(uint16_t), at.of->queries};
+  const int64_t depth = at.of->depth, slice = n / parts * SLICE, of_first = parts == 2 && slice >= depth;
+  const int64_t key_part = parts == 2 && n % 2 == 0, d = of_first ? slice - depth : slice;
+  return (chunk_slice){(const uint16_t *)key->x + (at.c * CHUNK + m) * key->stride + key_part * depth + d,
+                       key->stride * (int64_t)sizeof(uint16_t),
+                       at.of->queries + (d + (parts == 2 && !of_first ? depth : 0)) / 2 * CHUNK_ROWS};
 }
 
-INLINE chunk_slice values_begin(chunk_at at) {
-  return (chunk_slice){(const uint16_t *)at.of->values + at.c * CHUNK * at.of->width,
-                       CHUNK * sizeof(uint16_t), chunk_scores(at)};
+INLINE chunk_slice scores_begin(chunk_at at, const int parts) { return scores_slice(at, parts, 0, 0); }
+
+/* Features e to e + 16 of a chunk's values, and of elements in parts the n-th of three products: second parts by first parts
+ * of weights, first parts by these, and by second parts. That of two second parts is 2^-18 of the whole, where weights of
+ * float16 are rounded by 2^-11. */
+INLINE chunk_slice values_slice(chunk_at at, const int parts, int64_t e, int n) {
+  const int64_t width = at.of->width, value_part = parts == 2 && n == 0, weight_part = n == 2;
+  return (chunk_slice){(const uint16_t *)at.of->values + ((at.c * parts + value_part) * width + e) * CHUNK,
+                       CHUNK * sizeof(uint16_t), at.scores + weight_part * PART_WEIGHTS};
 }
 
-/* scores[j, r] = sum_d key[j, d] query[d, r] of a chunk whose first slice is loaded; `then` is in the end. */
-INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, const bool often,
-                            chunk_weights *meanwhile) {
+INLINE chunk_slice values_begin(chunk_at at, const int parts) { return values_slice(at, parts, 0, 0); }
+
+/* scores[j, r] = sum_d key[j, d] query[d, r] of a chunk whose first slice is loaded, in parts; `then` is in the end. */
+INLINE void multiply_scores_in_parts(amx_unit *unit, chunk_at chunk, chunk_slice then,
+                                     chunk_weights *meanwhile) {
+  const int64_t slices = 4 * chunk.of->depth / SLICE;
+#pragma GCC unroll 4
+  for (int m = 0; m < CHUNK; m += AMX_ROWS) {
+    const bool back = m / AMX_ROWS % 2 != 0;
+    amx_tilezero(unit, 0);
+    amx_tilezero(unit, 1);
+    for (int64_t i = 0; i < slices - 1; i++) {
+      const int64_t n = back ? slices - 2 - i : i + 1;
+      multiply_slice(unit, scores_slice(chunk, 2, m, n), (n % 2 != 0) == back, false, meanwhile);
+      weigh_more(false, meanwhile);
+    }
+    if (m + AMX_ROWS < CHUNK)
+      multiply_slice(unit, scores_slice(chunk, 2, m + AMX_ROWS, back ? 0 : slices - 1), false, false,
+                     meanwhile);
+    else
+      multiply_slice(unit, then, true, false, meanwhile);
+    store_sums(unit, chunk.scores + m * CHUNK_ROWS, false, meanwhile);
+  }
+}
+
+/* output[e, r] = output[e, r] + sum_j value[j, e] weight[j, r] the same way. */
+INLINE void add_values_in_parts(amx_unit *unit, chunk_at chunk, chunk_slice then, chunk_weights *meanwhile) {
+  const int64_t width = chunk.of->width;
+  float *sums = chunk.of->output;
+  for (int64_t e = 0; e < width; e += AMX_ROWS) {
+    const bool back = e / AMX_ROWS % 2 != 0, last = e + AMX_ROWS == width;
+    amx_tileloadd(unit, 0, sums, SCORES_ROW);
+    amx_tileloadd(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
+    multiply_slice(unit, values_slice(chunk, 2, e, 1), back, false, meanwhile);
+    weigh_more(false, meanwhile);
+    multiply_slice(unit, values_slice(chunk, 2, e, back ? 0 : 2), !back, false, meanwhile);
+    weigh_more(false, meanwhile);
+    multiply_slice(unit, last ? then : values_slice(chunk, 2, e + AMX_ROWS, back ? 0 : 2), last, false,
+                   meanwhile);
+    store_sums(unit, sums, false, meanwhile);
+    sums += AMX_ROWS * CHUNK_ROWS;
+  }
+}
+
+/* The same of elements that are one bfloat16. */
+INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, const int parts,
+                            const bool often, chunk_weights *meanwhile) {
+  if (parts == 2) {
+    multiply_scores_in_parts(unit, chunk, then, meanwhile);
+    return;
+  }
   const int64_t depth = chunk.of->depth, stride = chunk.of->key.stride;
-  chunk_slice at = scores_begin(chunk);
-  float *sums = chunk_scores(chunk);
+  chunk_slice at = scores_begin(chunk, 1);
+  float *sums = chunk.scores;
 #pragma GCC unroll 4
   for (int m = 0; m < CHUNK; m += AMX_ROWS) {
     const int towards = m / AMX_ROWS % 2 == 0 ? 1 : -1;
@@ -167,10 +232,13 @@ INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, co
   }
 }
 
-/* output[e, r] = output[e, r] + sum_j value[j, e] weight[j, r] the same way. */
-INLINE void add_values(amx_unit *unit, chunk_at chunk, chunk_slice then, const bool often,
+INLINE void add_values(amx_unit *unit, chunk_at chunk, chunk_slice then, const int parts, const bool often,
                        chunk_weights *meanwhile) {
-  chunk_slice at = values_begin(chunk);
+  if (parts == 2) {
+    add_values_in_parts(unit, chunk, then, meanwhile);
+    return;
+  }
+  chunk_slice at = values_begin(chunk, 1);
   float *sums = chunk.of->output;
   for (int64_t left = chunk.of->width - AMX_ROWS; left > 0; left -= AMX_ROWS) {
     amx_tileloadd(unit, 0, sums, SCORES_ROW);
@@ -211,11 +279,24 @@ static void hide_in_chunk(chunk_at at) {
   const float before = (float)(at.c * CHUNK);
   float first[CHUNK_ROWS], end[CHUNK_ROWS];
   for (int r = 0; r < CHUNK_ROWS; r++) first[r] = at.of->first[r] - before, end[r] = at.of->end[r] - before;
-  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, chunk_scores(at));
+  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, at.scores);
+}
+
+static void leave_out(chunk_at at, uint64_t keys) {
+  const vec none = broadcast(&(float){-INFINITY});
+  for (; keys; keys &= keys - 1)
+    for (int v = 0; v < CHUNK_VECTORS; v++)
+      store(at.scores + __builtin_ctzll(keys) * CHUNK_ROWS + v * LANES, none);
+}
+
+/* Scores of what is not seen become -inf. */
+INLINE void hide_unseen(chunk_at at) {
+  if (is_partly_hidden(at)) hide_in_chunk(at);
+  if (at.of->left_out && at.of->left_out[at.c]) leave_out(at, at.of->left_out[at.c]);
 }
 
 INLINE void begin_weights(chunk_at at, chunk_weights *weights) {
-  weights->scores = weights->weights = chunk_scores(at);
+  weights->scores = weights->weights = at.scores;
   weights->left = CHUNK;
   weights->factor = broadcast(&at.of->factor);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
@@ -229,7 +310,7 @@ INLINE void begin_weights(chunk_at at, chunk_weights *weights) {
 static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS]) {
   const tile_passage *of = at.of;
   vec largest[MAX_VECTORS];
-  find_largest_pairs(CHUNK_VECTORS, CHUNK, chunk_scores(at), largest);
+  find_largest_pairs(CHUNK_VECTORS, CHUNK, at.scores, largest);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     float *max = of->state.max + v * LANES, *sum = of->state.sum + v * LANES;
     const vec old = load(max), found = maximum(multiply(largest[v], broadcast(&of->factor)), old);
@@ -259,11 +340,12 @@ INLINE void begin_rows(chunk_at at) {
 }
 
 /* The weights stand where the scores were, which are multiplied again. */
-static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, vec total[CHUNK_VECTORS]) {
-  chunk_weights weights = {.left = 0};
-  load_slice(unit, scores_begin(at));
-  multiply_scores(unit, at, then, false, &weights);
-  if (is_partly_hidden(at)) hide_in_chunk(at);
+static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, const int parts,
+                        vec total[CHUNK_VECTORS]) {
+  chunk_weights weights = {.left = 0, .parts = parts};
+  load_slice(unit, scores_begin(at, parts));
+  multiply_scores(unit, at, then, parts, false, &weights);
+  hide_unseen(at);
   raise_maximum_where_large(at, total);
   weights.numbers = numbers_of_weights();
   begin_weights(at, &weights);
@@ -274,31 +356,32 @@ static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, vec total
 /* Tiles have something to do from the first chunk of the first passage to the last of the last: while the weights of a
  * chunk are made, the scores of the one behind it are multiplied, whose first slice is loaded, and after them the values
  * of the one before it. */
-INLINE void attend_chunks(const tile_passage *of, int64_t count, const bool often) {
+INLINE void attend_chunks(const tile_passage *of, int64_t count, const int parts, const bool often) {
   amx_unit unit = {0};
   const tile_passage *end = of + count;
   const vec most = broadcast(&largest_total);
-  chunk_weights weights = {.left = 0, .numbers = numbers_of_weights()};
-  chunk_at before = {.of = end}, now = {of, 0, 0}, after = chunk_behind(now, end);
+  chunk_weights weights = {.left = 0, .parts = parts, .numbers = numbers_of_weights()};
+  chunk_at before = {.of = end}, now = {of, 0, 0, of->scores}, after = chunk_behind(now, end, parts);
   configure(&unit, AMX_BLOCK, AMX_DEPTH / 2);
-  load_slice(&unit, scores_begin(now));
-  multiply_scores(&unit, now, scores_begin(after.of < end ? after : now), often, &weights);
+  load_slice(&unit, scores_begin(now, parts));
+  multiply_scores(&unit, now, scores_begin(after.of < end ? after : now, parts), parts, often, &weights);
   while (now.of < end) {
-    const chunk_at further = chunk_behind(after, end);
-    const chunk_slice next = scores_begin(further.of < end ? further : now); /* behind the last anything */
+    const chunk_at further = chunk_behind(after, end, parts);
+    const chunk_slice next =
+        scores_begin(further.of < end ? further : now, parts); /* behind the last anything */
     const bool has_values = before.of < end;
     fetch_ahead(now);
-    if (is_partly_hidden(now)) hide_in_chunk(now);
+    hide_unseen(now);
     begin_rows(now);
     begin_weights(now, &weights);
     if (after.of < end)
-      multiply_scores(&unit, after, has_values ? values_begin(before) : next, often, &weights);
+      multiply_scores(&unit, after, has_values ? values_begin(before, parts) : next, parts, often, &weights);
     else if (has_values)
-      load_slice(&unit, values_begin(before));
-    if (has_values) add_values(&unit, before, next, often, &weights);
+      load_slice(&unit, values_begin(before, parts));
+    if (has_values) add_values(&unit, before, next, parts, often, &weights);
     weigh_rest(&weights);
     vec total[CHUNK_VECTORS] = {weights.total[0], weights.total[1]};
-    if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, now, next, total);
+    if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, now, next, parts, total);
     for (int v = 0; v < CHUNK_VECTORS; v++) {
       float *sum = now.of->state.sum + v * LANES;
       store(sum, add(load(sum), total[v]));
@@ -307,19 +390,35 @@ INLINE void attend_chunks(const tile_passage *of, int64_t count, const bool ofte
     now = after;
     after = further;
   }
-  load_slice(&unit, values_begin(before));
-  add_values(&unit, before, values_begin(before), often, &weights);
+  load_slice(&unit, values_begin(before, parts));
+  add_values(&unit, before, values_begin(before, parts), parts, often, &weights);
   amx_tilerelease(&unit);
 }
 
 static void attend_tiles(int64_t count, const tile_passage *of) {
   const unsigned mode = flush_denormals();
   if (of->depth + of->width < 4 * CHUNK)
-    attend_chunks(of, count, true);
+    attend_chunks(of, count, 1, true);
   else
-    attend_chunks(of, count, false);
+    attend_chunks(of, count, 1, false);
+  restore_denormals(mode);
+}
+
+static void attend_parts(int64_t count, const tile_passage *of) {
+  const unsigned mode = flush_denormals();
+  attend_chunks(of, count, 2, false);
   restore_denormals(mode);
 }
 
 #define AMX_TABLE(set)                                                                                       \
   TILE_TABLE(set, ATTN_BFLOAT16, bfloat16, pairs, tiles, 2, NULL, copy_features, true, pack_pairs)
+
+/* float16 in parts: other products are of floats, elsewhere. */
+#define scores_parts NULL
+#define accumulate_parts NULL
+#define WITH_LARGEST_parts(kernel) NULL
+#define ATTEND_parts attend_parts
+#define PARTS_parts PARTS
+#define AMX_PARTS_TABLE(set)                                                                                 \
+  TILE_TABLE(set, ATTN_FLOAT16, float16, pairs, parts, 1, copy_keys_in_parts, copy_values_in_parts, true,    \
+             pack_parts)

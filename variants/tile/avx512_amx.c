@@ -28,6 +28,7 @@ typedef char amx_unit;
 #include "arithmetic.h"
 
 #define ONLY_BFLOAT16
+#define AND_FLOAT16
 #include "kinds.h"
 #define OWN_PRODUCTS
 #include "pairs.h"
@@ -79,6 +80,11 @@ INLINE vec weights_as_pair(const weight_numbers *of, vec low, vec high) {
   return _mm512_castsi512_ps(_mm512_mask_blend_epi16(of->upper, lower, upper));
 }
 
+INLINE vec first_part(vec x) {
+  const __m512i rounded = _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+  return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000u)));
+}
+
 /* x[i] = 2^x[i] = 2^floor(x) 2^(n/32) (1 + f c1 + f^2 c2), f in [0, 1/32): a minimax fit, 1.1u at worst (u = 2^-24),
  * which with what is rounded makes 3.0u, .2u on the average, and 2^0 is exact. Beside tiles multiply-adds, vreduceps,
  * vscalefps, multiplications and shifts have port 0 alone (variants/tile/README.md), permutations and additions
@@ -97,6 +103,8 @@ INLINE void weights_of(const weight_numbers *of, const int n, vec x[]) {
   }
   for (int i = 0; i < n; i++) x[i] = times_power(root[i], x[i]);
 }
+#include "amx_parts.h"
 #include "amx_attend.h"
 
 const tile_kernels tile_avx512_amx = AMX_TABLE("avx512_amx");
+const tile_kernels tile_avx512_amx_parts = AMX_PARTS_TABLE("avx512_amx");

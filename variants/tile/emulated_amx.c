@@ -14,6 +14,7 @@ enum { LANES = 16 };
 #include "arithmetic.h"
 
 #define ONLY_BFLOAT16
+#define AND_FLOAT16
 #include "kinds.h"
 #define OWN_PRODUCTS
 #include "pairs.h"
@@ -35,6 +36,10 @@ INLINE vec weights_as_pair(const weight_numbers *of, vec low, vec high) {
   (void)of;
   return (vec)((((uvec)low + 0x8000) >> 16) | (((uvec)high + 0x8000) & 0xffff0000));
 }
+
+INLINE vec first_part(vec x) { return (vec)(((uvec)x + 0x8000) & 0xffff0000); }
+#include "amx_parts.h"
 #include "amx_attend.h"
 
 const tile_kernels tile_emulated_amx = AMX_TABLE("emulated_amx");
+const tile_kernels tile_emulated_amx_parts = AMX_PARTS_TABLE("emulated_amx");

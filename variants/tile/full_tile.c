@@ -20,8 +20,8 @@ static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t key
 }
 
 /* The most keys of a key tile that attend takes: no more than the chunks that a tile in a narrow band can see. */
-static int64_t attended_keys(const attn_problem *problem) {
-  const int64_t most = TILE_ATTENDED_KEYS, ends = 2 * TILE_CHUNK;
+static int64_t attended_keys(const attn_problem *problem, int64_t parts) {
+  const int64_t most = TILE_ATTENDED_KEYS / parts, ends = 2 * TILE_CHUNK;
   if (problem->left >= most || problem->right >= most) return most;
   const int64_t seen = problem->left + problem->right + TILE_CHUNK_ROWS + ends;
   return seen < most ? seen / TILE_CHUNK * TILE_CHUNK : most;
@@ -34,30 +34,31 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
   const bool rotated = attn_uses(problem, ATTN_ROPE),
              additive =
                  attn_uses(problem, ATTN_ADDITIVE); /* keys that are floats take twice the room of pairs */
-  const int64_t keys = attends ? attended_keys(problem) : rotated ? TILE_KEYS : kernels->keys;
+  const int64_t keys = attends ? attended_keys(problem, kernels->parts) : rotated ? TILE_KEYS : kernels->keys;
   const bool transposed = kernels->transposes_values;
   const int64_t together = attends ? TILE_CHUNK : keys,
-                values = together / kernels->step; /* operands copied together */
+                values = attends ? together * kernels->parts / 2
+                                 : together / kernels->step; /* operands copied together */
   const int64_t spread_value = attends ? values : spread(transposed ? values : problem->value_dim);
-  return (query_tile_layout){.rows = rows,
-                             .keys = keys,
-                             .score_keys = attends ? TILE_CHUNKS * TILE_CHUNK : keys,
-                             .chunk = attends ? TILE_CHUNK : 0,
-                             .depth = rotated ? problem->head_dim
-                                              : (problem->head_dim + kernels->step - 1) / kernels->step,
-                             .width = problem->value_dim,
-                             .score_key = rows,
-                             .score_row = 1,
-                             .output_feature = rows,
-                             .output_row = 1,
-                             .spread_key = additive                        ? 2 * spread(problem->head_dim)
-                                           : rotated || kernels->copy_keys ? spread(problem->head_dim)
-                                                                           : 0,
-                             .spread_value = spread_value,
-                             .key_powers = additive ? spread(problem->head_dim) : 0,
-                             .run = run_floats(problem, rows, keys),
-                             .copied_rows = transposed ? keys / together * problem->value_dim : values,
-                             .copied_key = transposed ? 1 : spread_value};
+  return (query_tile_layout){
+      .rows = rows,
+      .keys = keys,
+      .score_keys = attends ? TILE_CHUNKS * TILE_CHUNK * (1 + kernels->parts) / 2 : keys,
+      .chunk = attends ? TILE_CHUNK : 0,
+      .depth = rotated ? problem->head_dim : (problem->head_dim + kernels->step - 1) / kernels->step,
+      .width = problem->value_dim,
+      .score_key = rows,
+      .score_row = 1,
+      .output_feature = rows,
+      .output_row = 1,
+      .spread_key = additive                        ? 2 * spread(problem->head_dim)
+                    : rotated || kernels->copy_keys ? spread(problem->head_dim)
+                                                    : 0,
+      .spread_value = spread_value,
+      .key_powers = additive ? spread(problem->head_dim) : 0,
+      .run = run_floats(problem, rows, keys),
+      .copied_rows = transposed ? keys / together * problem->value_dim : values,
+      .copied_key = transposed ? 1 : spread_value};
 }
 
 /* Packed queries times the matrix of a head, which is what accumulate does with weights and values: the sums are

@@ -4,7 +4,7 @@
  * in_turn for what meets them), and store two squares of rows by features at once (BFLOAT16_IN_PAIRS: store_in_pairs). Where it
  * multiplies pairs of bfloat16, pairs.h comes behind it.
  *
- * ONLY_BFLOAT16, where it is defined: a set that adds products to another needs no more. */
+ * ONLY_BFLOAT16, where it is defined: a set that adds products to another needs no more; with AND_FLOAT16 rows of that, too. */
 #include "../elements.h"
 
 #ifndef ONLY_BFLOAT16
@@ -26,7 +26,9 @@
 #define FROM_ELEMENT(x) (x)
 #define TO_ELEMENT(x) (x)
 #include "element_rows.h"
+#endif
 
+#if !defined ONLY_BFLOAT16 || defined AND_FLOAT16
 #define KIND float16
 #define element uint16_t
 #define LOAD(x) load_float16(x)
@@ -73,6 +75,9 @@
 #define ATTEND_floats NULL
 #define ATTEND_pairs NULL
 #define ATTEND_tiles attend_tiles
+#define PARTS_floats 1
+#define PARTS_pairs 1
+#define PARTS_tiles 1
 
 /* kind: of the elements; operands: of the products. */
 #define TILE_TABLE(set, elements, kind, operands, products, each, copies_keys, copies_values, transposes,    \
@@ -80,8 +85,8 @@
   {                                                                                                          \
     .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
     .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
-    .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
-    .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands,                                    \
+    .parts = PARTS_##products, .copy_keys = (copies_keys), .copy_values = (copies_values),                   \
+    .transposes_values = (transposes), .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, \
     .sum_products = SUM_PRODUCTS_##operands, .maps_beside = MAPS_BESIDE_##operands, .grade = grade,          \
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \

@@ -34,11 +34,21 @@ static int64_t query_floats(const attn_problem *problem, const query_tile_layout
          (attn_uses(problem, ATTN_ADDITIVE) ? 3 * query_tile_fours(layout->depth) + 2 : layout->depth);
 }
 
+/* Whether attend multiplies parts of elements, where what is not finite is left out. */
+static bool in_parts(const query_tile_layout *layout, const tile_kernels *kernels) {
+  return layout->chunk > 0 && kernels->parts > 1;
+}
+
+static int64_t finite_floats(const attn_problem *problem, const query_tile_layout *layout,
+                             const tile_kernels *kernels) {
+  return in_parts(layout, kernels) ? 0 : layout->score_keys * problem->value_dim;
+}
+
 query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kernels *kernels,
                                     const query_tile_steps *steps, int64_t count) {
   const query_tile_layout layout = steps->layout(problem, kernels, count);
   const int64_t scores = layout.rows * (layout.score_keys + 1),
-                values = layout.score_keys * problem->value_dim;
+                values = finite_floats(problem, &layout, kernels);
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(query_floats(problem, &layout)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
@@ -73,12 +83,10 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->scores = scratch + copied_floats(&tile->layout);
   tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
-  tile->run = tile->scores + whole_lines(rows * (keys + 1) + keys * tile->problem->value_dim);
+  tile->run = tile->scores +
+              whole_lines(rows * (keys + 1) + finite_floats(tile->problem, &tile->layout, tile->kernels));
   tile->general = tile->run + whole_lines(tile->layout.run);
 }
-
-/* Behind the last query's. */
-static int64_t end_position(const query_tile *tile) { return tile->row[tile->count - 1].position + 1; }
 
 void query_tile_place(query_tile *tile) {
   const attn_problem *problem = tile->problem;
@@ -96,7 +104,7 @@ void query_tile_place(query_tile *tile) {
     tile->row[r] = (query_tile_row){position, tile->first_head + head};
     if (++head == tile->heads) head = 0, position++;
   }
-  const attn_range keys = attn_keys_of(problem, tile->batch, tile->row[0].position, end_position(tile));
+  const attn_range keys = attn_keys_of(problem, tile->batch, tile->row[0].position, query_tile_end(tile));
   const bool attends = tile->steps->attends && query_tile_attends(problem, tile->kernels);
   const int64_t step = attends ? TILE_CHUNK : tile->kernels->step,
                 after = (keys.end + step - 1) / step * step;
@@ -129,6 +137,10 @@ void query_tile_pack(query_tile *tile) {
     fetch_row(row[r], problem->head_dim * tile->kernels->element_bytes);
   }
   if (attn_uses(problem, ATTN_ROPE)) rotate_queries(tile, row);
+  tile->unfit = 0;
+  for (int64_t r = 0; in_parts(&tile->layout, tile->kernels) && r < tile->count; r++)
+    if (!tile->kernels->all_finite(1, problem->head_dim, (tile_rows){row[r], 0}))
+      tile->unfit |= UINT64_C(1) << r;
   const double unit = problem->softcap > 0 ? 1 / problem->softcap : 1 / ln2;
   tile->steps->pack(tile, row, (float)(problem->scale * unit));
 }
@@ -202,6 +214,25 @@ static void copy_chunks(const query_tile *tile, tile_rows value, int64_t keys, f
                                tile->layout.spread_value);
 }
 
+void query_tile_attend_waiting(const tile_kernels *kernels, key_tile *of) {
+  /* cppcheck-suppress ctuuninitvar ; those that wait have been written */
+  if (of->waiting > 0) kernels->attend(of->waiting, of->passages);
+  of->waiting = 0;
+}
+
+/* Keys that are not finite, or whose values are not, and behind the last of all those that fill up a chunk. */
+static void find_left_out(const query_tile *tile, int64_t keys, key_tile *of) {
+  const tile_kernels *kernels = tile->kernels;
+  const int64_t depth = tile->problem->head_dim, width = tile->problem->value_dim;
+  const bool finite =
+      kernels->all_finite(keys, depth, of->key) && kernels->all_finite(keys, width, of->value);
+  memset(of->left_out, 0, sizeof of->left_out);
+  for (int64_t j = finite ? keys : 0; j < keys || j % TILE_CHUNK != 0; j++)
+    if (j >= keys || !kernels->all_finite(1, depth, tile_rows_from(kernels, of->key, j)) ||
+        !kernels->all_finite(1, width, tile_rows_from(kernels, of->value, j)))
+      of->left_out[j / TILE_CHUNK] |= UINT64_C(1) << j % TILE_CHUNK;
+}
+
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
   const tile_kernels *kernels = tiles->kernels;
   const query_tile_layout *layout = &tiles->layout;
@@ -211,6 +242,7 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   of->keys = keys;
   of->key = tile_rows_from(kernels, tiles->key, keys.first);
   of->value = tile_rows_from(kernels, tiles->value, keys.first);
+  if (in_parts(layout, kernels)) find_left_out(tiles, length, of);
   if (attn_uses(tiles->problem, ATTN_ADDITIVE)) {
     prepare_additive(tiles, length, of);
   } else if (attn_uses(tiles->problem, ATTN_ROPE)) {
@@ -229,8 +261,7 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   }
 }
 
-/* The copy of the values of the key tile from the n-th key on, which where they are copied in chunks begins one. */
-static const float *copied_value(const query_tile *tile, int64_t n) {
+const float *query_tile_copied_value(const query_tile *tile, int64_t n) {
   const query_tile_layout *layout = &tile->layout;
   const int64_t chunk = layout->chunk;
   return tile->copied_values + (chunk > 0 ? n / chunk * tile->problem->value_dim * layout->spread_value
@@ -245,7 +276,7 @@ static tile_rows keys_from(const query_tile *tile, tile_rows key, int64_t n) {
 
 static tile_rows values_from(const query_tile *tile, tile_rows value, int64_t n) {
   if (value.x != tile->copied_values) return tile_rows_from(tile->kernels, value, n);
-  return (tile_rows){copied_value(tile, n), value.stride};
+  return (tile_rows){query_tile_copied_value(tile, n), value.stride};
 }
 
 /* The key that comes next behind a key tile: fetching what is passed over would leave what is not to be waited for. */
@@ -270,13 +301,13 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
 
 attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int64_t end) {
   return attn_visible_tile(tile->problem, tile->batch, tile->first_head, tile->row[0].position,
-                           end_position(tile), first, end);
+                           query_tile_end(tile), first, end);
 }
 
 int64_t query_tile_next(query_tile *tile, int64_t j) {
   if (tile->next < j)
     tile->next = attn_next_visible(tile->problem, tile->batch, tile->first_head, tile->row[0].position,
-                                   end_position(tile), j);
+                                   query_tile_end(tile), j);
   return tile->next;
 }
 
@@ -289,8 +320,7 @@ static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, in
 
 static float clamp(int64_t j, int64_t most) { return (float)smaller(larger(j, 0), most); }
 
-/* Of each row the run that it sees by band and lengths of keys [first, end), counted from the first; padding sees nothing. */
-static void find_runs(const query_tile *tile, int64_t first, int64_t end, float *from, float *to) {
+void query_tile_runs(const query_tile *tile, int64_t first, int64_t end, float *from, float *to) {
   const attn_band band = attn_band_of(tile->problem, tile->batch);
   const int64_t last = smaller(end, band.length) - first;
   int64_t r = 0;
@@ -305,7 +335,7 @@ static void find_runs(const query_tile *tile, int64_t first, int64_t end, float 
 /* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
 static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
   float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
-  find_runs(tile, first, end, from, to);
+  query_tile_runs(tile, first, end, from, to);
   tile->steps->hide(tile, end - first, from, to);
 }
 
@@ -361,8 +391,7 @@ static float weight_of(const query_tile *tile, int64_t r, int64_t n) {
   return attn_from_bfloat16(halves[n % 2]);
 }
 
-/* Adds what copy_finite left out, to the rows that see it. */
-static void accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
+void query_tile_accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   for (int64_t r = 0; r < tile->count; r++) {
     uint8_t visible[TILE_FEW_KEYS] = {0};
     visible_keys(tile, r, first, end, visible);
@@ -391,106 +420,7 @@ void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_
   if (apart) value = finite_values(tile, of, keys, elements);
   const tile_rows next = copies_values(tile) ? tile->value : tile->key; /* wanted next */
   tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, key_ahead(tile, end)));
-  if (apart) accumulate_nonfinite(tile, first, end);
-}
-
-/* What the tile writes in the end, where its rows lie at equal distances: it would be waited for. */
-static tile_ahead output_ahead(const query_tile *tile) {
-  const attn_problem *problem = tile->problem;
-  const int64_t bytes = tile->kernels->element_bytes;
-  const void *output =
-      tile_element(tile->kernels, tile->tensors->output, query_tile_offset(tile, &problem->output, 0));
-  return (tile_ahead){.rows =
-                          tile->heads == 1 && problem->output.type == tile->kernels->type ? tile->count : 0,
-                      .of = {{output, problem->output.position * bytes, problem->value_dim * bytes}}};
-}
-
-/* Of the keys from `end` on that the next key tile has, the part that this one of `count` tiles fetches. */
-static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, int64_t count, int64_t end) {
-  const int64_t last = smaller(end + tile->layout.keys, tiles[count - 1].keys.end), n = tile - tiles;
-  if (last <= end) return output_ahead(tile);
-  const int64_t keys = last - end, from = end + keys * n / count, to = end + keys * (n + 1) / count;
-  const int64_t bytes = tile->kernels->element_bytes;
-  const tile_rows key = tile_rows_from(tile->kernels, tile->key, from),
-                  value = tile_rows_from(tile->kernels, tile->value, from);
-  return (tile_ahead){.rows = to - from,
-                      .of = {{key.x, key.stride * bytes, tile->problem->head_dim * bytes},
-                             {value.x, value.stride * bytes, tile->problem->value_dim * bytes}}};
-}
-
-void query_tile_attend_waiting(const tile_kernels *kernels, key_tile *of) {
-  /* cppcheck-suppress ctuuninitvar ; those that wait have been written */
-  if (of->waiting > 0) kernels->attend(of->waiting, of->passages);
-  of->waiting = 0;
-}
-
-/* Whole chunks, whose copied values are given. */
-static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
-                          const void *values, tile_ahead ahead) {
-  float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
-  const bool all = seen == ATTN_FULL;
-  if (!all) find_runs(tile, first, end, run[0], run[1]);
-  of->passages[of->waiting] = (tile_passage){.keys = end - first,
-                                             .depth = tile->problem->head_dim,
-                                             .width = tile->problem->value_dim,
-                                             .queries = tile->queries,
-                                             .factor = tile->factor,
-                                             .key = tile_rows_from(tile->kernels, tile->key, first),
-                                             .values = values,
-                                             .first = all ? NULL : run[0],
-                                             .end = all ? NULL : run[1],
-                                             .scores = tile->scores,
-                                             .state = tile->state,
-                                             .output = tile->output,
-                                             .ahead = ahead};
-  if (++of->waiting == TILE_TOGETHER) query_tile_attend_waiting(tile->kernels, of);
-}
-
-/* Chunk by chunk, since what accumulate_nonfinite adds takes the weights of each. Both copies of a chunk's values, as elements
- * and as operands, have room in that for all whose scores are there. */
-static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int64_t end,
-                             attn_visibility seen) {
-  const tile_kernels *kernels = tile->kernels;
-  const int64_t chunk = tile->layout.chunk, width = tile->problem->value_dim;
-  const tile_rows finite = {tile->finite, width};
-  float *copy = (float *)tile->finite + chunk * width / kernels->step;
-  query_tile_attend_waiting(kernels, of);
-  for (int64_t j = first; j < end; j += chunk) {
-    kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
-    kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
-    attend_chunks(tile, of, j, j + chunk, seen, copy, (tile_ahead){.rows = 0});
-    query_tile_attend_waiting(kernels, of);
-    accumulate_nonfinite(tile, j, j + chunk);
-  }
-}
-
-/* Of values whose keys not all rows see. */
-static bool hidden_are_finite(const query_tile *tile, int64_t first, int64_t end) {
-  const int64_t width = tile->problem->value_dim;
-  const attn_band band = attn_band_of(tile->problem, tile->batch);
-  const bool exist = end_position(tile) <= band.queries;              /* else some see nothing */
-  int64_t from = larger(first, end_position(tile) - 1 + band.before), /* what all see */
-      to = smaller(exist ? end : first, smaller(band.length, tile->row[0].position + band.behind));
-  if (from >= to) from = to = end;
-  return tile->kernels->all_finite(from - first, width, tile_rows_from(tile->kernels, tile->value, first)) &&
-         tile->kernels->all_finite(end - to, width, tile_rows_from(tile->kernels, tile->value, to));
-}
-
-void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count, key_tile *of, int64_t first,
-                       int64_t end, attn_visibility seen) {
-  const int64_t chunk = tile->layout.chunk, whole = (end - first) / chunk * chunk, last = first + whole;
-  const bool hidden = seen != ATTN_FULL;
-  if (hidden && !hidden_are_finite(tile, first, last))
-    attend_nonfinite(tile, of, first, last, seen);
-  else if (whole > 0)
-    attend_chunks(tile, of, first, last, seen, copied_value(tile, first - of->keys.first),
-                  keys_ahead(tile, tiles, count, of->keys.end));
-  if (last == end) return;
-  query_tile_attend_waiting(tile->kernels, of);
-  query_tile_scores(tile, of, last, end);
-  if (hidden) query_tile_hide(tile, last, end);
-  query_tile_weights(tile, last, end);
-  query_tile_accumulate(tile, of, last, end, hidden);
+  if (apart) query_tile_accumulate_nonfinite(tile, first, end);
 }
 
 void query_tile_merge(query_tile *tile, const float *other_state) {

@@ -73,16 +73,22 @@ struct query_tile {
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
   float factor;
-  float *scores;                      /* [score_keys, rows] */
-  float *output;                      /* [Dv, rows], not yet divided by the sum */
-  tile_state state;                   /* [rows] each */
-  bool knows_largest;                 /* score of each row: it stands in state.rescale */
-  void *finite;                       /* elements [score_keys, Dv], for values that not all are */
+  uint64_t unfit;     /* of elements in parts, bits of the rows whose queries are not all finite */
+  float *scores;      /* [score_keys, rows] */
+  float *output;      /* [Dv, rows], not yet divided by the sum */
+  tile_state state;   /* [rows] each */
+  bool knows_largest; /* score of each row: it stands in state.rescale */
+  void *finite;       /* elements [score_keys, Dv], for values that not all are */
   float *copied_keys, *copied_values; /* for query_tile_prepare */
   float *run;                         /* of biases by distance */
   float
       *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };
+
+/* The position behind the last query's. */
+static inline int64_t query_tile_end(const query_tile *tile) {
+  return tile->row[tile->count - 1].position + 1;
+}
 
 /* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch (copies of
  * keys and values, scores, rescale, finite, run) that tiles may take turns with; each in whole cache lines, so that
@@ -142,10 +148,15 @@ void query_tile_clear(query_tile *tile);
 typedef struct key_tile {
   attn_range keys;
   tile_rows key, value;
+  uint64_t left_out[TILE_ATTENDED_KEYS /
+                    TILE_CHUNK]; /* of elements in parts, keys that are taken singly, or are none */
   int64_t waiting;
   tile_passage passages[TILE_TOGETHER];
   float runs[TILE_TOGETHER][2][TILE_CHUNK_ROWS]; /* what their rows see */
 } key_tile;
+
+/* The copy of its values from the n-th key on, which where they are copied in chunks begins one. */
+const float *query_tile_copied_value(const query_tile *tile, int64_t n);
 
 /* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding
  * turns become floats, once for all of these tiles. Values are copied where they become
@@ -163,6 +174,9 @@ attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int
  * not go back. */
 int64_t query_tile_next(query_tile *tile, int64_t j);
 
+/* Of each row the run that it sees by band and lengths of keys [first, end), counted from the first; padding sees nothing. */
+void query_tile_runs(const query_tile *tile, int64_t first, int64_t end, float *from, float *to);
+
 /* Gives those of keys [first, end) that a row does not see a score of -inf. */
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
 
@@ -174,6 +188,9 @@ void query_tile_drop(query_tile *tile, int64_t first, int64_t end);
 
 /* Adds the weighted values of keys [first, end) to the output; hidden: some row does not see some of them. */
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden);
+
+/* Adds values of keys [first, end) that are not finite, which copy_finite leaves out, to the rows that see them. */
+void query_tile_accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end);
 
 /* All of these for keys [first, end) of the key tile, which `count` tiles pass, where query_tile_attends; seen: what the rows
  * see of them. The tile may wait for others: until query_tile_attend_waiting, or another key tile is prepared. */

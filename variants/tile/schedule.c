@@ -298,12 +298,20 @@ static bool scores_are_of_floats(const attn_problem *problem) {
   return attn_uses(problem, ATTN_GENERAL) || attn_uses(problem, ATTN_ADDITIVE);
 }
 
+/* What attend would take as parts of elements, those of the instruction set; else NULL. */
+static const tile_kernels *kernels_of_parts(const char *isa, const attn_problem *problem) {
+  const tile_kernels *kernels = tile_select_parts(isa, problem->query.type);
+  return kernels && query_tile_attends(problem, kernels) ? kernels : NULL;
+}
+
 /* Queries and keys that are rotated are floats, and stay such: rounded to 16 bits again they would cost the scores their
  * accuracy. */
 static schedule_call begin(const attn_call *call) {
   const attn_type type = call->problem->query.type;
-  const tile_kernels *kernels = scores_are_of_floats(call->problem) ? tile_select_floats(call->isa, type)
-                                                                    : tile_select(call->isa, type);
+  const tile_kernels *parts = kernels_of_parts(call->isa, call->problem);
+  const tile_kernels *kernels = parts                                 ? parts
+                                : scores_are_of_floats(call->problem) ? tile_select_floats(call->isa, type)
+                                                                      : tile_select(call->isa, type);
   const bool rotated = attn_uses(call->problem, ATTN_ROPE);
   return (schedule_call){.problem = call->problem,
                          .tensors = &call->tensors,
@@ -319,6 +327,7 @@ const char *schedule_unsupported(const attn_call *call) {
   if (p->key.type != p->query.type || p->value.type != p->query.type ||
       (p->bias.type && p->bias.type != p->query.type))
     return "takes queries, keys, values and bias of one type";
+  if (kernels_of_parts(call->isa, p)) return NULL;
   /* Pairs of bfloat16 cannot hold a query that a matrix has turned, or would round it. */
   return tile_refusal(call->isa, scores_are_of_floats(p) ? ATTN_FLOAT32 : p->query.type);
 }

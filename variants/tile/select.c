@@ -11,9 +11,10 @@
 
 #include "tile.h"
 
-extern const tile_kernels tile_portable[], tile_emulated_bf16, tile_emulated_amx;
+extern const tile_kernels tile_portable[], tile_emulated_bf16, tile_emulated_amx, tile_emulated_amx_parts;
 #ifdef ATTN_X86_64
-extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16, tile_avx512_amx;
+extern const tile_kernels tile_avx2[], tile_avx512[], tile_avx512_bf16, tile_avx512_amx,
+    tile_avx512_amx_parts;
 #endif
 #ifdef ATTN_AARCH64
 extern const tile_kernels tile_neon[], tile_neon_bf16;
@@ -22,10 +23,10 @@ extern const tile_kernels tile_neon[], tile_neon_bf16;
 enum { MAX_SETS = 8 };
 
 /* Kernels of an instruction set: for each type with products of floats, and with products of bfloat16 where it has
- * them. A set that adds these to another, whose floats it has, has nothing else of its own. */
+ * them, or of float16 in parts of these. A set that adds these to another, whose floats it has, has nothing else of its own. */
 typedef struct instruction_set {
   const char *name;
-  const tile_kernels *floats, *bfloat16;
+  const tile_kernels *floats, *bfloat16, *parts;
 } instruction_set;
 
 #ifdef ATTN_X86_64
@@ -53,28 +54,31 @@ static bool has_tiles(void) {
 /* Slowest first. */
 static size_t available(instruction_set sets[MAX_SETS]) {
   size_t count = 0;
-  sets[count++] = (instruction_set){"emulated_amx", tile_portable, &tile_emulated_amx};
-  sets[count++] = (instruction_set){"emulated_bf16", tile_portable, &tile_emulated_bf16};
-  sets[count++] = (instruction_set){"portable", tile_portable, NULL};
+  sets[count++] =
+      (instruction_set){"emulated_amx", tile_portable, &tile_emulated_amx, &tile_emulated_amx_parts};
+  sets[count++] = (instruction_set){"emulated_bf16", tile_portable, &tile_emulated_bf16, NULL};
+  sets[count++] = (instruction_set){"portable", tile_portable, NULL, NULL};
 #ifdef ATTN_X86_64
   __builtin_cpu_init();
   /* F16C came before AVX2; clang 14 cannot ask for it. */
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    sets[count++] = (instruction_set){"avx2", tile_avx2, NULL};
+    sets[count++] = (instruction_set){"avx2", tile_avx2, NULL, NULL};
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    sets[count++] = (instruction_set){"avx512", tile_avx512, NULL};
+    sets[count++] = (instruction_set){"avx512", tile_avx512, NULL, NULL};
     if (__builtin_cpu_supports("avx512bf16")) {
-      sets[count++] = (instruction_set){"avx512_bf16", tile_avx512, &tile_avx512_bf16};
-      if (has_tiles()) sets[count++] = (instruction_set){"avx512_amx", tile_avx512, &tile_avx512_amx};
+      sets[count++] = (instruction_set){"avx512_bf16", tile_avx512, &tile_avx512_bf16, NULL};
+      if (has_tiles())
+        sets[count++] =
+            (instruction_set){"avx512_amx", tile_avx512, &tile_avx512_amx, &tile_avx512_amx_parts};
     }
   }
 #endif
 #ifdef ATTN_AARCH64
   if (getauxval(AT_HWCAP) & HWCAP_ASIMD) {
-    sets[count++] = (instruction_set){"neon", tile_neon, NULL};
+    sets[count++] = (instruction_set){"neon", tile_neon, NULL, NULL};
     if (getauxval(AT_HWCAP2) & HWCAP2_BF16)
-      sets[count++] = (instruction_set){"neon_bf16", tile_neon, &tile_neon_bf16};
+      sets[count++] = (instruction_set){"neon_bf16", tile_neon, &tile_neon_bf16, NULL};
   }
 #endif
   return count;
@@ -91,6 +95,10 @@ static instruction_set find(const char *isa) {
 const tile_kernels *tile_select(const char *isa, attn_type type) {
   const instruction_set set = find(isa);
   return type == ATTN_BFLOAT16 && set.bfloat16 ? set.bfloat16 : set.floats + (type - ATTN_FLOAT32);
+}
+
+const tile_kernels *tile_select_parts(const char *isa, attn_type type) {
+  return type == ATTN_FLOAT16 ? find(isa).parts : NULL;
 }
 
 const tile_kernels *tile_select_floats(const char *isa, attn_type type) {

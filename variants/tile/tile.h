@@ -118,8 +118,9 @@ typedef struct tile_passage {
   const void
       *values; /* chunk c: from element c * TILE_CHUNK * width on, features TILE_CHUNK elements apart */
   const float *first, *end; /* of each row, the keys that it sees; NULL: it sees all */
-  float *scores;            /* room for TILE_CHUNKS chunks */
-  tile_state state;         /* rescale is not used */
+  const uint64_t *left_out; /* of each chunk, bits of keys that no row sees; NULL: none is left out */
+  float *scores;    /* room for TILE_CHUNKS chunks, and of elements in two parts for half as many more */
+  tile_state state; /* rescale is not used */
   float *output;
   tile_ahead ahead;
 } tile_passage;
@@ -137,6 +138,12 @@ typedef struct tile_kernels {
    * keys 2j and 2j + 1, and so do rows of values; beyond an odd number of features or keys stands 0. Keys are rows of
    * elements, where a pair of features lies side by side. */
   int64_t step;
+
+  /* 2: of float16 an element is the sum of two bfloat16, exactly, and such parts are what attend multiplies. Columns of
+   * queries are pairs of all first parts and then of all second ones; copied keys have both behind each other, the values of
+   * a chunk below each other, all without what is not finite. Such kernels have attend, and what is for few rows, but no
+   * other products of full tiles. 1: of all others. */
+  int64_t parts;
 
   /* Rows of elements become rows of such operands, `stride` units of 32 bits apart. Keys are taken as they are where
    * copy_keys is NULL, values where elements are floats. */
@@ -297,6 +304,10 @@ static inline tile_rows tile_rows_from(const tile_kernels *kernels, tile_rows of
  * fastest; a set that has none of its own for the type has those of the set before it. Asked once at the top of a call
  * and handed down. */
 const tile_kernels *tile_select(const char *isa, attn_type type);
+
+/* Kernels of a type whose attend multiplies parts of elements (tile_kernels.parts), for problems that attend takes; NULL
+ * where the set has none. */
+const tile_kernels *tile_select_parts(const char *isa, attn_type type);
 
 /* The same, with products of floats: for what is computed before there are elements to multiply. */
 const tile_kernels *tile_select_floats(const char *isa, attn_type type);
