@@ -68,8 +68,8 @@ REFERENCE_SOURCES := $(call sources,reference)
 # What links MPI is an object of its own.
 TEAM_SOURCES := $(filter variants/team/%,$(call sources,variants))
 VARIANT_SOURCES := $(filter-out $(TEAM_SOURCES),$(call sources,variants))
-ADVERSARY_SOURCES := $(call sources,tests/adversary)
-TEAM_PLUGIN_SOURCES := $(call sources,tests/plugins/team)
+TEAM_PLUGIN_SOURCES := $(call sources,tests/plugins/team tests/adversary/team)
+ADVERSARY_SOURCES := $(filter-out $(TEAM_PLUGIN_SOURCES),$(call sources,tests/adversary))
 TEST_PLUGIN_SOURCES := $(filter-out $(TEAM_PLUGIN_SOURCES),$(call sources,tests/plugins)) $(if $(SANITIZE),,$(ADVERSARY_SOURCES))
 TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | sort))
 # What instrumented builds leave out: these run scripts and compilers, and nothing of theirs is instrumented, or what is
@@ -134,7 +134,6 @@ DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c 
   tests/variants/test_tile.c tests/variants/test_variants.c tests/variants/test_cuda.c tests/run/test_team.c
 TEST_PLUGINS := $(TEST_PLUGIN_SOURCES:%.c=$(BUILD)/%.so)
 DEVICE_PLUGINS := $(patsubst %.cu,$(BUILD)/%.so,$(wildcard tests/plugins/*.cu))
-ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so)
 
 # Variants whose work is spread over processes (variants/team): by mpicc, where it is installed, of whichever MPI.
 HAVE_MPI := $(and $(NATIVE),$(if $(SANITIZE),,yes),$(shell command -v mpicc))
@@ -142,6 +141,7 @@ MPICC := OMPI_CC="$(CC)" MPICH_CC="$(CC)" mpicc
 TEAM := $(if $(and $(HAVE_MPI),$(TEAM_SOURCES)),$(BUILD)/attnbench_mpi.so)
 TEAM_RUNTIME := $(BUILD)/team/runtime.o
 TEAM_PLUGINS := $(if $(TEAM),$(TEAM_PLUGIN_SOURCES:%.c=$(BUILD)/%.so))
+ADVERSARIES := $(ADVERSARY_SOURCES:%.c=$(BUILD)/%.so) $(filter $(BUILD)/tests/adversary/%,$(TEAM_PLUGINS))
 
 # Of scripts/scale, by SimGrid's compiler: the same sources of variants, whose loops over elements are simulated (model.c).
 SCALE := $(BUILD)/scale/rates $(BUILD)/scale/simulate

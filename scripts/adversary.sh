@@ -6,6 +6,7 @@
 #
 #   wrong_*.c       verify finds each wrong: first on the problem on which the same check did when tests/adversary/README.md was
 #                   written, if verify still poses that among others, and where it does not find it wrong there, on all.
+#                   Kernels of a team (team/wrong_team.c) are verified among four processes of mpirun, where there is MPI.
 #   cheats.c        bench finds each wrong: while it is timed, or in the one row of thousands that it spoils.
 #   misbehaving.c   verify ends with status 1, names the kernel and the problem, and judges the right kernel that
 #                   comes after it as if nothing had been.
@@ -46,8 +47,9 @@ unset ADVERSARY
 # One of each class, which verify finds soon.
 quick_kernels="edge_last_key mask_top_left heads_modulo stride_batch_packed size_keys_to_1024 score_scaled_twice
 max_rescales_sum exp_off_by_1e3 round_weights_to_half keys_last_dropped lse_in_base_2 sink_of_the_entry
-weights_not_normalised nan_scores_are_hidden linear_relu gradient_threads_4 layer_threads_4 state_second_call
-race_on_the_scores company_of_threads memory_read_behind_keys heap_malloc mode_flushes writes_before_workspace"
+weights_not_normalised nan_scores_are_hidden linear_relu gradient_threads_4 layer_threads_4 narrow_state
+state_second_call race_on_the_scores company_of_threads memory_read_behind_keys heap_malloc mode_flushes
+writes_before_workspace"
 
 quick_right="right_kahan right_exp2 right_raises_late right_split_keys right_sink_first right_half_of_the_threads
 right_transposed_keys"
@@ -69,6 +71,14 @@ complain() { echo "adversary: $*" >&2; }
 kernels=() # in the order of the tables
 declare -A plugin_of what
 
+# list takes no kernels of a team: these by their table.
+list_kernels() { # plugin
+  case $1 in
+  team/*) sed -n 's/^ *{"\(team_[a-z0-9_]*\)", "\([^"]*\)",.*/\1 softmax O(T^2) O(T) \2/p' "$root/tests/adversary/$1.c" ;;
+  *) "$program" list --plugin "$plugins/$1.so" ;;
+  esac
+}
+
 read_kernels() { # plugin
   local name function time workspace words
   while read -r name function time workspace words; do
@@ -77,7 +87,7 @@ read_kernels() { # plugin
     kernels+=("$name")
     plugin_of[$name]=$1
     what[$name]=$words
-  done < <("$program" list --plugin "$plugins/$1.so")
+  done < <(list_kernels "$1")
   [ "${#kernels[@]}" -gt 0 ] && [ "${plugin_of[${kernels[-1]}]}" = "$1" ] || { complain "$1 lists no kernels"; return 1; }
 }
 
@@ -88,7 +98,7 @@ read_known() {
   [ -x "$list" ] && "$list" >"$work/problems" || return 0
   while IFS=$'\t' read -r name check problem threads; do
     known[$name]="$problem $threads" known_check[$name]=$check
-  done < <(sed -n "s/^| \([a-z0-9_]*\) | .* | caught | \([^|]*\) | [^|]* | [^|]* | '\([^']*\)' \(--threads [0-9]*\) |\$/\1\t\2\t\3\t\4/p" \
+  done < <(sed -n "s/^| \([a-z0-9_]*\) | .* | caught | \([^|]*\) | [^|]* | [^|]* | '\([^']*\)' \(\(--isa ranks[0-9]* \)\{0,1\}--threads [0-9]*\) |\$/\1\t\2\t\3\t\4/p" \
     "$root/tests/adversary/README.md" | awk -F '\t' 'NR == FNR { known[$0]; next } $3 in known' "$work/problems" -)
 }
 
@@ -111,12 +121,18 @@ conclude() { # name, outcome, started, log
   mv "$work/$1.result.new" "$work/$1.result"
 }
 
+# Before the program, where the kernels are those of a team: as scripts/team_mutants.sh has it.
+launcher=()
+team_launcher=(mpirun --allow-run-as-root --oversubscribe --mca pml ob1 --mca mpi_yield_when_idle 1
+  --mca odls_base_sigkill_timeout 0 -n 4)
+
 # The program under a limit, with all that it says in LOG. `timeout` leads a process group of its own, of which nothing
 # stays.
 run() { # log, limit, arguments
   local log=$1 limit=$2 process status
   shift 2
-  (cd "$work" && exec env ATTN_ADVERSARY="$log" timeout -k 5 "$limit" "$program" "$@" >"$log" 2>&1 </dev/null) &
+  (cd "$work" && exec env ATTN_ADVERSARY="$log" timeout -k 5 "$limit" "${launcher[@]}" "$program" "$@" >"$log" 2>&1 \
+    </dev/null) &
   process=$!
   { wait $process; } 2>/dev/null
   status=$?
@@ -148,21 +164,23 @@ named() { # word before each, words
 
 try_wrong() { # name
   local name=$1 log=$work/$1.log started=${EPOCHREALTIME/[.,]/} status outcome=missed
-  local arguments=(verify --fail-fast --plugin "$plugins/${plugin_of[$name]}.so" --variant "$name")
+  local kernel=(--plugin "$plugins/${plugin_of[$name]}.so" --variant "$name")
+  # One runtime of MPI to a process.
+  case ${plugin_of[$name]} in team/*) local launcher=("${team_launcher[@]}"); kernel+=(--own=false) ;; esac
   if [ -n "${known[$name]-}" ]; then
     # shellcheck disable=SC2086 # a problem, --threads and a number
-    run "$log" 300 "${arguments[@]}" --problem ${known[$name]}
+    run "$log" 300 verify --fail-fast "${kernel[@]}" --problem ${known[$name]}
     if [ $? -eq 1 ] && [ "$(check_of "$(what_failed "$log")")" = "${known_check[$name]}" ]; then
       conclude "$name" caught "$started" "$log"
       return
     fi
   fi
   touch "$work/$name.searched"
-  run "$log" 300 "${arguments[@]}"
+  run "$log" 300 verify --fail-fast "${kernel[@]}"
   status=$?
   if [ $status -eq 1 ] && [ -n "$(what_failed "$log")" ]; then outcome=caught; fi
   if [ $outcome = missed ] && [ -n "$full" ]; then
-    run "$log.fuzz" 120 fuzz --seconds 20 --plugin "$plugins/${plugin_of[$name]}.so" --variant "$name" &&
+    run "$log.fuzz" 120 fuzz --seconds 20 "${kernel[@]}" &&
       echo "fuzz finds nothing in 20 s" >>"$log" || { cat "$log.fuzz" >>"$log"; outcome='only fuzz'; }
   fi
   conclude "$name" "$outcome" "$started" "$log"
@@ -348,14 +366,24 @@ is_wanted() { # name
 
 "$program" list >"$work/own" || exit 2
 [ -n "$quick$full$whole$readme" ] || read_known
-for plugin in wrong_shapes wrong_numbers wrong_functions wrong_conduct misbehaving cheats right fast_math flushes_when_loaded; do
+untestable=0
+for plugin in wrong_shapes wrong_numbers wrong_functions wrong_narrow wrong_conduct team/wrong_team misbehaving cheats right \
+  fast_math flushes_when_loaded; do
+  # Built where MPI is installed.
+  if [ $plugin = team/wrong_team ] && { [ ! -f "$plugins/$plugin.so" ] || ! command -v mpirun >/dev/null; }; then
+    if [ -z "$quick" ] && is_wanted team_; then
+      printf '%-28s not testable here: MPI is not installed\n' 'team_*'
+      untestable=1
+    fi
+    continue
+  fi
   read_kernels $plugin || exit 2
 done
 kernels+=(never_loaded)
 plugin_of[never_loaded]=exits_when_loaded what[never_loaded]="exit(0) in the constructor of the plugin"
 [ -z "$quick" ] || wanted="$quick_kernels $quick_right"
 
-list=() single=() cheats=() right=() untestable=0
+list=() single=() cheats=() right=()
 for name in "${kernels[@]}"; do
   is_wanted "$name" && [ "$name" != neighbour ] || continue
   case $name in
