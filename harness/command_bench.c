@@ -90,15 +90,18 @@ static const report *with_context(report *report, const options *options) {
   return report;
 }
 
-/* Google Benchmark would write a key twice; no reader expects that. */
+/* Google Benchmark would write a key twice; no reader expects that. And without its context there is no report. */
 static bool check_context(const options *options, char *why, size_t why_size) {
   for (size_t i = 0; i < options->context.count; i++) {
     char *key = strndup(options->context.items[i], strcspn(options->context.items[i], "="));
     const bool taken = !key || report_json_has_context(key) || report_csv_has_column(key);
+    const bool sound = key && report_json_takes_key(key);
     if (taken)
       snprintf(why, why_size, "--benchmark_context: '%s' is taken; give another key", key ? key : "");
+    else if (!sound)
+      snprintf(why, why_size, "--benchmark_context: the key '%s' is not UTF-8; give one that is", key);
     free(key);
-    if (taken) return false;
+    if (taken || !sound) return false;
   }
   return true;
 }

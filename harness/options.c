@@ -354,6 +354,19 @@ static bool check_shape(const options *options, char *why, size_t why_size) {
   return false;
 }
 
+/* What is swept takes the place of the one size, which is then of what else is swept, if anything is. */
+static bool check_sizes(const options *options, char *why, size_t why_size) {
+  const bool batches = options->batches.count > 0, head_dims = options->head_dims.count > 0;
+  const bool lengths = options->lengths.count > 1;
+  if (batches && options->batch >= 0 && !head_dims && !lengths)
+    snprintf(why, why_size, "--batches says all batches; leave out --batch");
+  else if (head_dims && options->head_dim >= 0 && !batches && !lengths)
+    snprintf(why, why_size, "--head-dims says all head dimensions; leave out --head-dim");
+  else
+    return true;
+  return false;
+}
+
 static bool check_cases(const options *options, char *why, size_t why_size) {
   if (!options->cases) return true;
   if (options->problems.count)
@@ -407,7 +420,8 @@ static bool check_pin(const options *options, char *why, size_t why_size) {
 
 static bool check_together(const options *options, char *why, size_t why_size) {
   if (!check_pin(options, why, why_size) || !check_shape(options, why, why_size) ||
-      !check_cases(options, why, why_size) || !check_own(options, why, why_size))
+      !check_sizes(options, why, why_size) || !check_cases(options, why, why_size) ||
+      !check_own(options, why, why_size))
     return false;
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The gate: builds the work tree (the head) and the base, and holds one to the other.
 #
-#   scripts/gate.sh [BASE] [options of `attnbench gate`]
+#   scripts/gate.sh [BASE | --base BASE] [options of `attnbench gate`]
 #   scripts/gate.sh --baseline        renew tests/gate/baseline.json from the work tree
 #
 # BASE is a git reference; without one, the merge base with the main branch, or the last commit where
@@ -123,6 +123,22 @@ fi
 
 wanted=
 case "${1:-}" in --*) ;; *) wanted=${1:-}; [ $# -gt 0 ] && shift ;; esac
+# As attnbench-gate takes it. The program's own --base is a file, which it would miss only when all is built and counted.
+options=()
+while [ $# -gt 0 ]; do
+  case $1 in --base=*) set -- --base "${1#*=}" "${@:2}" ;; esac
+  case $1 in
+  --base)
+    [ $# -gt 1 ] || fail "--base needs a value: a branch, a tag or a hash"
+    [ -z "$wanted" ] || fail "there are two bases, '$wanted' and '$2'; give one"
+    wanted=$2
+    shift
+    ;;
+  *) options+=("$1") ;;
+  esac
+  shift
+done
+set -- "${options[@]}"
 command -v git >/dev/null 2>&1 || fail "git is not installed, and the base comes from git"
 why_no_base=
 commit=$(find_base "$wanted")

@@ -2,6 +2,13 @@
 # What `make install` and `make uninstall` do: scripts/install.sh install|uninstall BUILD PREFIX DESTDIR.
 # The program finds its parts from where it lies itself, so all of it may be moved together afterwards.
 set -eu
+case $#${1:-} in
+4install | 4uninstall) ;;
+*)
+  echo "usage: scripts/install.sh install|uninstall BUILD PREFIX DESTDIR, not '$*'" >&2
+  exit 2
+  ;;
+esac
 cd "$(dirname "$0")/.."
 build=$2 prefix=$3 destination=$4
 

@@ -127,6 +127,18 @@ static void a_problem_is_not_split_at_its_commas(void **state) {
   options_destroy(&options);
 }
 
+static void one_size_stands_beside_many_where_something_else_is_swept_with_it(void **state) {
+  (void)state;
+  static const char *const lines[] = {
+      "--batches 1,2 --batch 4 --lengths 64,128", "--batches 1,2 --batch 4 --head-dims 32,64",
+      "--batches 1,2 --head-dim 16", "--head-dims 32,64 --head-dim 16 --lengths 64,128"};
+  for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+    options options;
+    parse_line_well(&options, lines[n]);
+    options_destroy(&options);
+  }
+}
+
 static void parts_of_a_problem_are_options(void **state) {
   (void)state;
   options options;
@@ -217,6 +229,9 @@ static void what_is_wrong_is_refused_with_a_reason(void **state) {
       {"--problem full/T:8 --lengths 8", "leave out"},
       {"--problem full/T:8 --batches 8", "leave out"},
       {"--preset gpt2 --head-dims 8", "leave out"},
+      {"--batches 1,2 --batch 4", "leave out --batch"},
+      {"--batches 1,2 --batch 4 --lengths 64", "leave out --batch"},
+      {"--head-dims 32,64 --head-dim 16", "leave out --head-dim"},
       {"--batches 0", "--batches takes numbers from 1"},
       {"--head-dims 64:32", "--head-dims takes numbers from 1"},
       {"verify --lengths 8", "verify has no option --lengths"},
@@ -364,6 +379,7 @@ int main(void) {
       cmocka_unit_test(a_least_time_is_seconds_or_iterations),
       cmocka_unit_test(context_is_pairs),
       cmocka_unit_test(a_problem_is_not_split_at_its_commas),
+      cmocka_unit_test(one_size_stands_beside_many_where_something_else_is_swept_with_it),
       cmocka_unit_test(parts_of_a_problem_are_options),
       cmocka_unit_test(lengths_are_numbers_and_ranges_sorted_each_once),
       cmocka_unit_test(what_is_wrong_is_refused_with_a_reason),

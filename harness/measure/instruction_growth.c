@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/parts.h"
 #include "power_law.h"
 #include "run/instructions.h"
@@ -85,10 +86,10 @@ void instruction_growth_fit(report *report, const bench_point *points, size_t co
     growth *growth = &report->growths[n];
     const bench_point *point = point_of(growth, points, count);
     const workload *workload = workload_of(report, growth);
-    outcome of;
+    outcome of = {.why = "it was ended before all were counted"};
     if (!point || !workload || growth->memory_only || growth->swept >= SWEPT_BATCH || !can_shrink(workload))
       continue;
-    const bool counted = count_family(growth, program, point->origin, workload, &of);
+    const bool counted = !interrupt_wanted() && count_family(growth, program, point->origin, workload, &of);
 #pragma omp critical
     if (counted)
       snprintf(report->instructions_isa, sizeof report->instructions_isa, "%s", of.isa);

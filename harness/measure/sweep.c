@@ -19,6 +19,10 @@ typedef struct builder {
   const variant_list *list;
   FILE *notes;
   char last_reason[2048]; /* why the last point was left out */
+  /* Of the curves that are being added: whether the function of their variant has what was asked for, as the first shape tells. */
+  enum { UNKNOWN, SENSIBLE, SENSELESS } curves;
+  char senseless[1024]; /* what was wrong with the first shape of all that made no sense */
+  bool has_sensible;
   char *why;
   size_t why_size;
 } builder;
@@ -213,15 +217,25 @@ static bool set_length(builder *builder, const workload *of_all, int64_t length,
 }
 
 /* Adds the shape at each length for the variant. A length that it refuses is skipped and counted when its turn comes; a
- * variant that refuses all of them is left out. */
+ * variant that refuses all of them is left out, and so is one whose function has no such thing; what makes sense for it
+ * and then at one size does not is a mistake. */
 static bool add_lengths(builder *builder, const attn_variant *variant, workload of_all,
                         const int64_t *lengths, size_t count) {
   const char *reason = NULL;
   size_t solved = 0;
   workload shape = of_all;
+  if (builder->curves == SENSELESS) return true;
   for (size_t i = 0; i < count; i++) {
     if (!set_length(builder, &of_all, lengths[i], &shape)) return false;
-    if (!find_refusal(builder, variant, &shape, &reason)) return false;
+    if (!find_refusal(builder, variant, &shape, &reason)) {
+      if (builder->curves == SENSIBLE) return false;
+      builder->curves = SENSELESS;
+      if (!builder->senseless[0]) snprintf(builder->senseless, sizeof builder->senseless, "%s", builder->why);
+      leave_out(builder, variant, &shape, builder->why);
+      return true;
+    }
+    builder->curves = SENSIBLE;
+    builder->has_sensible = true;
     solved += !reason;
   }
   if (solved == 0 && reason) {
@@ -277,6 +291,7 @@ static bool add_sweep_of(builder *builder, const attn_variant *variant, int line
   if (of_sizes) usual[0] = 1024, count = 1;
   const int64_t *lengths = request->length_count ? request->lengths : usual;
   if (request->length_count) count = request->length_count;
+  builder->curves = UNKNOWN;
   if ((!of_sizes || count > 1) && !add_lengths(builder, variant, shape, lengths, count)) return false;
   return add_sizes(builder, variant, &shape, lengths[count - 1]);
 }
@@ -348,7 +363,10 @@ static bool build(builder *builder) {
     if (!add_variant(builder, variant)) return false;
   }
   if (!builder->sweep->count) {
-    snprintf(builder->why, builder->why_size, "nothing is left to measure: %s", builder->last_reason);
+    if (builder->senseless[0] && !builder->has_sensible)
+      snprintf(builder->why, builder->why_size, "%s", builder->senseless);
+    else
+      snprintf(builder->why, builder->why_size, "nothing is left to measure: %s", builder->last_reason);
     return false;
   }
   return apply_filter(builder);

@@ -157,9 +157,16 @@ bool report_json_has_context(const char *key) {
                        .run_count = 1};
   environment_describe(&everything.environment);
   json_t *context = report_json_context(&everything);
-  const bool has = json_object_get(context, key) != NULL;
+  const json_t *of_run = json_array_get(json_object_get(context, "runs"), 0);
+  const bool has = json_object_get(context, key) || json_object_get(of_run, key);
   json_decref(context);
   return has;
+}
+
+bool report_json_takes_key(const char *key) {
+  json_t *text = json_string(key);
+  json_decref(text);
+  return text != NULL;
 }
 
 /* ---- benchmarks ---- */

@@ -20,8 +20,11 @@ typedef struct report_options {
 } report_options;
 
 void report_console(const report *report, const report_options *options, FILE *out);
-/* Whether the report's context has a key of this name in any case. */
+/* Whether the report's context, or that of a run in a merged report, has a key of this name in any case. */
 bool report_json_has_context(const char *key);
+
+/* Whether JSON, whose text is UTF-8, can have a key of this name. */
+bool report_json_takes_key(const char *key);
 
 /* Whether the table has a column of this name, beside those of the context. */
 bool report_csv_has_column(const char *key);

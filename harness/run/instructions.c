@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/folder.h"
 #include "plugins.h"
 #include "runner.h"
 
@@ -207,14 +208,15 @@ static bool run_valgrind(const char *program, const char *plugin, const char *is
 
 bool instructions_count(const char *program, const char *plugin, const char *isa, instruction_point *points,
                         size_t count, char used_isa[INSTRUCTIONS_ISA_BYTES], char *why, size_t why_size) {
-  char folder[] = "/tmp/attnbench-count-XXXXXX", out[sizeof folder + 8], *said = NULL;
+  char folder[PATH_BYTES - 32], out[sizeof folder + 8], *said = NULL;
   const char *missing = instructions_unavailable();
   if (missing || count > INSTRUCTIONS_MAX_POINTS) {
     snprintf(why, why_size, "%s", missing ? missing : "there are too many points for one count");
     return false;
   }
+  snprintf(folder, sizeof folder, "%s/attnbench-count-XXXXXX", folder_temporary());
   if (!mkdtemp(folder)) {
-    snprintf(why, why_size, "cannot make a folder in /tmp for the counts");
+    snprintf(why, why_size, "cannot make a folder in %s for the counts", folder_temporary());
     return false;
   }
   snprintf(out, sizeof out, "%s/out", folder);

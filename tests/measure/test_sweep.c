@@ -164,6 +164,44 @@ static void a_variant_that_refuses_all_lengths_is_left_out(void **state) {
   assert_non_null(strstr(why, "nothing is left to measure: some cannot solve"));
 }
 
+/* Linear attention has no mask, whatever the variant: that is no mistake of who asks for one, unless nothing else is left. */
+static void a_variant_whose_function_has_no_such_part_is_left_out(void **state) {
+  (void)state;
+  static const attn_variant masked = {.name = "masked",
+                                      .summary = "",
+                                      .features = ATTN_MASK,
+                                      .types = 1u << ATTN_FLOAT32,
+                                      .run = small_bench_solve};
+  static const attn_variant linear = {.name = "linear",
+                                      .summary = "",
+                                      .function = ATTN_LINEAR,
+                                      .types = 1u << ATTN_FLOAT32,
+                                      .run = small_bench_solve};
+  static const attn_variant *both[] = {&linear, &masked};
+  static const int64_t lengths[] = {16, 32};
+  static const char no_use[] = "linear attention has no use for a mask";
+  char mask[] = "mask:1";
+  const text_list parts = {.items = (char *[]){mask}, .count = 1};
+  sweep_request request = request_for(&nothing, &nothing, lengths, 2);
+  request.parts = &parts;
+  for (size_t count = 1; count <= 2; count++) {
+    const variant_list of_both = {.variants = both, .origins = origins, .count = count};
+    sweep sweep;
+    char why[512] = "";
+    const bool made = sweep_create(&sweep, &request, &of_both, why, sizeof why);
+    if (made != (count == 2)) fail_msg("of %zu variants: %s", count, why);
+    if (!made) {
+      assert_memory_equal(why, no_use, strlen(no_use));
+      continue;
+    }
+    assert_int_equal(sweep.count, 2);
+    assert_ptr_equal(sweep.points[0].variant, &masked);
+    assert_non_null(strstr(sweep.notes, "linear cannot solve linear/full/B:1/H:1/Hkv:1/D:4/T:16/mask:1: "));
+    assert_non_null(strstr(sweep.notes, no_use));
+    sweep_destroy(&sweep);
+  }
+}
+
 static void a_problem_that_is_asked_for_twice_is_one_row(void **state) {
   (void)state;
   char one[] = "full/B:1/H:1/D:4/T:64", same[] = "full/B:1/H:1/T:64/D:4",
@@ -220,6 +258,7 @@ int main(void) {
       cmocka_unit_test(lengths_that_are_refused_are_skipped_and_counted),
       cmocka_unit_test(batches_and_head_dimensions_are_swept_beside_lengths),
       cmocka_unit_test(a_variant_that_refuses_all_lengths_is_left_out),
+      cmocka_unit_test(a_variant_whose_function_has_no_such_part_is_left_out),
       cmocka_unit_test(a_problem_that_is_asked_for_twice_is_one_row),
       cmocka_unit_test(parts_hold_at_every_length),
   };

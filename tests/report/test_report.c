@@ -94,6 +94,7 @@ static void context_from_the_command_line_is_kept_and_takes_no_key_of_ours(void 
   assert_non_null(strstr(console, "commit: 1a2b\nnote: a=b\n"));
   assert_true(report_json_has_context("date") && report_json_has_context("stolen_share") &&
               report_json_has_context("command_line"));
+  assert_true(report_json_has_context("host")); /* of each run that a report was merged from */
   assert_false(report_json_has_context("commit"));
   free(json);
   free(console);

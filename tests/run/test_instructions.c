@@ -56,11 +56,24 @@ static void a_variant_that_is_not_there_is_named(void **state) {
   if (!strstr(why, "fuzed")) fail_msg("the reason names no fuzed: %s", why);
 }
 
+static void counts_are_put_away_where_tmpdir_says(void **state) {
+  (void)state;
+  if (instructions_unavailable()) skip();
+  instruction_point point = {"naive", "full/T:16", 0};
+  char isa[INSTRUCTIONS_ISA_BYTES], why[512];
+  setenv("TMPDIR", "/none", 1);
+  const bool counted = instructions_count(PROGRAM, NULL, NULL, &point, 1, isa, why, sizeof why);
+  unsetenv("TMPDIR");
+  assert_false(counted);
+  assert_string_equal(why, "cannot make a folder in /none for the counts");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_run_takes_the_same_instructions_every_time),
       cmocka_unit_test(counts_grow_as_the_formulas_do),
       cmocka_unit_test(a_variant_that_is_not_there_is_named),
+      cmocka_unit_test(counts_are_put_away_where_tmpdir_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

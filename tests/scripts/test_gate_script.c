@@ -137,6 +137,28 @@ static void the_gate_works_in_a_folder_with_spaces(void **state) {
   assert_false(was_called_with("--no-base"));
 }
 
+static void a_base_is_an_option_too_and_looked_for_before_anything_is_built(void **state) {
+  (void)state;
+  static const char *const wrong[][2] = {
+      {"--base no-such", "gate: git knows no commit 'no-such'; give a branch, a tag or a hash"},
+      {"--facts --base=no-such", "gate: git knows no commit 'no-such'; give a branch, a tag or a hash"},
+      {"no-such --facts", "gate: git knows no commit 'no-such'; give a branch, a tag or a hash"},
+      {"HEAD --base HEAD", "gate: there are two bases, 'HEAD' and 'HEAD'; give one"},
+      {"--facts --base", "gate: --base needs a value: a branch, a tag or a hash"}};
+  commit_all();
+  for (size_t n = 0; n < sizeof wrong / sizeof *wrong; n++) {
+    char command[256];
+    snprintf(command, sizeof command, "scripts/gate.sh %s", wrong[n][0]);
+    assert_int_equal(run(command), 2);
+    snprintf(command, sizeof command, "[ \"$(cat said)\" = \"%s\" ]", wrong[n][1]); /* and nothing else */
+    if (system(command) != 0) fail_msg("scripts/gate.sh %s does not say: %s", wrong[n][0], wrong[n][1]);
+  }
+  succeed("git commit -q --allow-empty -m next");
+  succeed("scripts/gate.sh --facts --base HEAD^ --cases 0");
+  assert_true(was_called_with("--facts") && was_called_with("--cases"));
+  assert_true(was_called_with("build/gate/base/build/relinks/1.so"));
+}
+
 static void a_base_that_does_not_build_is_told_to_the_program(void **state) {
   (void)state;
   commit_all();
@@ -225,6 +247,8 @@ static void kernels_for_gpus_are_compiled_where_they_are_not_the_bases(void **st
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_gate_works_in_a_folder_with_spaces, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_base_is_an_option_too_and_looked_for_before_anything_is_built, set_up,
+                                      tear_down),
       cmocka_unit_test_setup_teardown(a_base_that_does_not_build_is_told_to_the_program, set_up, tear_down),
       cmocka_unit_test_setup_teardown(kernels_for_gpus_are_compiled_where_they_are_not_the_bases, set_up,
                                       tear_down),

@@ -147,6 +147,17 @@ static void a_prefix_that_is_no_path_from_the_root_is_refused(void **state) {
                "install: PREFIX is a path from the root, such as /usr/local, not 'usr/local'\n");
 }
 
+static void a_word_that_is_no_command_installs_nothing(void **state) {
+  (void)state;
+  static const char *const words[] = {"instal" INTO, "", "install", "uninstall " ATTN_BUILD_DIR};
+  for (size_t n = 0; n < sizeof words / sizeof *words; n++) {
+    char command[1024];
+    snprintf(command, sizeof command, "rm -rf 'a package'; " INSTALL "%s", words[n]);
+    shell_expect(command, 2, "usage: scripts/install.sh install|uninstall BUILD PREFIX DESTDIR, not '");
+    shell_expect("[ ! -e 'a package' ]", 0, NULL);
+  }
+}
+
 int main(void) {
 #define IN_A_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
   const struct CMUnitTest tests[] = {
@@ -158,6 +169,7 @@ int main(void) {
       IN_A_FOLDER(bash_completes_commands_options_and_words),
       IN_A_FOLDER(the_version_names_a_commit_where_there_is_one),
       IN_A_FOLDER(uninstalling_leaves_nothing),
+      IN_A_FOLDER(a_word_that_is_no_command_installs_nothing),
       IN_A_FOLDER(a_prefix_that_is_no_path_from_the_root_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
