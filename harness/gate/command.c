@@ -233,6 +233,8 @@ typedef struct job {
 
 static int run_all(void *context) {
   job *job = context;
+  /* What a count puts away lies in the folder, and goes with it whatever ends this process. */
+  if (job->prepared.folder[0]) setenv("TMPDIR", job->prepared.folder, 1);
   if (job->options->write_facts) return write_facts(job->options);
   gate_findings findings = {0};
   gate_times *times = calloc(1, sizeof *times);
@@ -305,7 +307,7 @@ int gate_run(const gate_options *asked) {
   /* Threads that wait must not spin while others want the processor; read when a process starts. */
   setenv("OMP_WAIT_POLICY", "passive", 1);
   job job = {.options = &options};
-  if (!options.write_facts) gate_make_folder(&job.prepared);
+  gate_make_folder(&job.prepared);
   const int status = run_apart(run_all, &job);
   gate_clean_up(&job.prepared);
   return status;

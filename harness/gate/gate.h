@@ -24,7 +24,9 @@ enum {
   GATE_CONFIRMATIONS = 16, /* processes: 2^-16 is below 0.01 / 650, so that Holm leaves room for them all */
   GATE_MAX_PROBLEMS = 16,  /* that are asked for by name */
   GATE_NAME_BYTES = 256,
-  GATE_WORD_BYTES = 64
+  GATE_WORD_BYTES = 64,
+  GATE_FOLDER_BYTES = 1024,
+  GATE_FILE_BYTES = GATE_FOLDER_BYTES + 32
 };
 
 /* The instruction set, in facts, of what has the same code under each. */
@@ -145,8 +147,8 @@ bool gate_verify(const gate_options *options, gate_findings *findings, FILE *out
 bool gate_is_identical(const gate_options *options, const char *name);
 
 typedef struct gate_prepared {
-  char folder[64];                                 /* of its own; "": it cannot be made */
-  char head_facts[96], base_facts[96], itself[96]; /* files in it */
+  char folder[GATE_FOLDER_BYTES]; /* of its own; "": it cannot be made */
+  char head_facts[GATE_FILE_BYTES], base_facts[GATE_FILE_BYTES], itself[GATE_FILE_BYTES]; /* files in it */
   char *identical;
 } gate_prepared;
 

@@ -1,6 +1,7 @@
 /* What scripts/gate.sh prepares for the gate, where nobody did: the facts of both sides, whose code is the same, and another
  * copy of the base where there is one link of it. */
 #define _GNU_SOURCE
+#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,15 +9,16 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/folder.h"
 #include "gate.h"
 
 void gate_make_folder(gate_prepared *made) {
-  snprintf(made->folder, sizeof made->folder, "/tmp/attnbench-gate-XXXXXX");
+  snprintf(made->folder, sizeof made->folder, "%s/attnbench-gate-XXXXXX", folder_temporary());
   if (!mkdtemp(made->folder)) made->folder[0] = '\0';
 }
 
-static void name_file(const gate_prepared *made, char path[96], const char *name) {
-  snprintf(path, 96, "%.*s/%s", (int)sizeof made->folder - 1, made->folder, name);
+static void name_file(const gate_prepared *made, char path[GATE_FILE_BYTES], const char *name) {
+  snprintf(path, GATE_FILE_BYTES, "%.*s/%s", (int)sizeof made->folder - 1, made->folder, name);
 }
 
 /* ---- whose code is the same ---- */
@@ -134,7 +136,7 @@ bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t 
   if (!options->identical && all_links_are_same(options))
     options->identical = made->identical = name_all(options);
   if ((counts || copies) && !made->folder[0]) {
-    snprintf(why, why_size, "cannot make a folder in /tmp for what both sides need");
+    snprintf(why, why_size, "cannot make a folder in %s for what both sides need", folder_temporary());
     return false;
   }
   if (copies) {
@@ -145,13 +147,14 @@ bool gate_prepare(gate_prepared *made, gate_options *options, char *why, size_t 
   return !counts || count_both(made, options, why, why_size);
 }
 
+/* What cannot be removed is no reason to leave the rest. */
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
+  (void)status, (void)kind, (void)place;
+  remove(path);
+  return 0;
+}
+
 void gate_clean_up(const gate_prepared *made) {
-  static const char *const files[] = {"head.json", "base.json", "base.so"};
-  char path[96];
-  if (!made->folder[0]) return;
-  for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
-    name_file(made, path, files[n]);
-    unlink(path);
-  }
-  rmdir(made->folder);
+  enum { MOST_OPEN = 8 };
+  if (made->folder[0]) nftw(made->folder, remove_entry, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
 }

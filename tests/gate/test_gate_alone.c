@@ -207,8 +207,8 @@ static void a_head_that_ends_when_it_is_asked_fails(void **state) {
 static void a_gate_that_is_terminated_leaves_nothing(void **state) {
   (void)state;
   if (shell("[ -e /proc/self/task/$$/children ]") != 0) skip(); /* of kernels built without it */
-  shell_expect(GATE
-               "--facts --base base.so --head slow.so" QUICK ">said 2>&1 & gate=$!; folder=; "
+  shell_expect("export TMPDIR=/tmp; " GATE "--facts --base base.so --head slow.so" QUICK
+               ">said 2>&1 & gate=$!; folder=; "
                "while [ -z \"$folder\" ] && kill -0 $gate; do sleep 0.02; child=$(cat "
                "/proc/$gate/task/$gate/children); "
                "child=${child%% *}; for counting in $(cat /proc/$child/task/*/children 2>/dev/null); do "
@@ -218,6 +218,17 @@ static void a_gate_that_is_terminated_leaves_nothing(void **state) {
                "done; [ -d \"$folder\" ] || exit 3; kill -TERM $gate; wait $gate; [ $? -eq 143 ] || exit 4; "
                "[ ! -e \"$folder\" ] || exit 5; [ ! -e /proc/$child ] || exit 6",
                0, NULL);
+}
+
+static void a_count_that_is_terminated_leaves_nothing_where_tmpdir_says(void **state) {
+  (void)state;
+  if (shell("command -v valgrind") != 0) skip();
+  shell_expect(
+      "mkdir aside; export TMPDIR=$PWD/aside; " GATE "--write-facts facts.json --head slow.so" QUICK
+      ">said 2>&1 & gate=$!; "
+      "until find aside -name 'attnbench-count-*' | grep -q .; do kill -0 $gate || exit 3; sleep 0.02; done; "
+      "kill -TERM $gate; wait $gate; [ $? -eq 143 ] || exit 4; [ -z \"$(ls -A aside)\" ]",
+      0, NULL);
 }
 
 int main(void) {
@@ -231,6 +242,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_that_valgrind_cannot_run_is_compared_without_counts),
       cmocka_unit_test(a_slow_head_fails_by_its_time_and_says_how_to_see_it_again),
       cmocka_unit_test(a_narrow_kernel_is_timed_where_it_lives),
+      cmocka_unit_test(a_count_that_is_terminated_leaves_nothing_where_tmpdir_says),
       cmocka_unit_test(variants_that_are_not_asked_for_are_left_alone),
       cmocka_unit_test(nothing_in_common_is_said_only_where_it_is_so),
       cmocka_unit_test(a_head_that_ends_when_it_is_asked_fails),
