@@ -7,9 +7,10 @@
 
 #include "variants/attention.h"
 
+/* isa: its name, "portable" for what every processor of this architecture has; where products of one type are made of those
+ * of another, as by avx512_amx of float16, with that type behind it. */
 typedef struct peak_loops {
-  const char *
-      isa; /* "portable": what every processor of this architecture has; with a type behind it, products of others */
+  const char *isa;
   attn_type type;         /* of what is multiplied */
   double flops_per_round; /* two for each multiply-add of a lane, or of each of a pair in it */
 

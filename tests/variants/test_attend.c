@@ -55,7 +55,7 @@ static void with_each(void (*check)(const tile_kernels *)) {
           type == ATTN_FLOAT16 ? tile_select_parts(*name, type) : tile_select(*name, type);
       if (kernels && kernels->attend && strcmp(kernels->name, *name) == 0) check(kernels), count++;
     }
-  assert_true(count >= PARTS);
+  assert_true(count >= 2); /* emulated, of both types */
 }
 
 /* The first features of queries are positive, and those of a chunk's keys as large as the question says. */
@@ -145,7 +145,7 @@ static void check_row(const tile_kernels *kernels, const question *of, const sta
   assert_near(kernels, "sum", (double)found->sum[r], sum, 2e-6 * (1 + fabs(largest)) * sum);
   for (int64_t e = 0; e < of->width; e++)
     assert_near(kernels, "output", (double)found->output[e * ROWS + r], output[e],
-                (type == ATTN_FLOAT16 ? 0x1p-14 : 0x1p-8) * sizes[e]);
+                (type == ATTN_FLOAT16 ? 0x1p-16 : 0x1p-8) * sizes[e]);
 }
 
 static void check_sums(const tile_kernels *kernels) {

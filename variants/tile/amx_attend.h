@@ -120,20 +120,20 @@ INLINE void store_sums(amx_unit *unit, float *sums, const bool often, chunk_weig
   amx_tilestored(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
 }
 
-/* Chunk c of a passage, whose scores, and weights, are in one of the places for them, which all passages have. */
+/* Chunk c of a passage, whose scores, and weights, are in one of the places for them, which all passages share. */
 typedef struct chunk_at {
   const tile_passage *of;
   int64_t c;
-  int place;
   float *scores;
 } chunk_at;
 
 INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end, const int parts) {
   if (at.of == end) return at;
-  const bool last = (at.c + 1) * CHUNK == at.of->keys, around = at.place + 1 == CHUNKS;
-  const int64_t floats = CHUNK * CHUNK_ROWS * (1 + parts) / 2;
-  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1, around ? 0 : at.place + 1,
-                    at.scores + (around ? -at.place * floats : floats)};
+  const bool last = (at.c + 1) * CHUNK == at.of->keys;
+  const int64_t place = CHUNK * CHUNK_ROWS * (1 + parts) / 2; /* floats */
+  const bool around = at.scores + place == at.of->scores + CHUNKS * place;
+  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1,
+                    around ? at.of->scores : at.scores + place};
 }
 
 /* Rows m to m + 16 of a chunk's keys, and of them the n-th slice. Of elements in parts slices come in twos, of which
@@ -361,7 +361,7 @@ INLINE void attend_chunks(const tile_passage *of, int64_t count, const int parts
   const tile_passage *end = of + count;
   const vec most = broadcast(&largest_total);
   chunk_weights weights = {.left = 0, .parts = parts, .numbers = numbers_of_weights()};
-  chunk_at before = {.of = end}, now = {of, 0, 0, of->scores}, after = chunk_behind(now, end, parts);
+  chunk_at before = {.of = end}, now = {of, 0, of->scores}, after = chunk_behind(now, end, parts);
   configure(&unit, AMX_BLOCK, AMX_DEPTH / 2);
   load_slice(&unit, scores_begin(now, parts));
   multiply_scores(&unit, now, scores_begin(after.of < end ? after : now, parts), parts, often, &weights);
