@@ -6,23 +6,24 @@
  * Everything rests on one step: 16 rows of elements, keys or features of values, by 32 columns, whose sums are in two tiles
  * until all depth is behind them. Depth is cut into slices of 64, four multiplications each. Each step goes through its slices
  * the other way than the step before, so that the columns of the slice between stay in their four tiles. The rows, which each
- * step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs, three chunks of scores. */
+ * step reads once, come from the L2 cache past the L1, which has room for the rest: queries, outputs, two chunks of scores. */
 enum {
   CHUNK = TILE_CHUNK,
+  HALF = CHUNK / 2,
   CHUNK_ROWS = TILE_CHUNK_ROWS,
   CHUNK_VECTORS = 2,
-  CHUNKS = TILE_CHUNKS,
   SLICE = 2 * AMX_DEPTH,
   SLICE_COLUMNS = SLICE / 2 * CHUNK_ROWS, /* floats */
   SCORES_ROW = CHUNK_ROWS * sizeof(float),
-  PART_WEIGHTS = CHUNK * CHUNK_ROWS /* from first parts of a chunk's weights to second ones, floats */
+  HALF_SCORES = HALF * CHUNK_ROWS /* floats */
 };
 _Static_assert(CHUNK_ROWS == 2 * AMX_COLUMNS && CHUNK == SLICE, "a step is 32 columns wide and a chunk deep");
+_Static_assert(TILE_CHUNKS == 2 && HALF == 2 * AMX_ROWS, "steps of a half go through slices to and fro");
 
 /* The weights of a chunk on their way, two keys after the other, of one vector of rows and then of the other. */
 typedef struct chunk_weights {
-  const float *scores;
-  float *weights;
+  const float *scores, *second_half;
+  float *weights, *second_parts;
   int64_t left; /* keys */
   int parts;
   vec factor, shift[CHUNK_VECTORS], total[CHUNK_VECTORS];
@@ -47,12 +48,13 @@ INLINE void weigh_two_keys(chunk_weights *of, const int v) {
   store(of->weights + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
   if (of->parts == 2) {
     for (int i = 0; i < 2; i++) weight[i] = subtract(weight[i], first_part(weight[i]));
-    store(of->weights + PART_WEIGHTS + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
+    store(of->second_parts + v * LANES, weights_as_pair(&of->numbers, weight[0], weight[1]));
   }
   if (v < CHUNK_VECTORS - 1) return;
-  of->scores += 2 * CHUNK_ROWS;
-  of->weights += CHUNK_ROWS;
   of->left -= 2;
+  of->scores = of->left == HALF ? of->second_half : of->scores + 2 * CHUNK_ROWS;
+  of->weights += CHUNK_ROWS;
+  of->second_parts += CHUNK_ROWS;
 }
 
 INLINE void weigh_rest(chunk_weights *of) {
@@ -120,21 +122,30 @@ INLINE void store_sums(amx_unit *unit, float *sums, const bool often, chunk_weig
   amx_tilestored(unit, 1, sums + AMX_COLUMNS, SCORES_ROW);
 }
 
-/* Chunk c of a passage, whose scores, and weights, are in one of the places for them, which all passages share. */
+/* Chunk c of a passage, the n-th of all. It has one of two places, in turns, for its scores, and then for its weights, which
+ * take the half that had the scores of its first keys. When the next chunk comes to that place these weights have yet to be
+ * multiplied, and so it begins in the other half. */
 typedef struct chunk_at {
   const tile_passage *of;
-  int64_t c;
-  float *scores;
+  int64_t c, n;
 } chunk_at;
 
-INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end, const int parts) {
+INLINE chunk_at chunk_behind(chunk_at at, const tile_passage *end) {
   if (at.of == end) return at;
   const bool last = (at.c + 1) * CHUNK == at.of->keys;
-  const int64_t place = CHUNK * CHUNK_ROWS * (1 + parts) / 2; /* floats */
-  const bool around = at.scores + place == at.of->scores + CHUNKS * place;
-  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1,
-                    around ? at.of->scores : at.scores + place};
+  return (chunk_at){last ? at.of + 1 : at.of, last ? 0 : at.c + 1, at.n + 1};
 }
+
+INLINE float *place_of_chunk(chunk_at at) { return at.of->scores + at.n % 2 * 2 * HALF_SCORES; }
+
+INLINE float *scores_of_half(chunk_at at, int half) {
+  return place_of_chunk(at) + (at.n / 2 + half) % 2 * HALF_SCORES;
+}
+
+INLINE float *weights_of_chunk(chunk_at at) { return scores_of_half(at, 0); }
+
+/* Of elements in parts, behind both places. */
+INLINE float *second_parts_of_weights(chunk_at at) { return at.of->scores + (4 + at.n % 2) * HALF_SCORES; }
 
 /* Rows m to m + 16 of a chunk's keys, and of them the n-th slice. Of elements in parts slices come in twos, of which
  * columns are the same: second parts of all queries, then first ones, each by keys' second parts and by first ones. */
@@ -147,7 +158,9 @@ INLINE chunk_slice scores_slice(chunk_at at, const int parts, int64_t m, int64_t
                        at.of->queries + (d + (parts == 2 && !of_first ? depth : 0)) / 2 * CHUNK_ROWS};
 }
 
-INLINE chunk_slice scores_begin(chunk_at at, const int parts) { return scores_slice(at, parts, 0, 0); }
+INLINE chunk_slice scores_begin(chunk_at at, const int parts, int half) {
+  return scores_slice(at, parts, half * HALF, 0);
+}
 
 /* Features e to e + 16 of a chunk's values, and of elements in parts the n-th of three products: second parts by first parts
  * of weights, first parts by these, and by second parts. That of two second parts is 2^-18 of the whole, where weights of
@@ -155,31 +168,33 @@ INLINE chunk_slice scores_begin(chunk_at at, const int parts) { return scores_sl
 INLINE chunk_slice values_slice(chunk_at at, const int parts, int64_t e, int n) {
   const int64_t width = at.of->width, value_part = parts == 2 && n == 0, weight_part = n == 2;
   return (chunk_slice){(const uint16_t *)at.of->values + ((at.c * parts + value_part) * width + e) * CHUNK,
-                       CHUNK * sizeof(uint16_t), at.scores + weight_part * PART_WEIGHTS};
+                       CHUNK * sizeof(uint16_t),
+                       weight_part ? second_parts_of_weights(at) : weights_of_chunk(at)};
 }
 
 INLINE chunk_slice values_begin(chunk_at at, const int parts) { return values_slice(at, parts, 0, 0); }
 
-/* scores[j, r] = sum_d key[j, d] query[d, r] of a chunk whose first slice is loaded, in parts; `then` is in the end. */
-INLINE void multiply_scores_in_parts(amx_unit *unit, chunk_at chunk, chunk_slice then,
-                                     chunk_weights *meanwhile) {
+/* scores[j, r] = sum_d key[j, d] query[d, r] of half a chunk whose first slice is loaded, in parts; `then` is in the end. */
+INLINE void multiply_scores_in_parts(amx_unit *unit, chunk_at chunk, const int half, chunk_slice then,
+                                     bool columns, chunk_weights *meanwhile) {
   const int64_t slices = 4 * chunk.of->depth / SLICE;
-#pragma GCC unroll 4
-  for (int m = 0; m < CHUNK; m += AMX_ROWS) {
-    const bool back = m / AMX_ROWS % 2 != 0;
+  const int from = half * HALF;
+  float *sums = scores_of_half(chunk, half);
+#pragma GCC unroll 2
+  for (int m = 0; m < HALF; m += AMX_ROWS) {
+    const bool back = m > 0;
     amx_tilezero(unit, 0);
     amx_tilezero(unit, 1);
     for (int64_t i = 0; i < slices - 1; i++) {
       const int64_t n = back ? slices - 2 - i : i + 1;
-      multiply_slice(unit, scores_slice(chunk, 2, m, n), (n % 2 != 0) == back, false, meanwhile);
+      multiply_slice(unit, scores_slice(chunk, 2, from + m, n), (n % 2 != 0) == back, false, meanwhile);
       weigh_more(false, meanwhile);
     }
-    if (m + AMX_ROWS < CHUNK)
-      multiply_slice(unit, scores_slice(chunk, 2, m + AMX_ROWS, back ? 0 : slices - 1), false, false,
-                     meanwhile);
+    if (!back)
+      multiply_slice(unit, scores_slice(chunk, 2, from + AMX_ROWS, slices - 1), false, false, meanwhile);
     else
-      multiply_slice(unit, then, true, false, meanwhile);
-    store_sums(unit, chunk.scores + m * CHUNK_ROWS, false, meanwhile);
+      multiply_slice(unit, then, columns, false, meanwhile);
+    store_sums(unit, sums + m * CHUNK_ROWS, false, meanwhile);
   }
 }
 
@@ -203,18 +218,18 @@ INLINE void add_values_in_parts(amx_unit *unit, chunk_at chunk, chunk_slice then
 }
 
 /* The same of elements that are one bfloat16. */
-INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, const int parts,
-                            const bool often, chunk_weights *meanwhile) {
+INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, const int half, chunk_slice then, bool columns,
+                            const int parts, const bool often, chunk_weights *meanwhile) {
   if (parts == 2) {
-    multiply_scores_in_parts(unit, chunk, then, meanwhile);
+    multiply_scores_in_parts(unit, chunk, half, then, columns, meanwhile);
     return;
   }
   const int64_t depth = chunk.of->depth, stride = chunk.of->key.stride;
-  chunk_slice at = scores_begin(chunk, 1);
-  float *sums = chunk.scores;
-#pragma GCC unroll 4
-  for (int m = 0; m < CHUNK; m += AMX_ROWS) {
-    const int towards = m / AMX_ROWS % 2 == 0 ? 1 : -1;
+  chunk_slice at = scores_begin(chunk, 1, half);
+  float *sums = scores_of_half(chunk, half);
+#pragma GCC unroll 2
+  for (int m = 0; m < HALF; m += AMX_ROWS) {
+    const int towards = m == 0 ? 1 : -1;
     amx_tilezero(unit, 0);
     amx_tilezero(unit, 1);
     for (int64_t d = SLICE; d < depth; d += SLICE) {
@@ -224,10 +239,10 @@ INLINE void multiply_scores(amx_unit *unit, chunk_at chunk, chunk_slice then, co
       weigh_more(often, meanwhile);
     }
     at.elements += AMX_ROWS * stride;
-    if (m + AMX_ROWS < CHUNK)
+    if (m == 0)
       multiply_slice(unit, at, false, often, meanwhile);
     else
-      multiply_slice(unit, then, true, often, meanwhile);
+      multiply_slice(unit, then, columns, often, meanwhile);
     store_sums(unit, sums + m * CHUNK_ROWS, often, meanwhile);
   }
 }
@@ -276,17 +291,21 @@ INLINE bool is_partly_hidden(chunk_at at) {
 }
 
 static void hide_in_chunk(chunk_at at) {
-  const float before = (float)(at.c * CHUNK);
-  float first[CHUNK_ROWS], end[CHUNK_ROWS];
-  for (int r = 0; r < CHUNK_ROWS; r++) first[r] = at.of->first[r] - before, end[r] = at.of->end[r] - before;
-  hide(CHUNK_ROWS, CHUNK, first, end, -INFINITY, at.scores);
+  for (int half = 0; half < 2; half++) {
+    const float before = (float)(at.c * CHUNK + half * HALF);
+    float first[CHUNK_ROWS], end[CHUNK_ROWS];
+    for (int r = 0; r < CHUNK_ROWS; r++) first[r] = at.of->first[r] - before, end[r] = at.of->end[r] - before;
+    hide(CHUNK_ROWS, HALF, first, end, -INFINITY, scores_of_half(at, half));
+  }
 }
 
 static void leave_out(chunk_at at, uint64_t keys) {
   const vec none = broadcast(&(float){-INFINITY});
-  for (; keys; keys &= keys - 1)
+  for (; keys; keys &= keys - 1) {
+    const int key = __builtin_ctzll(keys);
     for (int v = 0; v < CHUNK_VECTORS; v++)
-      store(at.scores + __builtin_ctzll(keys) * CHUNK_ROWS + v * LANES, none);
+      store(scores_of_half(at, key / HALF) + key % HALF * CHUNK_ROWS + v * LANES, none);
+  }
 }
 
 /* Scores of what is not seen become -inf. */
@@ -296,7 +315,10 @@ INLINE void hide_unseen(chunk_at at) {
 }
 
 INLINE void begin_weights(chunk_at at, chunk_weights *weights) {
-  weights->scores = weights->weights = at.scores;
+  weights->scores = scores_of_half(at, 0);
+  weights->weights = weights_of_chunk(at);
+  weights->second_half = scores_of_half(at, 1);
+  weights->second_parts = second_parts_of_weights(at);
   weights->left = CHUNK;
   weights->factor = broadcast(&at.of->factor);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
@@ -310,7 +332,7 @@ INLINE void begin_weights(chunk_at at, chunk_weights *weights) {
 static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS]) {
   const tile_passage *of = at.of;
   vec largest[MAX_VECTORS];
-  find_largest_pairs(CHUNK_VECTORS, CHUNK, at.scores, largest);
+  find_largest_pairs(CHUNK_VECTORS, CHUNK, place_of_chunk(at), largest);
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     float *max = of->state.max + v * LANES, *sum = of->state.sum + v * LANES;
     const vec old = load(max), found = maximum(multiply(largest[v], broadcast(&of->factor)), old);
@@ -343,8 +365,9 @@ INLINE void begin_rows(chunk_at at) {
 static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, const int parts,
                         vec total[CHUNK_VECTORS]) {
   chunk_weights weights = {.left = 0, .parts = parts};
-  load_slice(unit, scores_begin(at, parts));
-  multiply_scores(unit, at, then, parts, false, &weights);
+  load_slice(unit, scores_begin(at, parts, 0));
+  multiply_scores(unit, at, 0, scores_begin(at, parts, 1), true, parts, false, &weights);
+  multiply_scores(unit, at, 1, then, true, parts, false, &weights);
   hide_unseen(at);
   raise_maximum_where_large(at, total);
   weights.numbers = numbers_of_weights();
@@ -354,31 +377,36 @@ static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, const int
 }
 
 /* Tiles have something to do from the first chunk of the first passage to the last of the last: while the weights of a
- * chunk are made, the scores of the one behind it are multiplied, whose first slice is loaded, and after them the values
- * of the one before it. */
+ * chunk are made, half of the scores of the one behind it are multiplied, whose first slice is loaded, then the values of
+ * the one before it, and the other half. */
 INLINE void attend_chunks(const tile_passage *of, int64_t count, const int parts, const bool often) {
   amx_unit unit = {0};
   const tile_passage *end = of + count;
   const vec most = broadcast(&largest_total);
   chunk_weights weights = {.left = 0, .parts = parts, .numbers = numbers_of_weights()};
-  chunk_at before = {.of = end}, now = {of, 0, of->scores}, after = chunk_behind(now, end, parts);
+  chunk_at before = {.of = end}, now = {of, 0, 0}, after = chunk_behind(now, end);
   configure(&unit, AMX_BLOCK, AMX_DEPTH / 2);
-  load_slice(&unit, scores_begin(now, parts));
-  multiply_scores(&unit, now, scores_begin(after.of < end ? after : now, parts), parts, often, &weights);
+  load_slice(&unit, scores_begin(now, parts, 0));
+  multiply_scores(&unit, now, 0, scores_begin(now, parts, 1), true, parts, often, &weights);
+  multiply_scores(&unit, now, 1, scores_begin(after.of < end ? after : now, parts, 0), true, parts, often,
+                  &weights);
   while (now.of < end) {
-    const chunk_at further = chunk_behind(after, end, parts);
+    const chunk_at further = chunk_behind(after, end);
     const chunk_slice next =
-        scores_begin(further.of < end ? further : now, parts); /* behind the last anything */
-    const bool has_values = before.of < end;
+        scores_begin(further.of < end ? further : now, parts, 0); /* behind the last anything */
+    const bool has_values = before.of < end, has_scores = after.of < end;
+    const chunk_slice rest = has_scores ? scores_begin(after, parts, 1) : next;
     fetch_ahead(now);
     hide_unseen(now);
     begin_rows(now);
     begin_weights(now, &weights);
-    if (after.of < end)
-      multiply_scores(&unit, after, has_values ? values_begin(before, parts) : next, parts, often, &weights);
+    if (has_scores)
+      multiply_scores(&unit, after, 0, has_values ? values_begin(before, parts) : rest, true, parts, often,
+                      &weights);
     else if (has_values)
       load_slice(&unit, values_begin(before, parts));
-    if (has_values) add_values(&unit, before, next, parts, often, &weights);
+    if (has_values) add_values(&unit, before, rest, parts, often, &weights);
+    if (has_scores) multiply_scores(&unit, after, 1, next, further.of != after.of, parts, often, &weights);
     weigh_rest(&weights);
     vec total[CHUNK_VECTORS] = {weights.total[0], weights.total[1]};
     if (any_less(most, total[0]) || any_less(most, total[1])) weigh_again(&unit, now, next, parts, total);

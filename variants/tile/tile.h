@@ -18,7 +18,7 @@ enum {
   TILE_KEYS = 64,
   TILE_MOST_KEYS = 128,
   TILE_CHUNK = 64,           /* keys of a step of attend, */
-  TILE_CHUNKS = 3,           /* of which there are so many at once; */
+  TILE_CHUNKS = 2,           /* of which there are so many at once; */
   TILE_CHUNK_ROWS = 32,      /* rows of its tiles, */
   TILE_TOGETHER = 16,        /* which are so many together at most, */
   TILE_ATTENDED_KEYS = 1024, /* and the most keys that they pass in one call */
