@@ -127,8 +127,8 @@ TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 # What `make test` leaves to `make test-full` and CI, for people wait for it: each takes more than ten seconds of a processor, and
 # says again at length what a shorter test or another command (make lint, make adversary, a property) holds as well.
-LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_ci_plan.c tests/scripts/test_rooms.c tests/variants/test_accuracy.c \
-  tests/variants/test_batch_invariance.c tests/walks/test_ci_owner.c tests/scripts/test_walks_of_readers.c
+LONG_TESTS := tests/scripts/test_adversary.c tests/scripts/test_ci_plan.c tests/scripts/test_rooms.c tests/gate/test_gate_alone.c \
+  tests/variants/test_accuracy.c tests/variants/test_batch_invariance.c tests/walks/test_ci_owner.c tests/scripts/test_walks_of_readers.c
 # What meets a few problems in `make test`, and many with ATTN_TEST_FULL.
 DRAWING_TESTS := tests/scripts/test_readme_example.c tests/verify/test_narrow.c tests/verify/test_properties.c \
   tests/variants/test_tile.c tests/variants/test_variants.c tests/variants/test_cuda.c tests/run/test_team.c
