@@ -387,6 +387,10 @@ static const char *const single[] = {
     "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/f16/fill:saturated/lse/layout:bthd",
     "full/B:1/H:1/D:64/T:130/scale:-0.2/f16/out:f32/fill:heavy/lse",
     "causal_bottom_right/B:1/H:2/D:64/Tq:5/Tk:100/f16/fill:nonfinite/lse",
+    /* Of a key tile that several blocks of queries see each begins with another chunk. */
+    "band:520,0,580/B:1/H:1/D:64/Tq:512/Tk:1100/f16/lse",
+    /* Hidden values that are not finite, of keys that fill no chunk, which two tiles see. */
+    "causal/B:1/H:2/D:64/T:100/bf16/fill:nonfinite/lse",
 };
 
 /* Each with every length below. %s is replaced by sizes, by a fill. */

@@ -24,7 +24,8 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                                          (attn_uses(problem, ATTN_ADDITIVE) && kernels->type != ATTN_FLOAT32)
                                      ? query_tile_pitch(kernels, problem->head_dim)
                                      : 0,
-                             .spread_value = 0};
+                             .spread_value = 0,
+                             .copies = 1};
 }
 
 /* A scaled query times the matrix of its head. */

@@ -19,12 +19,19 @@ static int64_t run_floats(const attn_problem *problem, int64_t rows, int64_t key
   return attn_has_position_bias(problem) ? rows + heads * (keys + 1) : 0;
 }
 
+static int64_t most_attended_keys(int64_t parts) { return TILE_ATTENDED_KEYS / parts; }
+
 /* The most keys of a key tile that attend takes: no more than the chunks that a tile in a narrow band can see. */
 static int64_t attended_keys(const attn_problem *problem, int64_t parts) {
-  const int64_t most = TILE_ATTENDED_KEYS / parts, ends = 2 * TILE_CHUNK;
+  const int64_t most = most_attended_keys(parts), ends = 2 * TILE_CHUNK;
   if (problem->left >= most || problem->right >= most) return most;
   const int64_t seen = problem->left + problem->right + TILE_CHUNK_ROWS + ends;
   return seen < most ? seen / TILE_CHUNK * TILE_CHUNK : most;
+}
+
+/* In a narrow band few tiles see the same keys. */
+static int64_t copies_of(int64_t keys, int64_t parts) {
+  return keys < most_attended_keys(parts) ? 1 : TILE_COPIES;
 }
 
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
@@ -45,6 +52,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
       .keys = keys,
       .score_keys = attends ? TILE_CHUNKS * TILE_CHUNK * (1 + kernels->parts) / 2 : keys,
       .chunk = attends ? TILE_CHUNK : 0,
+      .copies = attends ? copies_of(keys, kernels->parts) : 1,
       .depth = rotated ? problem->head_dim : (problem->head_dim + kernels->step - 1) / kernels->step,
       .width = problem->value_dim,
       .score_key = rows,

@@ -84,14 +84,12 @@ static int64_t skip_empty(query_tile *tiles, int64_t count, attn_range keys, int
   return next == keys.end ? next : larger(j, next / step * step);
 }
 
-void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
+void online_softmax(query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
   const int64_t step = tiles->layout.keys;
   const bool has_pattern = attn_has_pattern(tiles->problem);
   void (*const take)(query_tile *, int64_t, int64_t, const query_tile *, int64_t, attn_range, key_tile *) =
       has_pattern && has_gaps(tiles->problem) ? take_runs : take_keys;
-  key_tile of; /* not cleared, which would be all that waits */
-  of.keys = (attn_range){0, 0};
-  of.waiting = 0;
+  of->keys = (attn_range){0, 0};
   for (int64_t j = keys.first, next; j < keys.end; j = next) {
     if (has_pattern && (j = skip_empty(tiles, count, keys, j)) == keys.end) break;
     next = smaller(j / step * step + step, keys.end);
@@ -101,10 +99,10 @@ void online_softmax(query_tile *tiles, int64_t count, attn_range keys) {
       const int64_t from = larger(j, own.first), to = smaller(next, own.end);
       if (from >= to || (one_step && from > own.first)) continue;
       if (one_step)
-        take(tile, own.first, own.end, tile, 1, own, &of);
+        take(tile, own.first, own.end, tile, 1, own, of);
       else
-        take(tile, from, to, tiles, count, (attn_range){j, next}, &of);
+        take(tile, from, to, tiles, count, (attn_range){j, next}, of);
     }
   }
-  query_tile_attend_waiting(tiles->kernels, &of);
+  query_tile_attend_waiting(tiles->kernels, of);
 }

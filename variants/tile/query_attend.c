@@ -22,17 +22,30 @@ static tile_ahead output_ahead(const query_tile *tile) {
                       .of = {{output, problem->output.position * bytes, problem->value_dim * bytes}}};
 }
 
-/* Of the keys from `end` on that the next key tile has, the part that this one of `count` tiles fetches. */
-static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, int64_t count, int64_t end) {
-  const int64_t last = smaller(end + tile->layout.keys, tiles[count - 1].keys.end), n = tile - tiles;
+/* A copy in which each key has so many bytes, from its n-th on. */
+static void fetch_copy(tile_ahead *ahead, int i, const float *copy, int64_t bytes, int64_t n) {
+  ahead->of[i].x = (const char *)copy + n * bytes;
+  ahead->of[i].stride = ahead->of[i].width = bytes;
+}
+
+/* Of the keys behind this key tile that the next one has, or of their copy, the part that this one of `count` tiles fetches. */
+static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, int64_t count,
+                             const key_tile *of) {
+  const int64_t end = of->keys.end, last = smaller(end + tile->layout.keys, tiles[count - 1].keys.end);
   if (last <= end) return output_ahead(tile);
-  const int64_t keys = last - end, from = end + keys * n / count, to = end + keys * (n + 1) / count;
-  const int64_t bytes = tile->kernels->element_bytes;
-  const tile_rows key = tile_rows_from(tile->kernels, tile->key, from),
-                  value = tile_rows_from(tile->kernels, tile->value, from);
-  return (tile_ahead){.rows = to - from,
+  const int64_t keys = last - end, n = tile - tiles, first = keys * n / count;
+  const int64_t bytes = tile->kernels->element_bytes, parts = tile->kernels->parts;
+  const tile_rows key = tile_rows_from(tile->kernels, tile->key, end + first),
+                  value = tile_rows_from(tile->kernels, tile->value, end + first);
+  tile_ahead ahead = {.rows = keys * (n + 1) / count - first,
                       .of = {{key.x, key.stride * bytes, tile->problem->head_dim * bytes},
                              {value.x, value.stride * bytes, tile->problem->value_dim * bytes}}};
+  const float *copy = query_tile_copy_of(tile, of, (attn_range){end, last});
+  if (!copy) return ahead;
+  if (parts > 1) fetch_copy(&ahead, 0, copy, tile->layout.spread_key * (int64_t)sizeof(float), first);
+  fetch_copy(&ahead, 1, copy + (of->copied_values - of->copied_keys),
+             tile->problem->value_dim * bytes * parts, first);
+  return ahead;
 }
 
 /* Whole chunks, whose copied values are given. */
@@ -41,7 +54,7 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
   float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
   const bool all = seen == ATTN_FULL && tile->unfit == 0, in_parts = tile->kernels->parts > 1;
   const int64_t n = first - of->keys.first;
-  const tile_rows copy = {tile->copied_keys + n * tile->layout.spread_key, 2 * tile->layout.spread_key};
+  const tile_rows copy = {of->copied_keys + n * tile->layout.spread_key, 2 * tile->layout.spread_key};
   if (!all) query_tile_runs(tile, first, end, run[0], run[1]);
   for (int64_t r = 0; tile->unfit >> r != 0; r++)
     if (tile->unfit >> r & 1) run[0][r] = run[1][r] = 0;
@@ -55,7 +68,7 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .values = values,
                      .first = all ? NULL : run[0],
                      .end = all ? NULL : run[1],
-                     .left_out = in_parts ? of->left_out + n / TILE_CHUNK : NULL,
+                     .left_out = in_parts ? of->copy->left_out + n / TILE_CHUNK : NULL,
                      .scores = tile->scores,
                      .state = tile->state,
                      .output = tile->output,
@@ -133,11 +146,11 @@ static void attend_parts(query_tile *tile, key_tile *of, int64_t first, int64_t 
                          tile_ahead ahead) {
   const int64_t chunk = tile->layout.chunk, n = first - of->keys.first,
                 chunks = (end - first + chunk - 1) / chunk;
-  const uint64_t *left_out = of->left_out + n / chunk;
+  const uint64_t *left_out = of->copy->left_out + n / chunk;
   uint64_t any = tile->unfit;
   for (int64_t c = 0; c < chunks && c < (end - first) / chunk; c++) any |= left_out[c];
   if ((end - first) % chunk != 0) any |= left_out[chunks - 1] << (chunk - (end - first) % chunk);
-  attend_chunks(tile, of, first, first + chunks * chunk, seen, query_tile_copied_value(tile, n), ahead);
+  attend_chunks(tile, of, first, first + chunks * chunk, seen, query_tile_copied_value(tile, of, n), ahead);
   if (any == 0) return;
   query_tile_attend_waiting(tile->kernels, of);
   float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
@@ -152,14 +165,14 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
   const int64_t chunk = tile->layout.chunk, whole = (end - first) / chunk * chunk, last = first + whole;
   const bool hidden = seen != ATTN_FULL;
   if (tile->kernels->parts > 1) {
-    attend_parts(tile, of, first, end, seen, keys_ahead(tile, tiles, count, of->keys.end));
+    attend_parts(tile, of, first, end, seen, keys_ahead(tile, tiles, count, of));
     return;
   }
   if (hidden && !hidden_are_finite(tile, first, last))
     attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
-    attend_chunks(tile, of, first, last, seen, query_tile_copied_value(tile, first - of->keys.first),
-                  keys_ahead(tile, tiles, count, of->keys.end));
+    attend_chunks(tile, of, first, last, seen, query_tile_copied_value(tile, of, first - of->keys.first),
+                  keys_ahead(tile, tiles, count, of));
   if (last == end) return;
   query_tile_attend_waiting(tile->kernels, of);
   query_tile_scores(tile, of, last, end);

@@ -18,8 +18,13 @@ static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static int64_t whole_lines(int64_t floats) { return (floats + LINE - 1) / LINE * LINE; }
 
+/* Of the copy of a key tile: its keys, and then its values. */
+static int64_t copied_key_floats(const query_tile_layout *layout) {
+  return layout->keys * layout->spread_key;
+}
+
 static int64_t copied_floats(const query_tile_layout *layout) {
-  return layout->keys * layout->spread_key + layout->copied_rows * layout->spread_value;
+  return copied_key_floats(layout) + layout->copied_rows * layout->spread_value;
 }
 
 /* Of queries as they are packed, zeros for their old sums, and what comes of them for one of several heads. */
@@ -52,8 +57,8 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   return (query_tile_sizes){
       .queries = (size_t)whole_lines(query_floats(problem, &layout)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
-      .scratch = (size_t)(whole_lines(scores + values) + copied_floats(&layout) + whole_lines(layout.run) +
-                          general_floats(problem, &layout)),
+      .scratch = (size_t)(whole_lines(scores + values) + layout.copies * copied_floats(&layout) +
+                          whole_lines(layout.run) + general_floats(problem, &layout)),
   };
 }
 
@@ -78,9 +83,8 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   const int64_t keys = tile->layout.score_keys, rows = tile->layout.rows;
   tile->queries = queries;
   query_tile_use_state(tile, state);
-  tile->copied_keys = scratch;
-  tile->copied_values = scratch + tile->layout.keys * tile->layout.spread_key;
-  tile->scores = scratch + copied_floats(&tile->layout);
+  tile->copies = scratch;
+  tile->scores = scratch + tile->layout.copies * copied_floats(&tile->layout);
   tile->state.rescale = tile->scores + rows * keys;
   tile->finite = tile->state.rescale + rows;
   tile->run = tile->scores +
@@ -115,7 +119,7 @@ void query_tile_place(query_tile *tile) {
 static void rotate_queries(query_tile *tile, const void **row) {
   const int64_t stride = tile->layout.spread_key;
   for (int64_t r = 0; r < tile->count; r++) {
-    float *rotated = tile->copied_keys + r * stride;
+    float *rotated = tile->copies + r * stride;
     tile->kernels->rotate(tile->problem, 1, (tile_rows){row[r], 0},
                           attn_rope_position(tile->problem, tile->batch, tile->row[r].position), rotated,
                           stride);
@@ -173,8 +177,8 @@ static bool copies_values(const query_tile *tile) {
 }
 
 /* Copied rows of values are as far apart in operands, of which a unit of 32 bits holds `step`. */
-static tile_rows copied_values(const query_tile *tile) {
-  return (tile_rows){tile->copied_values, tile->layout.spread_value * tile->kernels->step};
+static tile_rows copied_values(const query_tile *tile, const key_tile *of) {
+  return (tile_rows){of->copied_values, tile->layout.spread_value * tile->kernels->step};
 }
 
 /* Whether values of rows that lie so crowd a few sets of the L1 cache. A copy pays for more rows than one tile has, and
@@ -194,15 +198,14 @@ static void prepare_additive(const query_tile *tile, int64_t keys, key_tile *of)
   const int64_t width = tile->problem->head_dim, stride = layout->spread_key;
   if (stride == 0) return;
   if (attn_uses(tile->problem, ATTN_ROPE))
-    kernels->rotate(tile->problem, keys, of->key, of->keys.first, tile->copied_keys, stride);
+    kernels->rotate(tile->problem, keys, of->key, of->keys.first, of->copied_keys, stride);
   else
-    kernels->copy_values(keys, width, of->key, tile->copied_keys,
-                         stride); /* which makes floats of any type */
-  of->key = (tile_rows){tile->copied_keys, stride};
+    kernels->copy_values(keys, width, of->key, of->copied_keys, stride); /* which makes floats of any type */
+  of->key = (tile_rows){of->copied_keys, stride};
   if (layout->key_powers == 0) return;
   for (int64_t n = 0; n < keys; n++)
-    memset(tile->copied_keys + n * stride + width, 0, (size_t)(layout->key_powers - width) * sizeof(float));
-  kernels->additive_powers(keys, width, tile->copied_keys, tile->copied_keys + layout->key_powers, stride);
+    memset(of->copied_keys + n * stride + width, 0, (size_t)(layout->key_powers - width) * sizeof(float));
+  kernels->additive_powers(keys, width, of->copied_keys, of->copied_keys + layout->key_powers, stride);
 }
 
 /* Each chunk as a copy of its own: it is read from one place to the next. */
@@ -226,11 +229,48 @@ static void find_left_out(const query_tile *tile, int64_t keys, key_tile *of) {
   const int64_t depth = tile->problem->head_dim, width = tile->problem->value_dim;
   const bool finite =
       kernels->all_finite(keys, depth, of->key) && kernels->all_finite(keys, width, of->value);
-  memset(of->left_out, 0, sizeof of->left_out);
+  memset(of->copy->left_out, 0, sizeof of->copy->left_out);
   for (int64_t j = finite ? keys : 0; j < keys || j % TILE_CHUNK != 0; j++)
     if (j >= keys || !kernels->all_finite(1, depth, tile_rows_from(kernels, of->key, j)) ||
         !kernels->all_finite(1, width, tile_rows_from(kernels, of->value, j)))
-      of->left_out[j / TILE_CHUNK] |= UINT64_C(1) << j % TILE_CHUNK;
+      of->copy->left_out[j / TILE_CHUNK] |= UINT64_C(1) << j % TILE_CHUNK;
+}
+
+void query_tile_begin(key_tile *of) {
+  of->waiting = 0;
+  for (int n = 0; n < TILE_COPIES; n++) of->copies[n].key = NULL;
+}
+
+static int64_t copy_number(const query_tile_layout *layout, int64_t first) {
+  return smaller(first / layout->keys, layout->copies - 1);
+}
+
+/* A tile that sees fewer of its keys takes as many of the copy. */
+static bool has_keys(const tile_copy *copy, const query_tile *tile, attn_range keys) {
+  return copy->key == tile->key.x && copy->value == tile->value.x && copy->keys.first == keys.first &&
+         copy->keys.end >= keys.end;
+}
+
+const float *query_tile_copy_of(const query_tile *tile, const key_tile *of, attn_range keys) {
+  const int64_t n = copy_number(&tile->layout, keys.first);
+  return has_keys(&of->copies[n], tile, keys) ? tile->copies + n * copied_floats(&tile->layout) : NULL;
+}
+
+/* For attend. */
+static void prepare_chunks(const query_tile *tile, key_tile *of) {
+  const int64_t length = of->keys.end - of->keys.first, stride = tile->layout.spread_key;
+  if (!has_keys(of->copy, tile, of->keys)) {
+    if (in_parts(&tile->layout, tile->kernels)) {
+      find_left_out(tile, length, of);
+      tile->kernels->copy_keys(length, tile->problem->head_dim, of->key, of->copied_keys, stride);
+    }
+    copy_chunks(tile, of->value, length, of->copied_values);
+    of->copy->key = tile->key.x;
+    of->copy->value = tile->value.x;
+    of->copy->keys = of->keys;
+  }
+  if (stride > 0) of->key = (tile_rows){of->copied_keys, stride};
+  of->value = copied_values(tile, of);
 }
 
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of) {
@@ -242,41 +282,45 @@ void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys,
   of->keys = keys;
   of->key = tile_rows_from(kernels, tiles->key, keys.first);
   of->value = tile_rows_from(kernels, tiles->value, keys.first);
-  if (in_parts(layout, kernels)) find_left_out(tiles, length, of);
+  const int64_t n = copy_number(layout, keys.first);
+  of->copy = &of->copies[n];
+  of->copied_keys = tiles->copies + n * copied_floats(layout);
+  of->copied_values = of->copied_keys + copied_key_floats(layout);
+  if (layout->chunk > 0) {
+    prepare_chunks(tiles, of);
+    return;
+  }
   if (attn_uses(tiles->problem, ATTN_ADDITIVE)) {
     prepare_additive(tiles, length, of);
   } else if (attn_uses(tiles->problem, ATTN_ROPE)) {
-    kernels->rotate(tiles->problem, length, of->key, keys.first, tiles->copied_keys, layout->spread_key);
-    of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
+    kernels->rotate(tiles->problem, length, of->key, keys.first, of->copied_keys, layout->spread_key);
+    of->key = (tile_rows){of->copied_keys, layout->spread_key};
   } else if (layout->spread_key > 0) {
-    kernels->copy_keys(length, tiles->problem->head_dim, of->key, tiles->copied_keys, layout->spread_key);
-    of->key = (tile_rows){tiles->copied_keys, layout->spread_key};
+    kernels->copy_keys(length, tiles->problem->head_dim, of->key, of->copied_keys, layout->spread_key);
+    of->key = (tile_rows){of->copied_keys, layout->spread_key};
   }
-  if (layout->chunk > 0) {
-    copy_chunks(tiles, of->value, length, tiles->copied_values);
-    of->value = copied_values(tiles);
-  } else if (copies_values(tiles) || crowds(tiles, count, of->value)) {
-    kernels->copy_values(length, width, of->value, tiles->copied_values, layout->spread_value);
-    of->value = copied_values(tiles);
+  if (copies_values(tiles) || crowds(tiles, count, of->value)) {
+    kernels->copy_values(length, width, of->value, of->copied_values, layout->spread_value);
+    of->value = copied_values(tiles, of);
   }
 }
 
-const float *query_tile_copied_value(const query_tile *tile, int64_t n) {
+const float *query_tile_copied_value(const query_tile *tile, const key_tile *of, int64_t n) {
   const query_tile_layout *layout = &tile->layout;
   const int64_t chunk = layout->chunk;
-  return tile->copied_values + (chunk > 0 ? n / chunk * tile->problem->value_dim * layout->spread_value
-                                          : n / tile->kernels->step * layout->copied_key);
+  return of->copied_values + (chunk > 0 ? n / chunk * tile->problem->value_dim * layout->spread_value
+                                        : n / tile->kernels->step * layout->copied_key);
 }
 
 /* Keys of the key tile from the n-th on. */
-static tile_rows keys_from(const query_tile *tile, tile_rows key, int64_t n) {
-  if (key.x != tile->copied_keys) return tile_rows_from(tile->kernels, key, n);
-  return (tile_rows){tile->copied_keys + n * tile->layout.spread_key, key.stride};
+static tile_rows keys_from(const query_tile *tile, const key_tile *of, int64_t n) {
+  if (of->key.x != of->copied_keys) return tile_rows_from(tile->kernels, of->key, n);
+  return (tile_rows){of->copied_keys + n * tile->layout.spread_key, of->key.stride};
 }
 
-static tile_rows values_from(const query_tile *tile, tile_rows value, int64_t n) {
-  if (value.x != tile->copied_values) return tile_rows_from(tile->kernels, value, n);
-  return (tile_rows){query_tile_copied_value(tile, n), value.stride};
+static tile_rows values_from(const query_tile *tile, const key_tile *of, int64_t n) {
+  if (of->value.x != of->copied_values) return tile_rows_from(tile->kernels, of->value, n);
+  return (tile_rows){query_tile_copied_value(tile, of, n), of->value.stride};
 }
 
 /* The key that comes next behind a key tile: fetching what is passed over would leave what is not to be waited for. */
@@ -291,7 +335,7 @@ static tile_rows rows_ahead(query_tile *tile, tile_rows rows, int64_t first, int
 
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
-  const tile_rows key = keys_from(tile, of->key, first - of->keys.first);
+  const tile_rows key = keys_from(tile, of, first - of->keys.first);
   tile->after = end;
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
@@ -406,15 +450,16 @@ static tile_rows finite_values(query_tile *tile, key_tile *of, int64_t keys, til
   const tile_rows finite = {tile->finite, width};
   tile->kernels->copy_finite(keys, width, value, tile->finite);
   if (!copies_values(tile)) return finite;
-  tile->kernels->copy_values(keys, width, finite, tile->copied_values, tile->layout.spread_value);
+  tile->kernels->copy_values(keys, width, finite, of->copied_values, tile->layout.spread_value);
+  of->copy->key = NULL;
   of->keys = (attn_range){0, 0};
-  return copied_values(tile);
+  return copied_values(tile, of);
 }
 
 void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_t end, bool hidden) {
   const int64_t keys = end - first;
   const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
-  tile_rows value = values_from(tile, of->value, first - of->keys.first);
+  tile_rows value = values_from(tile, of, first - of->keys.first);
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
   const bool apart = hidden && !tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
   if (apart) value = finite_values(tile, of, keys, elements);

@@ -21,6 +21,7 @@ typedef struct query_tile_layout {
   int64_t run;        /* of biases by distance; 0: none is kept */
   int64_t key_powers; /* of additive scores in a full tile: from a copied key to its powers; else 0 */
   int64_t copied_rows, copied_key; /* of values: rows of the copy, and from an operand of keys to the next */
+  int64_t copies;                  /* key tiles whose copies have room */
 } query_tile_layout;
 
 /* What a tile's layout decides. There are two: full_tile.c has a row in each lane, few_rows_tile.c the features of a
@@ -79,8 +80,8 @@ struct query_tile {
   tile_state state;   /* [rows] each */
   bool knows_largest; /* score of each row: it stands in state.rescale */
   void *finite;       /* elements [score_keys, Dv], for values that not all are */
-  float *copied_keys, *copied_values; /* for query_tile_prepare */
-  float *run;                         /* of biases by distance */
+  float *copies;      /* for query_tile_prepare */
+  float *run;         /* of biases by distance */
   float
       *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };
@@ -143,20 +144,36 @@ void query_tile_pack(query_tile *tile);
 /* The state before the first key: nothing seen, output 0. */
 void query_tile_clear(query_tile *tile);
 
+/* The keys that a copy for attend has. */
+typedef struct tile_copy {
+  const void *key, *value; /* of the key/value head; NULL: it has none */
+  attn_range keys;
+  uint64_t left_out[TILE_ATTENDED_KEYS /
+                    TILE_CHUNK]; /* of elements in parts, keys that are taken singly, or are none */
+} tile_copy;
+
 /* Keys [keys.first, keys.end) and their values as the products take them: where they are, or copied to where all query
  * tiles that pass them find them; and where attend takes them, which of those tiles wait to be taken together. */
 typedef struct key_tile {
   attn_range keys;
   tile_rows key, value;
-  uint64_t left_out[TILE_ATTENDED_KEYS /
-                    TILE_CHUNK]; /* of elements in parts, keys that are taken singly, or are none */
+  float *copied_keys, *copied_values; /* where copies of them lie, if there are any */
+  tile_copy *copy;
+  tile_copy copies[TILE_COPIES]; /* one behind the other in the room for them */
   int64_t waiting;
   tile_passage passages[TILE_TOGETHER];
   float runs[TILE_TOGETHER][2][TILE_CHUNK_ROWS]; /* what their rows see */
 } key_tile;
 
+/* One that is of no keys yet. A thread has one for all of its blocks of tiles: attend finds copies that former ones made, the first
+ * of a head; those that have no room are made in the last one's, for each block again. */
+void query_tile_begin(key_tile *of);
+
 /* The copy of its values from the n-th key on, which where they are copied in chunks begins one. */
-const float *query_tile_copied_value(const query_tile *tile, int64_t n);
+const float *query_tile_copied_value(const query_tile *tile, const key_tile *of, int64_t n);
+
+/* The copy of these keys for attend, behind which that of their values lies as in `of`; NULL: there is none. */
+const float *query_tile_copy_of(const query_tile *tile, const key_tile *of, attn_range keys);
 
 /* Makes it that of `keys`, unless it is, for `count` tiles that pass them together. Keys that a rotary embedding
  * turns become floats, once for all of these tiles. Values are copied where they become

@@ -193,6 +193,7 @@ typedef struct passage {
   attn_range keys;              /* all that some tile sees */
   int64_t first_part, end_part; /* those with such keys; one where there is none */
   float *states;                /* [2][most_tiles], of this thread */
+  key_tile *key_tile;           /* and what it copied */
 } passage;
 
 /* All keys that some tile of the block sees. */
@@ -264,7 +265,7 @@ static void solve_part(passage *of, int64_t part) {
     query_tile_clear(&of->tiles[t]);
   }
   online_softmax(of->tiles, of->count,
-                 (attn_range){larger(first, of->keys.first), smaller(end, of->keys.end)});
+                 (attn_range){larger(first, of->keys.first), smaller(end, of->keys.end)}, of->key_tile);
 }
 
 /* Joins a part to those before it. */
@@ -347,11 +348,17 @@ void schedule_run_part(const attn_call *asked, schedule_choice choose, float *su
   call.sums = sums;
   const tiling plan = make_plan(&call, choose);
 
-#pragma omp parallel for num_threads(call.threads) schedule(dynamic, 1)
-  for (int64_t item = 0; item < plan.blocks * plan.shares; item++) {
-    passage of;
-    place(&call, &plan, item / plan.shares, &of);
-    solve_share(&of, item % plan.shares);
+#pragma omp parallel num_threads(call.threads)
+  {
+    key_tile copied;
+    query_tile_begin(&copied);
+#pragma omp for schedule(dynamic, 1) nowait
+    for (int64_t item = 0; item < plan.blocks * plan.shares; item++) {
+      passage of;
+      place(&call, &plan, item / plan.shares, &of);
+      of.key_tile = &copied;
+      solve_share(&of, item % plan.shares);
+    }
   }
 
   if (plan.shares == 1) return;

@@ -21,7 +21,8 @@ enum {
   TILE_CHUNKS = 2,           /* of which there are so many at once; */
   TILE_CHUNK_ROWS = 32,      /* rows of its tiles, */
   TILE_TOGETHER = 16,        /* which are so many together at most, */
-  TILE_ATTENDED_KEYS = 1024, /* and the most keys that they pass in one call */
+  TILE_ATTENDED_KEYS = 1024, /* and the most keys that they pass in one call, */
+  TILE_COPIES = 4,           /* of which so many copies stay for the tiles that come after */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
   TILE_ALIGNMENT = 64
