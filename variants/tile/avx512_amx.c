@@ -39,11 +39,11 @@ typedef char amx_unit;
  * other kind at port 5, wherever it is used. */
 #define KEEP(x) __asm__("" : "+v"(x))
 
-/* Of weights_of, and of weights_as_pair: half a last place, what moves upper halves down, and which stay. */
+/* Of weights_of, and of weights_as_pair: half a last place, what moves upper halves down, and where to. */
 typedef struct weight_numbers {
   vec roots[2], magic, c1, c2;
   __m512i half, down;
-  __mmask32 upper;
+  __mmask64 lower;
 } weight_numbers;
 
 INLINE weight_numbers numbers_of_weights(void) {
@@ -61,7 +61,7 @@ INLINE weight_numbers numbers_of_weights(void) {
                        .c2 = _mm512_set1_ps(0x1.f0f3e6p-3f),
                        .half = _mm512_set1_epi32(0x8000),
                        .down = _mm512_broadcast_i32x4(upper_halves),
-                       .upper = 0xaaaaaaaa};
+                       .lower = 0x3333333333333333};
   KEEP(of.roots[0]);
   KEEP(of.roots[1]);
   KEEP(of.magic);
@@ -69,15 +69,15 @@ INLINE weight_numbers numbers_of_weights(void) {
   KEEP(of.c2);
   KEEP(of.half);
   KEEP(of.down);
-  __asm__("" : "+Yk"(of.upper));
+  __asm__("" : "+Yk"(of.lower));
   return of;
 }
 
 /* Rounded, ties away from zero. */
 INLINE vec weights_as_pair(const weight_numbers *of, vec low, vec high) {
-  const __m512i lower = _mm512_shuffle_epi8(_mm512_add_epi32(_mm512_castps_si512(low), of->half), of->down),
+  const __m512i lower = _mm512_add_epi32(_mm512_castps_si512(low), of->half),
                 upper = _mm512_add_epi32(_mm512_castps_si512(high), of->half);
-  return _mm512_castsi512_ps(_mm512_mask_blend_epi16(of->upper, lower, upper));
+  return _mm512_castsi512_ps(_mm512_mask_shuffle_epi8(upper, of->lower, lower, of->down));
 }
 
 INLINE vec first_part(vec x) {
