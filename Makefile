@@ -123,7 +123,7 @@ PROGRAM_OBJECTS := $(COMMON_OBJECTS) $(call object,harness/main.c)
 VARIANT_OBJECTS := $(call object,$(VARIANT_SOURCES))
 RELINKS := $(patsubst %,$(BUILD)/relinks/%.so,1 2 3 4)
 # A test may look into any room, so it is linked with an archive of everything but main.c, which gives it what it looks into.
-TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES)))
+TEST_LINKED_OBJECTS := $(sort $(COMMON_OBJECTS) $(VARIANT_OBJECTS) $(call object,$(TEST_SUPPORT_SOURCES) variants/team/block.c))
 TESTS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(if $(SANITIZE),$(UNINSTRUMENTED_TESTS)),$(TEST_SOURCES)))
 # What `make test` leaves to `make test-full` and CI, for people wait for it: each takes more than ten seconds of a processor, and
 # says again at length what a shorter test or another command (make lint, make adversary, a property) holds as well.
@@ -487,11 +487,12 @@ $(PROGRAM): $(PROGRAM_OBJECTS) $(BUILD)/sources
 $(VARIANTS): $(VARIANT_OBJECTS) $(BUILD)/sources
 	$(SHOW) $(CC) $(ALL_FLAGS) $(CFLAGS) $(LDFLAGS) -shared -o $@ $(VARIANT_OBJECTS) $(BLAS_LIBS) -lm
 
-# The work of a rank is that of the tiles; the runtime alone in one, for variants of one's own.
+# The work of a rank is that of the tiles, and block.c, which knows nothing of MPI, is tested without it; the runtime alone in one, for
+# variants of one's own.
 TEAM_OBJECTS := $(call object,$(TEAM_SOURCES))
 $(TEAM_OBJECTS): $(BUILD)/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(SHOW) $(MPICC) $(ALL_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(SHOW) $(if $(filter %/block.o,$@),$(CC),$(MPICC)) $(ALL_FLAGS) $(KERNEL_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(TEAM_RUNTIME): $(filter $(BUILD)/variants/team/runtime/%,$(TEAM_OBJECTS))
 	@mkdir -p $(@D)

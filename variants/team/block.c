@@ -95,11 +95,12 @@ static schedule_shape choose(const attn_problem *problem, const tile_kernels *ke
   return (schedule_shape){.heads = 1, .rows = kernels->max_rows};
 }
 
-/* lists: NULL where only sizes are asked for. */
-static attn_problem problem_of(const attn_problem *whole, const block_part *of, int64_t *lists) {
+/* offset: of the first batch entry. lists: NULL where only sizes are asked for. */
+static attn_problem problem_of(const attn_problem *whole, const block_part *of, int64_t offset,
+                               int64_t *lists) {
   attn_problem part = *whole;
   const int64_t heads = whole->query_heads, batch = whole->batch, n = of->n;
-  const block_band band = block_band_of(whole, lists && batch ? attn_offset_of(whole, 0) : 0, of);
+  const block_band band = block_band_of(whole, offset, of);
   part.query_length = n;
   part.key_length = of->m;
   part.offset = band.offset;
@@ -129,6 +130,22 @@ static attn_call call_of(const attn_call *whole, const attn_problem *part) {
                      .ranks = 1};
 }
 
+/* Whatever the offset, on which it depends how many keys are to the left in a part of stripes: one more or less. Else ranks
+ * would need what the same problem at another place does not. */
+static size_t part_workspace(const attn_call *call, const block_part *part) {
+  size_t workspace = 0;
+  int64_t left = -1;
+  for (int64_t offset = 0; offset < part->step; offset++) {
+    const attn_problem problem = problem_of(call->problem, part, offset, NULL);
+    if (offset > 0 && problem.left == left) continue;
+    left = problem.left;
+    const attn_call inner = call_of(call, &problem);
+    const size_t bytes = schedule_workspace_size(&inner, choose);
+    if (bytes > workspace) workspace = bytes;
+  }
+  return workspace;
+}
+
 block_scratch block_scratch_take(block_memory *memory, const attn_call *call, const attn_slice *queries,
                                  attn_slicing slicing) {
   const attn_problem *p = call->problem;
@@ -139,9 +156,7 @@ block_scratch block_scratch_take(block_memory *memory, const attn_call *call, co
     for (int q = 0; q < queries->runs; q++)
       for (int k = 0; k < keys.runs; k++) {
         const block_part part = block_part_of(queries, q, &keys, k);
-        const attn_problem problem = problem_of(p, &part, NULL);
-        const attn_call inner = call_of(call, &problem);
-        const size_t bytes = schedule_workspace_size(&inner, choose);
+        const size_t bytes = part_workspace(call, &part);
         if (bytes > workspace) workspace = bytes;
       }
   }
@@ -203,7 +218,7 @@ void block_attend(const attn_call *call, const attn_slice *queries, const block_
     for (int k = 0; k < keys->slice.runs; key += keys->slice.length[k++]) {
       const block_part part = block_part_of(queries, q, &keys->slice, k);
       if (!block_is_seen(p, &part)) continue;
-      attn_problem problem = problem_of(p, &part, scratch->lists);
+      attn_problem problem = problem_of(p, &part, p->batch ? attn_offset_of(p, 0) : 0, scratch->lists);
       problem.key = keys->key_layout;
       problem.value = keys->value_layout;
       const size_t bytes = block_element_bytes(p->key.type);
