@@ -64,7 +64,7 @@ if [ "$purpose" = scale ]; then need libsimgrid-dev openmpi-bin libopenmpi-dev g
 if [ "$purpose" = lint ]; then need clang-tidy cppcheck libomp-dev; fi
 case $purpose in
 bench | test | ci)
-  want libopenblas-pthread-dev "the blas variant and the sgemm peak (OpenBLAS)"
+  want libopenblas-pthread-dev "the blas and layer variants and the sgemm peak (OpenBLAS)"
   want gnuplot-nox "the plots (gnuplot)"
   want openmpi-bin "runs in a team of processes (MPI)"
   want libopenmpi-dev "the variants that work in a team of processes (MPI)"
