@@ -70,7 +70,9 @@ static bool give_report(const report *report, const options *options, char *why,
   }
   fflush(stdout);
   /* The folder first: what cannot be written elsewhere is not lost with it. */
-  if (options->out && !command_write_folder(report, options, &file_rows, why, why_size)) return false;
+  report_place place = {.folder = options->out};
+  if (options->out && !command_write_folder(report, options, &file_rows, &place.has_pictures, why, why_size))
+    return false;
   if (options->out_file &&
       !report_write(report, &file_rows, options->out_format, options->out_file, why, why_size))
     return false;
@@ -78,7 +80,7 @@ static bool give_report(const report *report, const options *options, char *why,
   if (options->raw && !report_write(report, &raw_rows, "csv", options->raw, why, why_size)) return false;
   if (strcmp(options->format, "console") == 0) {
     printf("\n");
-    report_summary(report, options->out, stdout);
+    report_summary(report, options->out ? &place : NULL, stdout);
     if (options->out) printf("The page is %s/index.html\n", options->out);
   }
   return true;

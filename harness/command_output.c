@@ -116,8 +116,8 @@ plot_style command_style(const options *options, char found[PARTS_PATH_BYTES]) {
 }
 
 /* Everything that --out asks for. Missing plots are not a failure: gnuplot is optional. */
-bool command_write_folder(const report *report, const options *options, const report_options *rows, char *why,
-                          size_t why_size) {
+bool command_write_folder(const report *report, const options *options, const report_options *rows,
+                          bool *has_pictures, char *why, size_t why_size) {
   char path[4096], found[PARTS_PATH_BYTES];
   /* It was there at the start; what was measured since must not be lost with it. */
   if (!folder_make(options->out, why, why_size)) return false;
@@ -129,10 +129,10 @@ bool command_write_folder(const report *report, const options *options, const re
     if (!report_write(report, of_file, folder_files[i].format, path, why, why_size)) return false;
   }
   const plot_style style = command_style(options, found);
-  bool plotted = report_plot(report, &style, options->out, why, why_size);
-  if (!plotted) fprintf(stderr, "attnbench: no plots: %s\n", why);
+  *has_pictures = report_plot(report, &style, options->out, why, why_size);
+  if (!*has_pictures) fprintf(stderr, "attnbench: no plots: %s\n", why);
   report_options summary = *rows;
-  summary.pictures = plotted ? options->out : NULL;
+  summary.place = *has_pictures ? &(report_place){options->out, true} : NULL;
   snprintf(path, sizeof path, "%s/%s", options->out, folder_files[SUMMARY].name);
   if (!report_write(report, &summary, folder_files[SUMMARY].format, path, why, why_size)) return false;
   report_options page = *rows;

@@ -90,12 +90,13 @@ int run_merge(const options *options) {
   int status = STATUS_UNUSABLE;
   bool good =
       check_merged(options, why, sizeof why) && merge_reports(&report, &options->words, why, sizeof why);
+  report_place place = {.folder = options->out};
   if (good && options->out)
-    good = is_json(options->out) ? report_write(&report, &rows, "json", options->out, why, sizeof why)
-                                 : command_write_folder(&report, options, &rows, why, sizeof why);
+    good = is_json(options->out)
+               ? report_write(&report, &rows, "json", options->out, why, sizeof why)
+               : command_write_folder(&report, options, &rows, &place.has_pictures, why, sizeof why);
   if (good) {
-    const char *pictures = options->out && !is_json(options->out) ? options->out : NULL;
-    report_summary(&report, pictures, stdout);
+    report_summary(&report, options->out && !is_json(options->out) ? &place : NULL, stdout);
     status = command_report_status(&report) == STATUS_WRONG ? STATUS_WRONG : STATUS_GOOD;
   } else {
     command_complain(why);

@@ -54,9 +54,9 @@ bool command_check_apart(const options *options, char *why, size_t why_size);
 const char *command_scripts(const options *options, char found[PARTS_PATH_BYTES]);
 plot_style command_style(const options *options, char found[PARTS_PATH_BYTES]);
 
-/* Everything that --out asks for. */
-bool command_write_folder(const report *report, const options *options, const report_options *rows, char *why,
-                          size_t why_size);
+/* Everything that --out asks for; has_pictures: whether all pictures are there and of this report. */
+bool command_write_folder(const report *report, const options *options, const report_options *rows,
+                          bool *has_pictures, char *why, size_t why_size);
 int command_report_status(const report *report);
 
 #endif

@@ -391,6 +391,21 @@ static void a_dry_run_writes_every_file(void **state) {
   }
 }
 
+static void pictures_of_an_older_run_are_not_told_as_this_ones(void **state) {
+  (void)state;
+  static const char bench[] = "bench --variant fused --lengths 32 --benchmark_dry_run --quiet --out older"
+                              " --scripts /nowhere",
+                    merge[] = "merge older/results.json --out older_too --scripts /nowhere";
+  static outcome outcome;
+  const char *const commands[] = {bench, merge};
+  for (size_t n = 0; n < sizeof commands / sizeof *commands; n++) {
+    run_program(commands[n], &outcome);
+    if (outcome.status != 0 || !strstr(outcome.out, "\nresults.json lies in older") ||
+        strstr(outcome.out, "Pictures") || !strstr(outcome.err, "no plots: "))
+      fail_msg("attnbench %s: status %d:\n%s%s", commands[n], outcome.status, outcome.out, outcome.err);
+  }
+}
+
 static void what_is_not_to_be_run_has_its_memory_alone(void **state) {
   (void)state;
   static outcome outcome;
@@ -436,7 +451,9 @@ static int make_folder(void **state) {
   if (!mkdtemp(folder)) return -1;
   char command[512];
   snprintf(command, sizeof command,
-           "cd %s && printf '{\"benchmarks\": [' >broken.json && printf '{\"a\": 1}' >other.json", folder);
+           "cd %s && printf '{\"benchmarks\": [' >broken.json && printf '{\"a\": 1}' >other.json && "
+           "mkdir older older_too && touch older/time.png older_too/time.png",
+           folder);
   return system(command);
 }
 
@@ -466,6 +483,7 @@ int main(void) {
       cmocka_unit_test(a_kernel_that_asks_for_the_absurd_fails_alone),
       cmocka_unit_test(a_kernel_that_ran_on_nothing_has_passed_nothing),
       cmocka_unit_test(a_dry_run_writes_every_file),
+      cmocka_unit_test(pictures_of_an_older_run_are_not_told_as_this_ones),
       cmocka_unit_test(what_is_not_to_be_run_has_its_memory_alone),
       cmocka_unit_test(pinned_threads_keep_to_one_processor_and_the_record_says_so),
   };

@@ -6,7 +6,7 @@
 
 /* What was merged and what is missing; each host by itself; and what several hosts measured, as shares of each one's own
  * peak. of_host: gives the summary of a report of one. */
-typedef void merged_of_host(const report *report, const char *pictures, FILE *out);
+typedef void merged_of_host(const report *report, const report_place *place, FILE *out);
 void merged_summary(const report *report, merged_of_host *of_host, FILE *out);
 
 #endif

@@ -6,13 +6,19 @@
 
 #include "measure/results.h"
 
+/* Where a report was written. Only who drew its pictures knows whether they are there: files of their names may be older. */
+typedef struct report_place {
+  const char *folder;
+  bool has_pictures;
+} report_place;
+
 typedef struct report_options {
   bool repetitions, aggregates; /* which rows are given */
   bool brief;                   /* on the console instead of these: one row a point, its median */
   bool color;
-  int width;             /* of the terminal that the console's table is for; 0: as wide as it gets */
-  const char *time_unit; /* "ns", "us", "ms", "s"; NULL: what suits each */
-  const char *pictures;  /* for the summary: the folder they lie in, or NULL */
+  int width;                 /* of the terminal that the console's table is for; 0: as wide as it gets */
+  const char *time_unit;     /* "ns", "us", "ms", "s"; NULL: what suits each */
+  const report_place *place; /* for the summary; NULL: it says nothing of it */
 
   /* For the page. */
   const struct report *former;    /* a run to compare with, or NULL */
@@ -43,8 +49,8 @@ bool report_write(const report *report, const report_options *options, const cha
 /* Reads a JSON report back, ours only; false, with the reason in words. */
 bool report_read(report *report, const char *path, char *why, size_t why_size);
 
-/* A dozen lines that a person understands. pictures: the folder they lie in, or NULL. */
-void report_summary(const report *report, const char *pictures, FILE *out);
+/* A dozen lines that a person understands. place: where it was written, or NULL. */
+void report_summary(const report *report, const report_place *place, FILE *out);
 
 typedef struct plot_style {
   const char *scripts;        /* the folder of the gnuplot files */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "measure/crossover.h"
 #include "format.h"
@@ -276,17 +275,15 @@ static void print_skipped(const report *report, FILE *out) {
             first->reason);
 }
 
-static void print_pictures(const char *pictures, FILE *out) {
-  char first[4096];
-  snprintf(first, sizeof first, "%s/time.png", pictures);
-  fprintf(out, "%s in %s\n", access(first, R_OK) == 0 ? "Pictures and results.json lie" : "results.json lies",
-          pictures);
+static void print_place(const report_place *place, FILE *out) {
+  fprintf(out, "%s in %s\n", place->has_pictures ? "Pictures and results.json lie" : "results.json lies",
+          place->folder);
 }
 
-void report_summary(const report *report, const char *pictures, FILE *out) {
+void report_summary(const report *report, const report_place *place, FILE *out) {
   if (report->run_count > 0) {
     merged_summary(report, report_summary, out);
-    if (pictures) print_pictures(pictures, out);
+    if (place) print_place(place, out);
     return;
   }
   const machine *machine = &report->machine;
@@ -309,6 +306,6 @@ void report_summary(const report *report, const char *pictures, FILE *out) {
   summary_crossovers(report, out);
   print_verification(report, out);
   print_skipped(report, out);
-  if (pictures) print_pictures(pictures, out);
+  if (place) print_place(place, out);
   report_ratios(report, out);
 }

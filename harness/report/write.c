@@ -18,7 +18,7 @@ static bool write_report(const void *what, FILE *file) {
   if (strcmp(of->format, "csv") == 0)
     report_csv(of->report, of->options, file);
   else if (strcmp(of->format, "summary") == 0)
-    report_summary(of->report, of->options->pictures, file);
+    report_summary(of->report, of->options->place, file);
   else if (strcmp(of->format, "html") == 0)
     report_page(of->report, of->options, file);
   else

@@ -13,12 +13,12 @@
 
 #include "tests/report/sample_report.h"
 
-static char *summary_of(const report *report, const char *pictures) {
+static char *summary_of(const report *report, const report_place *place) {
   char *text = NULL;
   size_t size = 0;
   FILE *file = open_memstream(&text, &size);
   assert_non_null(file);
-  report_summary(report, pictures, file);
+  report_summary(report, place, file);
   fclose(file);
   return text;
 }
@@ -32,7 +32,7 @@ static void the_whole_sample_is_told_in_few_lines(void **state) {
   report report;
   sample_report(&report, sample_variants, SAMPLE_VARIANTS, 128);
   sample_unmeasured(&report, "naive/full/B:1/H:8/Hkv:8/D:64/T:8192", 0, RESULT_SKIPPED, "would take 122 s");
-  char *text = summary_of(&report, "results/now");
+  char *text = summary_of(&report, &(report_place){"results/now", false});
   size_t lines = 0;
   for (const char *at = text; *at; at++) lines += *at == '\n';
   assert_true(lines <= 18);
@@ -97,6 +97,17 @@ static void the_fastest_is_named_only_where_it_is(void **state) {
   report_destroy(&report);
 }
 
+/* The folder is one that is not there: it is the caller's word that counts, not what lies about. */
+static void pictures_are_told_where_they_were_drawn(void **state) {
+  (void)state;
+  report report;
+  sample_report(&report, sample_variants, SAMPLE_VARIANTS, 128);
+  char *text = summary_of(&report, &(report_place){"/nowhere", true});
+  assert_says(text, "\nPictures and results.json lie in /nowhere\n");
+  free(text);
+  report_destroy(&report);
+}
+
 static void variants_that_were_not_measured_are_not_told(void **state) {
   (void)state;
   report report;
@@ -154,7 +165,7 @@ static void a_plugins_kernel_ends_with_its_ratio_to_the_fastest(void **state) {
   sample_report(&report, three, 3, 128);
   for (size_t n = 0; n < report.result_count; n++)
     report.results[n].from_plugin = strcmp(report.results[n].variant, "mine") == 0;
-  char *text = summary_of(&report, "results/now"), said[8192];
+  char *text = summary_of(&report, &(report_place){"results/now", false}), said[8192];
   snprintf(said, sizeof said, "%s", text);
   const char *last = strstr(said, "\nmine takes ");
   if (!last || last[strcspn(last + 1, "\n") + 2] != '\0') {
@@ -192,6 +203,7 @@ int main(void) {
       cmocka_unit_test(a_crossover_is_told_between_measured_lengths),
       cmocka_unit_test(a_crossover_is_never_extrapolated),
       cmocka_unit_test(the_fastest_is_named_only_where_it_is),
+      cmocka_unit_test(pictures_are_told_where_they_were_drawn),
       cmocka_unit_test(variants_that_were_not_measured_are_not_told),
       cmocka_unit_test(a_pattern_is_no_full_attention),
       cmocka_unit_test(a_failed_point_is_said),
