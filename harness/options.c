@@ -418,10 +418,17 @@ static bool check_pin(const options *options, char *why, size_t why_size) {
   return false;
 }
 
+/* It stands in lines that are printed, and in strings of gnuplot's, which end with their line. */
+static bool check_out(const options *options, char *why, size_t why_size) {
+  if (!options->out || !strchr(options->out, '\n')) return true;
+  snprintf(why, why_size, "--out takes a name without line breaks, and this one has one");
+  return false;
+}
+
 static bool check_together(const options *options, char *why, size_t why_size) {
-  if (!check_pin(options, why, why_size) || !check_shape(options, why, why_size) ||
-      !check_sizes(options, why, why_size) || !check_cases(options, why, why_size) ||
-      !check_own(options, why, why_size))
+  if (!check_out(options, why, why_size) || !check_pin(options, why, why_size) ||
+      !check_shape(options, why, why_size) || !check_sizes(options, why, why_size) ||
+      !check_cases(options, why, why_size) || !check_own(options, why, why_size))
     return false;
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {

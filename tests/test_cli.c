@@ -92,6 +92,8 @@ static void bad_input_gives_status_2_one_line_and_nothing_on_stdout(void **state
       {"bench --benchmark_filter no_such_point", "no point matches"},
       {"bench --variant fused --lengths 16 --out err/results", "--out err/results"},
       {"bench --variant fused --lengths 16 --out err", "--out err"},
+      {"bench --variant fused --lengths 16 --out 'two\nlines'", "--out takes a name without line breaks"},
+      {"merge other.json --out 'two\nlines'", "--out takes a name without line breaks"},
       {"bench --variant fused --lengths 16 --benchmark_out=nowhere/r.json", "nowhere/r.json"},
       {"bench --variant fused --lengths 16 --raw nowhere/r.csv", "--raw nowhere/r.csv"},
       {"bench --variant fused --lengths 16 --benchmark_context='k\377y=value'",
