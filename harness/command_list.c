@@ -26,10 +26,12 @@ static void describe_growth(char text[16], int exponent) {
     snprintf(text, 16, "O(T^%d)", exponent);
 }
 
-static void print_variants(const attn_variant *const *variants, size_t count) {
+/* Those of a team, or all others. */
+static void print_variants(const attn_variant *const *variants, size_t count, bool of_team) {
   for (size_t i = 0; i < count; i++) {
     const attn_variant *variant = variants[i];
     char time[16], workspace[16];
+    if ((variant->place == ATTN_TEAM) != of_team) continue;
     describe_growth(time, variant->time_exponent);
     describe_growth(workspace, variant->workspace_exponent);
     printf("%-*s %-15s %-10s %-10s %s\n", VARIANT_COLUMN, variant->name,
@@ -37,18 +39,26 @@ static void print_variants(const attn_variant *const *variants, size_t count) {
   }
 }
 
-/* Where they were built. */
-static void print_team(void) {
+static const attn_variant *first_of_team(const variant_list *list) {
+  for (size_t n = 0; n < list->count; n++)
+    if (list->variants[n]->place == ATTN_TEAM) return list->variants[n];
+  return NULL;
+}
+
+/* Ours where they were built, but beside a device, and those of plugins. */
+static void print_team(const variant_list *list, bool ours) {
   char why[WHY_BYTES];
-  const attn_table *team = variant_list_peek_team(why, sizeof why);
-  if (!team) return;
-  printf("\nin a team of processes: mpirun -n 4 attnbench verify --variant %s\n", team->variants[0]->name);
-  print_variants(team->variants, team->count);
+  const attn_table *team = ours ? variant_list_peek_team(why, sizeof why) : NULL;
+  const attn_variant *first = team ? team->variants[0] : first_of_team(list);
+  if (!first) return;
+  printf("\nin a team of processes: mpirun -n 4 attnbench verify --variant %s\n", first->name);
+  if (team) print_variants(team->variants, team->count, true);
+  print_variants(list->variants, list->count, true);
 }
 
 int run_list(const variant_list *list) {
   printf("%-*s %-15s %-10s %-10s %s\n", VARIANT_COLUMN, "variant", "function", "time", "workspace", "");
-  print_variants(list->variants, list->count);
+  print_variants(list->variants, list->count, false);
   const attn_device *device = device_of(list->own->variants[0]);
   if (device) printf("\ndevice %s: %s\n", device->kind, device_words(device));
   const bool is_emulated = device && strcmp(device->kind, "emu") == 0;
@@ -56,7 +66,7 @@ int run_list(const variant_list *list) {
   const char *const *sets = variant_list_instruction_sets(list);
   for (size_t i = 0; sets[i]; i++) printf(" %s", sets[i]);
   printf("\n");
-  if (!device && !list->team) print_team();
+  print_team(list, !device);
   printf("\npresets\n");
   command_list_presets(stdout);
   return STATUS_GOOD;

@@ -50,7 +50,8 @@ static bool load_variants(variant_list *list, const options *options, char *why,
                          : is_in_team(options) ? !options->own || variant_list_add_team(list, why, why_size)
                                                : !options->own || variant_list_add_own(list, why, why_size);
   if (!added_own) return false;
-  list->team = is_in_team(options); /* plugins' too, whether or not ours are in it */
+  /* Plugins' too, whether or not ours are in it. To be listed they need no team. */
+  list->team = is_in_team(options) || options->command == COMMAND_LIST;
   supervisor_note_set(options->device, options->own);
   for (size_t i = 0; i < options->plugins.count; i++) {
     const char *plugin = options->plugins.items[i];

@@ -20,7 +20,8 @@
   "1 -n " n " " PROGRAM
 #define RANKS(n) MPIRUN(n) "verify --threads 1 "
 /* Wrong on rank 2, from six keys on (tests/plugins/team). */
-#define FORGETS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/forgets.so "
+#define FORGETS_PLUGIN ATTN_BUILD_DIR "/tests/plugins/team/forgets.so "
+#define FORGETS "--own=false --plugin " FORGETS_PLUGIN
 
 /* Takes what others have from its own process, where it can. */
 #define PEEKS "--own=false --plugin " ATTN_BUILD_DIR "/tests/plugins/team/peeks.so "
@@ -286,6 +287,20 @@ static void a_variant_of_a_team_says_how_it_is_started(void **state) {
   shell_expect(PROGRAM "list", 0, "tree_decode");
 }
 
+/* To be listed they need no team, and mpirun's is in nobody's way. */
+static void a_plugins_variants_of_a_team_are_listed_with_ours(void **state) {
+  (void)state;
+  need_mpi();
+  static const char *const commands[] = {PROGRAM "list --plugin " FORGETS_PLUGIN,
+                                         MPIRUN("1") "list --plugin " FORGETS_PLUGIN};
+  for (size_t n = 0; n < sizeof commands / sizeof *commands; n++) {
+    shell_expect(commands[n], 0, "\nfused ");
+    const char *team = strstr(shell_output, "\nin a team of processes: ");
+    if (!team || !strstr(team, "\nring ") || !strstr(team, "\nforgets_on_rank_2 "))
+      fail_msg("%s:\n%s", commands[n], shell_output);
+  }
+}
+
 static void without_the_object_it_is_said_what_is_missing(void **state) {
   (void)state;
   shell_expect(
@@ -321,6 +336,7 @@ int main(void) {
       cmocka_unit_test(what_an_exchange_has_no_room_for_is_refused),
       cmocka_unit_test(fewer_heads_than_ranks_are_one_sentence),
       cmocka_unit_test(a_variant_of_a_team_says_how_it_is_started),
+      cmocka_unit_test(a_plugins_variants_of_a_team_are_listed_with_ours),
       cmocka_unit_test(without_the_object_it_is_said_what_is_missing),
   };
   /* Of what test-full adds: all others are the same in it, and teams start slowly. */
