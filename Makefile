@@ -76,7 +76,7 @@ TEST_SOURCES := $(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null | s
 # has run in test_plugins; and accuracy, bounds and which bits a batch has are a matter of the numbers, which are the same: their
 # kernels and checks run in test_variants, test_properties and test_verify. Nor are the kernels of the emulated device instrumented;
 # what is around a device runs in test_device and test_failing_device.
-UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary ci_plan gate_script scale install mutants python rooms readme_example \
+UNINSTRUMENTED_TESTS := $(patsubst %,tests/scripts/test_%.c,adversary ci_plan decode gate_script scale install mutants python rooms readme_example \
   run_tests walks_of_readers) tests/verify/test_hints.c tests/gate/test_gate_alone.c tests/walks/test_ci_owner.c \
   tests/variants/test_accuracy.c tests/variants/test_batch_invariance.c tests/variants/test_cuda.c tests/verify/test_bound.c \
   tests/verify/test_narrow.c tests/measure/test_cluster.c

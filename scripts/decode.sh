@@ -10,12 +10,19 @@ problems=(--problem linear/causal/B:1/H:4/D:64/T:1/state/final_state)
 for length in 64 256 1024 4096 16384 65536; do
   problems+=(--problem "full/B:1/H:4/D:64/Tq:1/Tk:$length")
 done
-"$build/attnbench" bench --variant fused,linear,linear_recurrent --threads 1 --instructions=false --min-time 0.02 --point-budget 0.3 \
-  "${problems[@]}" --quiet "$@" --out "$folder" --benchmark_time_unit ns >/dev/null || exit
-# Medians of the repetitions, in microseconds.
-times_of() { sed -n "s#^\"$1/[^\"]*/Tk:\?\([0-9]*\)[^\"]*_median\",[^,]*,\([0-9.e+]*\),.*#\1 \2#p" "$folder/results.csv"; }
-median_of() { sed -n "s#^\"$1/linear/[^\"]*_median\",[^,]*,\([0-9.e+]*\),.*#\1#p" "$folder/results.csv" | head -1; }
-linear=$(median_of linear) recurrent=$(median_of linear_recurrent)
+bench=("$build/attnbench" bench --variant fused,linear,linear_recurrent --threads 1 --instructions=false --min-time 0.02
+  --point-budget 0.3 "${problems[@]}" --quiet "$@" --out "$folder" --benchmark_time_unit ns)
+for option; do # those that have bench say something and measure nothing
+  case $option in -h | --help | -V | --version | --benchmark_list_tests | --benchmark_list_tests=[!fn0]*)
+    exec "${bench[@]}" ;;
+  esac
+done
+"${bench[@]}" >/dev/null || exit
+# In microseconds: the median of the repetitions, or the only one there is, as in a dry run, whose row has the name alone.
+row_end='[^"_]*\(_median\)\?",[^,]*,\([0-9.e+]*\),.*'
+times_of() { sed -n "s#^\"$1/[^\"]*/Tk:\([0-9]*\)$row_end#\1 \3#p" "$folder/results.csv"; }
+time_of() { sed -n "s#^\"$1/linear/[^\"]*/final_state$row_end#\2#p" "$folder/results.csv" | head -1; }
+linear=$(time_of linear) recurrent=$(time_of linear_recurrent)
 times_of fused | sort -n | awk -v a="$linear" -v b="$recurrent" '{ print $1, $2 / 1000, a / 1000, b / 1000 }' >"$folder/decode.dat"
 [ -s "$folder/decode.dat" ] || { echo "decode.sh: nothing was measured" >&2; exit 1; }
 echo "microseconds a step: T, fused, linear, linear_recurrent"
