@@ -149,7 +149,7 @@ static int measure(const sweep *sweep, const options *options, const bench_optio
   if (!measured || !give_report(with_context(&report, options), options, why, sizeof why))
     command_complain(why);
   else
-    status = command_report_status(&report);
+    status = command_status(command_report_status(&report));
   report_destroy(&report);
   return status;
 }

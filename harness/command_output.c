@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/interrupt.h"
 #include "base/parts.h"
 #include "base/progress.h"
 #include "base/replace.h"
@@ -145,4 +146,8 @@ int command_report_status(const report *report) {
   for (size_t i = 0; i < report->result_count; i++)
     if (report->results[i].state == RESULT_FAILED) return STATUS_WRONG;
   return report->interrupted ? STATUS_INTERRUPTED : STATUS_GOOD;
+}
+
+int command_status(int status) {
+  return status != STATUS_WRONG && interrupt_asked() ? STATUS_INTERRUPTED : status;
 }

@@ -51,7 +51,7 @@ int run_show(const options *options) {
                                 .style = command_style(options, found)};
   if ((options->out && !folder_make(options->out, why, sizeof why)) ||
       !show_problem(&request, &paper, why, sizeof why))
-    return command_complain(why);
+    return command_status(command_complain(why));
   if (options->out) printf("\nThe pictures lie in %s\n", options->out);
   return STATUS_GOOD;
 }

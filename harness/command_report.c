@@ -26,7 +26,7 @@ int run_plots(const options *options) {
   if (drawn) printf("The pictures lie in %s\n", folder);
   report_destroy(&report);
   free(path);
-  return drawn ? STATUS_GOOD : command_complain(why);
+  return command_status(drawn ? STATUS_GOOD : command_complain(why));
 }
 
 /* The page must not take the place of what it is made from. */
@@ -63,7 +63,7 @@ int run_report(const options *options) {
   if (written) printf("The page is %s\n", path);
   report_destroy(&report);
   report_destroy(&former);
-  return written ? STATUS_GOOD : command_complain(why);
+  return command_status(written ? STATUS_GOOD : command_complain(why));
 }
 
 /* A file where its name ends so, or else a folder. */
@@ -97,7 +97,7 @@ int run_merge(const options *options) {
                : command_write_folder(&report, options, &rows, &place.has_pictures, why, sizeof why);
   if (good) {
     report_summary(&report, options->out && !is_json(options->out) ? &place : NULL, stdout);
-    status = command_report_status(&report) == STATUS_WRONG ? STATUS_WRONG : STATUS_GOOD;
+    status = command_status(command_report_status(&report) == STATUS_WRONG ? STATUS_WRONG : STATUS_GOOD);
   } else {
     command_complain(why);
   }

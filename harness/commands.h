@@ -59,4 +59,7 @@ bool command_write_folder(const report *report, const options *options, const re
                           bool *has_pictures, char *why, size_t why_size);
 int command_report_status(const report *report);
 
+/* The status, or that of a command that was ended by Ctrl-C where one was, unless a kernel is wrong. */
+int command_status(int status);
+
 #endif

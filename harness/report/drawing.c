@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "base/replace.h"
 #include "captions.h"
 #include "gnuplot.h"
@@ -16,12 +17,21 @@ static const double usual_font_size = 17;
 
 static const char *const all_formats[] = {"png", "svg", "pdf"};
 
+/* Who stopped the pictures of a folder does not wait for those of its page. */
+static bool is_stopped;
+
 double drawing_scale(const plot_style *style) {
   return style->font_size > 0 ? style->font_size / usual_font_size : 1;
 }
 
 static bool fail(const drawing *drawing, const char *what, const char *about) {
   snprintf(drawing->why, drawing->why_size, "%s '%s': %s", what, about, strerror(errno));
+  return false;
+}
+
+static bool stop(const drawing *drawing) {
+  is_stopped = true;
+  snprintf(drawing->why, drawing->why_size, "ended by Ctrl-C");
   return false;
 }
 
@@ -34,9 +44,13 @@ static bool make_path(char path[DRAWING_PATH_BYTES], const char *folder, const c
 bool drawing_begin(drawing *drawing, const plot_style *style, const char *folder, char *why,
                    size_t why_size) {
   *drawing = (struct drawing){.style = style, .folder = folder, .why = why, .why_size = why_size};
+  if (is_stopped) return stop(drawing);
   if (!make_path(drawing->temporary, folder, ".plots-XXXXXX", ""))
     return fail(drawing, "cannot write", folder);
-  return mkdtemp(drawing->temporary) || fail(drawing, "cannot write pictures into", folder);
+  if (!mkdtemp(drawing->temporary)) return fail(drawing, "cannot write pictures into", folder);
+  drawing->catches = !interrupt_asked();
+  if (drawing->catches) interrupt_catch();
+  return true;
 }
 
 void drawing_end(const drawing *drawing) {
@@ -46,6 +60,7 @@ void drawing_end(const drawing *drawing) {
     if (file->d_type != DT_DIR && make_path(path, drawing->temporary, file->d_name, "")) unlink(path);
   if (folder) closedir(folder);
   rmdir(drawing->temporary);
+  if (drawing->catches) interrupt_release();
 }
 
 static bool put_file(const char *path, const drawing_picture *picture) {
@@ -99,7 +114,10 @@ bool drawing_make(const drawing *drawing, const drawing_picture *picture) {
   char data[DRAWING_PATH_BYTES];
   if (!make_path(data, drawing->temporary, picture->name, ".dat") || !put_file(data, picture))
     return fail(drawing, "cannot write", data);
-  for (size_t n = 0; n < count; n++)
-    if (!draw_format(drawing, picture, data, formats[n])) return false;
+  for (size_t n = 0; n < count; n++) {
+    const bool drawn = draw_format(drawing, picture, data, formats[n]);
+    if (drawing->catches && interrupt_asked()) return stop(drawing); /* which may have ended gnuplot, too */
+    if (!drawn) return false;
+  }
   return true;
 }

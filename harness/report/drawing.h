@@ -14,6 +14,7 @@ typedef struct drawing {
   const plot_style *style;
   const char *folder;                 /* where the pictures go */
   char temporary[DRAWING_PATH_BYTES]; /* in folder, so that a finished picture can be renamed into place */
+  bool catches; /* a wish to stop ends it; an earlier one, to stop measuring, does not */
   char *why;
   size_t why_size;
 } drawing;
@@ -30,7 +31,8 @@ typedef struct drawing_picture {
 /* How large the font is against that of scripts/plots/canvas.gp. */
 double drawing_scale(const plot_style *style);
 
-/* False, with the reason in words, when the folder cannot be written; else drawing_end has to follow. */
+/* False, with the reason in words, when the folder cannot be written; else drawing_end has to follow. Ctrl-C in between
+ * ends this drawing and all later ones, which fail, and no process (interrupt.h). */
 bool drawing_begin(drawing *drawing, const plot_style *style, const char *folder, char *why, size_t why_size);
 void drawing_end(const drawing *drawing);
 

@@ -181,6 +181,35 @@ static void a_folder_that_is_removed_meanwhile_is_made_again(void **state) {
   assert_int_equal(seed_of(fixture->json), 1);
 }
 
+/* A gnuplot that tells its parent to end, by SIGTERM, as what runs tests may have SIGINT ignored. All else is written, the
+ * page with the reason in the place of pictures. */
+static void ctrl_c_ends_pictures_and_leaves_nothing_of_them(void **state) {
+  const fixture *fixture = *state;
+  static const struct {
+    const char *command, *left;
+  } cases[] = {
+      {BENCH, "console.txt index.html results.csv results.json summary.txt "},
+      {PROGRAM " report results/results.json", "index.html results.json "},
+      {PROGRAM " plots results/results.json", "results.json "},
+      {PROGRAM " show causal/T:64 --out results", ""},
+  };
+  assert_int_equal(run("mkdir bin temporary && printf '#!/bin/sh\\nkill -TERM $PPID\\n' >bin/gnuplot && "
+                       "chmod +x bin/gnuplot"),
+                   0);
+  for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+    char command[512];
+    assert_int_equal(run("rm -rf results && mkdir results"), 0);
+    if (strstr(cases[n].command, "results.json")) write_report(fixture->json, 1, 1024);
+    snprintf(command, sizeof command, "export PATH=$PWD/bin:$PATH TMPDIR=$PWD/temporary; %s",
+             cases[n].command);
+    const int status = run(command);
+    snprintf(command, sizeof command,
+             "test -z \"$(ls -A temporary)\" && test \"$(ls -A results | tr '\\n' ' ')\" = '%s'",
+             cases[n].left);
+    if (status != 130 || run(command) != 0) fail_msg("%s: status %d", cases[n].command, status);
+  }
+}
+
 static void a_folder_that_becomes_a_file_is_said(void **state) {
   (void)state;
   assert_int_equal(run(MEANWHILE("rmdir results; echo kept >results")), 2);
@@ -279,6 +308,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(files_of_one_bench_are_apart, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_full_standard_output_is_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_that_is_removed_meanwhile_is_made_again, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(ctrl_c_ends_pictures_and_leaves_nothing_of_them, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_folder_that_becomes_a_file_is_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(numbers_of_shards_that_cannot_be_are_said, set_up, tear_down),
       cmocka_unit_test_setup_teardown(files_that_cannot_be_read_are_said_and_kept, set_up, tear_down),
