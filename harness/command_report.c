@@ -55,7 +55,7 @@ int run_report(const options *options) {
   snprintf(beside, sizeof beside, "%.*sindex.html", folder_bytes, file);
   const char *path = options->html ? options->html : beside;
   const plot_style style = command_style(options, found);
-  const report_options how = {.former = compares ? &former : NULL, .style = &style};
+  const report_options how = {.former = compares ? &former : NULL, .whole = true, .style = &style};
   const bool written = check_page(options, path, why, sizeof why) &&
                        report_read(&report, file, why, sizeof why) &&
                        (!compares || report_read(&former, options->words.items[0], why, sizeof why)) &&

@@ -21,7 +21,8 @@ typedef struct report_options {
   const report_place *place; /* for the summary; NULL: it says nothing of it */
 
   /* For the page. */
-  const struct report *former;    /* a run to compare with, or NULL */
+  const struct report *former; /* a run to compare with, or NULL */
+  bool whole; /* it is not written where Ctrl-C ended its pictures: the one that is there stays */
   const struct plot_style *style; /* its scripts draw the pictures; NULL: there are none */
 } report_options;
 

@@ -1,7 +1,9 @@
 /* Reports into files, in any of their formats. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt.h"
 #include "base/replace.h"
 #include "measure/shard.h"
 #include "report.h"
@@ -23,7 +25,9 @@ static bool write_report(const void *what, FILE *file) {
     report_page(of->report, of->options, file);
   else
     report_console(of->report, of->options, file);
-  return true;
+  if (!of->options->whole || !interrupt_asked()) return true;
+  errno = EINTR;
+  return false;
 }
 
 bool report_write(const report *report, const report_options *options, const char *format, const char *path,
