@@ -17,21 +17,26 @@ enum { HEADS = 2, DIM = 16, LENGTH = 1024 };
 
 extern const attn_variant attn_fused_backward;
 
-static attn_problem backward_problem(attn_type type) {
-  const attn_layout rows = attn_packed(type, HEADS, LENGTH, DIM);
-  attn_problem problem = {.function = ATTN_SOFTMAX_BACKWARD,
-                          .batch = 1,
-                          .query_heads = HEADS,
-                          .kv_heads = HEADS,
-                          .query_length = LENGTH,
-                          .key_length = LENGTH,
-                          .head_dim = DIM,
-                          .value_dim = DIM,
+static attn_problem problem_of(attn_type type, int64_t heads, int64_t queries, int64_t keys, int64_t dim) {
+  attn_problem problem = {.batch = 1,
+                          .query_heads = heads,
+                          .kv_heads = heads,
+                          .query_length = queries,
+                          .key_length = keys,
+                          .head_dim = dim,
+                          .value_dim = dim,
                           .scale = 1,
                           .left = ATTN_UNLIMITED,
                           .right = ATTN_UNLIMITED};
-  problem.query = problem.key = problem.value = problem.output = rows;
-  problem.output_grad = problem.query_grad = problem.key_grad = problem.value_grad = rows;
+  problem.query = problem.output = attn_packed(type, heads, queries, dim);
+  problem.key = problem.value = attn_packed(type, heads, keys, dim);
+  return problem;
+}
+
+static attn_problem backward_problem(attn_type type) {
+  attn_problem problem = problem_of(type, HEADS, LENGTH, LENGTH, DIM);
+  problem.function = ATTN_SOFTMAX_BACKWARD;
+  problem.output_grad = problem.query_grad = problem.key_grad = problem.value_grad = problem.query;
   problem.lse = attn_packed(ATTN_FLOAT32, HEADS, LENGTH, 1);
   return problem;
 }
@@ -53,21 +58,12 @@ static void a_bias_of_any_type_takes_no_workspace_of_the_backward_pass(void **st
     }
 }
 
-/* Bands and lengths at which stripes of a key more, or with a key more to the left, begin to need more. */
+/* A band and lengths at which stripes of a key more, or with a key more to the left, begin to need more. */
 static attn_problem striped_problem(attn_type type, int64_t left) {
-  enum { QUERIES = 400, KEYS = 4095, DEPTH = 64 };
-  attn_problem problem = {.batch = 1,
-                          .query_heads = 1,
-                          .kv_heads = 1,
-                          .query_length = QUERIES,
-                          .key_length = KEYS,
-                          .head_dim = DEPTH,
-                          .value_dim = DEPTH,
-                          .scale = 1,
-                          .left = left,
-                          .features = ATTN_BAND | ATTN_OFFSET};
-  problem.query = problem.output = attn_packed(type, 1, QUERIES, DEPTH);
-  problem.key = problem.value = attn_packed(type, 1, KEYS, DEPTH);
+  attn_problem problem = problem_of(type, 1, 400, 4095, 64);
+  problem.left = left;
+  problem.right = 0;
+  problem.features = ATTN_BAND | ATTN_OFFSET;
   return problem;
 }
 
