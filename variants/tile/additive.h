@@ -86,12 +86,7 @@ static void additive_again(tile_size size, const tile_additive *of, int64_t row,
     if (isnan(score[l])) score[l] = again[l];
 }
 
-INLINE bool any_nan(vec x) {
-  float lane[LANES], sum = 0;
-  store(lane, x);
-  for (int l = 0; l < LANES; l++) sum += lane[l];
-  return isnan(sum);
-}
+INLINE bool any_nan(vec x) { return isnan(sum_of_lanes(x)); }
 
 static void additive_scores(tile_size size, const tile_additive *of, const float *keys, tile_target scores) {
   const unsigned mode = flush_denormals();

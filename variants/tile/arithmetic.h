@@ -198,6 +198,27 @@ static void grade(int64_t rows, int64_t count, const float *shift, const float *
   restore_denormals(mode);
 }
 
+/* Of the lanes of a vector, half with half: one after the other each would wait for the one before. */
+INLINE float largest_lane(vec a) {
+  float lane[LANES];
+  store(lane, a);
+#pragma GCC unroll 4
+  for (int n = LANES / 2; n > 0; n /= 2)
+#pragma GCC unroll 8
+    for (int l = 0; l < n; l++) lane[l] = lane[l + n] > lane[l] ? lane[l + n] : lane[l];
+  return lane[0];
+}
+
+INLINE float sum_of_lanes(vec a) {
+  float lane[LANES];
+  store(lane, a);
+#pragma GCC unroll 4
+  for (int n = LANES / 2; n > 0; n /= 2)
+#pragma GCC unroll 8
+    for (int l = 0; l < n; l++) lane[l] += lane[l + n];
+  return lane[0];
+}
+
 static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
   enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };
   const unsigned mode = flush_denormals();
@@ -206,22 +227,17 @@ static void softmax_row(int64_t count, float *restrict x, float *restrict max, f
     largest[c] = broadcast(max);
     total[c] = zero();
   }
-  for (int64_t n = 0; n < count; n += LANES) {
-    const int c = (int)(n / LANES % CHAINS);
-    largest[c] = maximum(load(x + n), largest[c]);
-  }
-  float lane[LANES];
-  store(lane, maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
-  for (int l = 0; l < LANES; l++) *max = lane[l] > *max ? lane[l] : *max;
+  int64_t n = 0;
+  for (; n + CHAINS * LANES <= count; n += CHAINS * LANES)
+    for (int c = 0; c < CHAINS; c++) largest[c] = maximum(load(x + n + c * LANES), largest[c]);
+  for (; n < count; n += LANES) largest[0] = maximum(load(x + n), largest[0]);
+  *max = largest_lane(maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
 
   for (int c = 0; c < CHAINS; c++) shift[c] = broadcast(&(float){*max == -INFINITY ? 0 : *max});
-  int64_t n = 0;
-  for (; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES)
+  for (n = 0; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES)
     weigh_in_place(CHAINS, TOGETHER, x + n, shift, total);
   for (; n < count; n += LANES) weigh_in_place(1, 1, x + n, shift, total);
-  store(lane, add(add(total[0], total[1]), add(total[2], total[3])));
-  *sum = 0;
-  for (int l = 0; l < LANES; l++) *sum += lane[l];
+  *sum = sum_of_lanes(add(add(total[0], total[1]), add(total[2], total[3])));
   restore_denormals(mode);
 }
 
@@ -390,7 +406,7 @@ static void scale_slopes(int64_t count, int64_t width, attn_feature_map map, til
 
 /* ---- of few_rows.h, whatever the elements ---- */
 
-enum { PLACES = 8 }; /* of a tile that are read at once */
+enum { PLACES = TILE_FEW_PLACES };
 
 /* Keys of each place between one part of the values' features and the next; and from how many rows on each line of keys
  * ahead is asked for twice: never, unless a set says otherwise. */

@@ -15,10 +15,7 @@ static bool NAME(all_finite)(int64_t rows, int64_t width, tile_rows x) {
     for (; n < whole; n += LANES) sum[0] = fused_multiply_add(LOAD(row + n), zero(), sum[0]);
     if (n < width) sum[1] = fused_multiply_add(LOAD_PART(row + n, (int)(width - n)), zero(), sum[1]);
   }
-  float lane[LANES], all = 0;
-  store(lane, add(add(sum[0], sum[1]), add(sum[2], sum[3])));
-  for (int l = 0; l < LANES; l++) all += lane[l];
-  return all == 0;
+  return sum_of_lanes(add(add(sum[0], sum[1]), add(sum[2], sum[3]))) == 0;
 }
 
 static void NAME(copy_finite)(int64_t rows, int64_t width, tile_rows x, void *copy) {

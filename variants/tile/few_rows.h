@@ -102,20 +102,20 @@ INLINE void NAME(few_scores_rows)(const int rows, tile_size size, tile_matrix qu
       NAME(few_scores_group)(rows, 1, n, size, query, key, ahead, scores);
 }
 
-/* output[r][e] of `vectors` vectors of features, an even number or one, with `part` features. */
+/* output[r][e] of `vectors` vectors of features, an even number or one, with `part` features. Between the first keys of a tile
+ * and the last, features stay in the order in which they are loaded. */
 INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const int part, few_steps steps,
                                        tile_matrix weights, tile_rows value, const float *restrict rescale,
                                        tile_rows ahead, tile_target output) {
-  /* More sums cost more to bring into another order than it gains. */
-  const bool two = vectors > 1 && rows < 4;
+  const bool two = vectors > 1;
   vec sum[TILE_FEW_ROWS][FEW_VECTORS], x[FEW_VECTORS];
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) {
       sum[r][v] = load(output.x + r * output.stride + v * LANES);
       if (steps.first == 0) sum[r][v] = multiply(sum[r][v], broadcast(rescale + r));
     }
-  for (int r = 0; r < rows; r++)
-    for (int v = 0; two && v < vectors; v += 2) APART(&sum[r][v]);
+  for (int r = 0; two && steps.first == 0 && r < rows; r++)
+    for (int v = 0; v < vectors; v += 2) APART(&sum[r][v]);
   for (int64_t n = steps.first; n < steps.end; n++)
     for (int64_t j = n; j < steps.keys; j += steps.apart) {
       const element *row = (const element *)value.x + j * value.stride;
@@ -131,8 +131,8 @@ INLINE void NAME(few_accumulate_group)(const int rows, const int vectors, const 
         for (int v = 0; v < vectors; v++) sum[r][v] = fused_multiply_add(weight, x[v], sum[r][v]);
       }
     }
-  for (int r = 0; r < rows; r++)
-    for (int v = 0; two && v < vectors; v += 2) TOGETHER(&sum[r][v]);
+  for (int r = 0; two && steps.end == steps.apart && r < rows; r++)
+    for (int v = 0; v < vectors; v += 2) TOGETHER(&sum[r][v]);
   for (int r = 0; r < rows; r++)
     for (int v = 0; v < vectors; v++) store(output.x + r * output.stride + v * LANES, sum[r][v]);
 }

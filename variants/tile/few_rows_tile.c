@@ -100,13 +100,30 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
       if ((float)j < first[r] || (float)j >= end[r]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
 }
 
+/* What is read of memory while a softmax reads nothing: lines of the next keys, where products read. It
+ * stands in its caller, or gcc takes the call of a function that fetches and does no more for one without effects. */
+static inline __attribute__((always_inline)) void fetch_keys(const query_tile *tile, int64_t r,
+                                                             int64_t keys) {
+  enum { PLACES = TILE_FEW_PLACES, LINES = 2, LINE_BYTES = 64 };
+  const int64_t bytes = tile->kernels->element_bytes, stride = tile->key.stride * bytes,
+                of_row = (tile->problem->head_dim * bytes + LINE_BYTES - 1) / LINE_BYTES;
+  for (int64_t line = r * LINES; line < (r + 1) * LINES; line++) {
+    const tile_rows row = tile_rows_from(tile->kernels, tile->key, tile->after + line / of_row);
+    for (int64_t place = 0; place < PLACES; place++)
+      __builtin_prefetch(
+          (const char *)row.x + place * (keys / PLACES | 1) * stride + line % of_row * LINE_BYTES, 0, 2);
+  }
+}
+
 static void weights(query_tile *tile, int64_t keys) {
   const int64_t padded = query_tile_pitch(tile->kernels, keys);
   const tile_state *state = &tile->state;
+  const bool fetches = tile->count > 2; /* one or two rows are done before it pays */
   for (int64_t r = 0; r < tile->count; r++) {
     float *score = tile->scores + r * TILE_FEW_KEYS, sum;
     const float old_max = state->max[r];
     for (int64_t j = keys; j < padded; j++) score[j] = -INFINITY;
+    if (fetches) fetch_keys(tile, r, keys);
     tile->kernels->softmax_row(padded, score, &state->max[r], &sum);
     state->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - state->max[r]);
     state->sum[r] = state->sum[r] * state->rescale[r] + sum;

@@ -25,6 +25,7 @@ enum {
   TILE_COPIES = 4,           /* of which so many copies stay for the tiles that come after */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
+  TILE_FEW_PLACES = 8, /* where keys and values of such a tile are read at once */
   TILE_ALIGNMENT = 64
 };
 
