@@ -631,7 +631,7 @@ $(BUILD)/tests/adversary/%.so $(BUILD)/tests/plugins/narrow.so: PLUGIN_FLAGS = -
 $(BUILD)/tests/adversary/fast_math.so: PLUGIN_FLAGS = -Ofast -nostartfiles
 $(BUILD)/tests/adversary/flushes_when_loaded.so: tests/adversary/fast_math.c
 $(BUILD)/tests/adversary/wrong_functions.so: $(call object,$(patsubst %,variants/%.c,naive linear_recurrent naive_linear_backward layer_naive widen) \
-  $(filter variants/tile/%,$(VARIANT_SOURCES)))
+  $(filter variants/tile/%,$(VARIANT_SOURCES))) $(BUILD)/sources
 $(TEST_PLUGINS): $(BUILD)/%.so: %.c $(wildcard variants/*.h tests/adversary/*.h) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(SHOW) $(CC) $(ALL_FLAGS) $(PLUGIN_FLAGS) $(CFLAGS) -fPIC -shared -Ivariants -o $@ $< $(filter %.o,$^) -lm

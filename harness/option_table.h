@@ -152,8 +152,9 @@ typedef enum option_kind {
   KIND_SECONDS, /* double, not below minimum; a trailing s is allowed */
   KIND_PERCENT, /* double, not negative; with a maximum: above minimum, up to maximum. A trailing % is allowed */
   KIND_MIN_TIME, /* seconds, or iterations as 100x */
-  KIND_TEXT,  /* const char *, not empty, of at most `maximum` bytes; one of `choices` where there are some */
-  KIND_NOTE,  /* const char *, may be empty */
+  KIND_TEXT, /* const char *, one line, not empty, of at most `maximum` bytes; one of `choices` where there are some. It stands in
+               * lines that are printed, and in strings of gnuplot's, which end with their line */
+  KIND_NOTE, /* const char *, may be empty */
   KIND_WORDS, /* text_list, repeatable, split at commas */
   KIND_PAIRS, /* text_list, key=value split at commas, repeatable */
   KIND_PART,  /* text_list, a part of a problem line: what `choices` says, with the value behind it */

@@ -118,7 +118,7 @@ static bool parse_percent(const option_row *row, const char *text, double *perce
 static bool parse_text(const option_row *row, const char *text, const char **place) {
   *place = text;
   if (row->choices) return text_is_choice(row->choices, text);
-  return *text != '\0' && (!row->maximum || strlen(text) <= (size_t)row->maximum);
+  return *text != '\0' && !strchr(text, '\n') && (!row->maximum || strlen(text) <= (size_t)row->maximum);
 }
 
 /* Whether the problem makes sense with it is for the sweep to see. */
@@ -163,7 +163,9 @@ static void say_wrong_value(const option_row *row, const char *text, char *why, 
     snprintf(takes, sizeof takes, "seconds, such as 0.5s, or a number of iterations, such as 100x");
   if (row->kind == KIND_WORDS && !row->choices)
     snprintf(takes, sizeof takes, "names with commas between them");
-  if (row->kind == KIND_TEXT && maximum && *text)
+  if (row->kind == KIND_TEXT && strchr(text, '\n'))
+    snprintf(why, why_size, "%s takes a text without line breaks, and this one has one", row->name);
+  else if (row->kind == KIND_TEXT && maximum && *text)
     snprintf(why, why_size, "%s takes at most %lld bytes, not %zu", row->name, maximum, strlen(text));
   else
     snprintf(why, why_size, "%s takes %s, not '%s'", row->name, takes, text);
@@ -418,17 +420,10 @@ static bool check_pin(const options *options, char *why, size_t why_size) {
   return false;
 }
 
-/* It stands in lines that are printed, and in strings of gnuplot's, which end with their line. */
-static bool check_out(const options *options, char *why, size_t why_size) {
-  if (!options->out || !strchr(options->out, '\n')) return true;
-  snprintf(why, why_size, "--out takes a name without line breaks, and this one has one");
-  return false;
-}
-
 static bool check_together(const options *options, char *why, size_t why_size) {
-  if (!check_out(options, why, why_size) || !check_pin(options, why, why_size) ||
-      !check_shape(options, why, why_size) || !check_sizes(options, why, why_size) ||
-      !check_cases(options, why, why_size) || !check_own(options, why, why_size))
+  if (!check_pin(options, why, why_size) || !check_shape(options, why, why_size) ||
+      !check_sizes(options, why, why_size) || !check_cases(options, why, why_size) ||
+      !check_own(options, why, why_size))
     return false;
   if (options->command == COMMAND_FUZZ && options->problems.count &&
       (options->problems.count > 1 || options->variants.count != 1)) {
