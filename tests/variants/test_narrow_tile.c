@@ -161,6 +161,29 @@ static void weights_are_summed_and_then_rounded(void **state) {
   with_each(check_weights_and_values);
 }
 
+static void check_bias(const tile_kernels *kernels) {
+  const int64_t rows = kernels->max_rows, count = rows - 1, stride = TILE_KEYS + PAD;
+  const void *row[TILE_MAX_ROWS];
+  const float factor = 1.5f;
+  fill(elements, kernels->type, rows * stride, 3);
+  for (int64_t r = 0; r < count; r++) row[r] = elements + r * stride;
+  for (int64_t keys = 1; keys <= TILE_KEYS; keys += keys < 18 ? 1 : 23) {
+    for (int64_t n = 0; n < (keys + 1) * rows; n++) columns[n] = found[n] = (float)n;
+    kernels->add_bias(rows, count, keys, row, factor, found);
+    for (int64_t j = 0; j <= keys; j++)
+      for (int64_t r = 0; r < rows; r++) {
+        const double bias = j < keys && r < count ? element(kernels, elements, r * stride + j) : 0;
+        assert_near(kernels, "bias", (double)found[j * rows + r],
+                    (double)columns[j * rows + r] + (double)factor * bias, 1e-3);
+      }
+  }
+}
+
+static void bias_is_added_as_columns(void **state) {
+  (void)state;
+  with_each(check_bias);
+}
+
 static void check_few_rows(const tile_kernels *kernels) {
   static const int64_t widths[] = {1, 15, 16, 17, 40, 130};
   static float query[TILE_FEW_ROWS * 256], ordered[TILE_FEW_ROWS * 256],
@@ -384,6 +407,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scores_are_the_products_of_keys_and_queries),
       cmocka_unit_test(weights_are_summed_and_then_rounded),
+      cmocka_unit_test(bias_is_added_as_columns),
       cmocka_unit_test(few_rows_read_elements_as_they_are),
       cmocka_unit_test(elements_are_converted_as_everywhere),
       cmocka_unit_test(outputs_are_stored_as_elements_are_converted),

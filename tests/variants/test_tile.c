@@ -277,6 +277,46 @@ static void hide_leaves_only_scores_inside_the_range(void **state) {
   with_each(check_hide);
 }
 
+/* Of a mask any byte but 0 shows its key. */
+static void check_hide_masked(const tile_kernels *kernels) {
+  enum { MOST = 35, ROOM = 48 };
+  static uint8_t seen[TILE_MAX_ROWS][ROOM];
+  const uint8_t *row[TILE_MAX_ROWS];
+  const int64_t rows = kernels->max_rows, count = rows - 1;
+  for (int r = 0; r < TILE_MAX_ROWS; r++) {
+    row[r] = seen[r];
+    for (int j = 0; j < ROOM; j++) seen[r][j] = (uint8_t)((r * 7 + j * j) % 5 == 0 ? 0 : j % 2 ? 255 : 1);
+  }
+  for (int64_t keys = 1; keys <= MOST; keys++) {
+    fill(a, 8);
+    memcpy(b, a, sizeof b);
+    kernels->hide_masked(rows, count, keys, row, -7, a);
+    for (int64_t j = 0; j <= keys; j++)
+      for (int64_t r = 0; r < rows; r++)
+        assert_true(a[j * rows + r] == (j < keys && r < count && !seen[r][j] ? -7 : b[j * rows + r]));
+  }
+}
+
+static void hide_masked_leaves_only_scores_of_keys_that_are_shown(void **state) {
+  (void)state;
+  with_each(check_hide_masked);
+}
+
+static void check_add_run(const tile_kernels *kernels) {
+  const int64_t rows = kernels->max_rows, keys = 9, step = 3;
+  fill(a, 8), fill(c, 9);
+  memcpy(b, a, sizeof b);
+  kernels->add_run(rows, keys, c, step, a);
+  for (int64_t j = 0; j <= keys; j++)
+    for (int64_t r = 0; r < rows; r++)
+      assert_true(a[j * rows + r] == b[j * rows + r] + (j < keys ? c[(keys - 1 - j) * step + r] : 0));
+}
+
+static void add_run_adds_to_each_key_what_lies_a_step_before_the_last_ones(void **state) {
+  (void)state;
+  with_each(check_add_run);
+}
+
 static void check_all_finite(const tile_kernels *kernels) {
   const float bad[] = {NAN, INFINITY, -INFINITY};
   const int64_t rows = 3, stride = 40;
@@ -433,6 +473,8 @@ int main(void) {
       cmocka_unit_test(rows_that_have_seen_nothing_keep_weights_of_zero),
       cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),
       cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
+      cmocka_unit_test(hide_masked_leaves_only_scores_of_keys_that_are_shown),
+      cmocka_unit_test(add_run_adds_to_each_key_what_lies_a_step_before_the_last_ones),
       cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),
       cmocka_unit_test(copies_keep_what_is_finite),
       cmocka_unit_test(softcap_is_the_cap_times_tanh),

@@ -1,5 +1,5 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
- * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, load_bytes, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
  * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
  * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1,
@@ -258,6 +258,29 @@ INLINE void hide_rows(const int vectors, int64_t keys, const float *restrict fir
 static void hide(int64_t rows, int64_t keys, const float *first, const float *end, float hidden,
                  float *score) {
   BY_VECTORS(rows, hide_rows(vectors, keys, first, end, hidden, score));
+}
+
+static void hide_masked(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
+                        float *restrict scores) {
+  const vec fill = broadcast(&hidden), one = broadcast(&(float){1});
+  for (int64_t r = 0; r < rows; r += LANES)
+    for (int64_t j = 0; j < keys; j += LANES) {
+      vec bytes[LANES];
+      for (int x = 0; x < LANES; x++) bytes[x] = r + x < count ? load_bytes(seen[r + x] + j) : one;
+      transpose(bytes);
+      for (int x = 0; x < LANES && j + x < keys; x++) {
+        float *score = scores + (j + x) * rows + r;
+        store(score, select_less(bytes[x], one, fill, load(score)));
+      }
+    }
+}
+
+static void add_run(int64_t rows, int64_t keys, const float *run, int64_t step, float *restrict scores) {
+  for (int64_t n = 0; n < keys; n++)
+    for (int64_t r = 0; r < rows; r += LANES) {
+      float *score = scores + n * rows + r;
+      store(score, add(load(score), load(run + (keys - 1 - n) * step + r)));
+    }
 }
 
 /* tanh: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel (coefficients: Cephes, tanhf.c). */

@@ -145,6 +145,10 @@ OP vec elu1_vec(vec x, vec again, const elu1_constants *of) {
   return _mm512_mask_mul_ps(maximum(zero(), add(again, broadcast(&of->one))), decays, square, power);
 }
 
+OP vec load_bytes(const uint8_t *x) {
+  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)x)));
+}
+
 /* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */
 OP vec widen_bfloat16(__m256i x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));

@@ -162,6 +162,27 @@ UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const
   return 1;
 }
 
+static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
+                           float *restrict scores) {
+  const vec factors = broadcast(&factor);
+  const int64_t whole = keys / LANES * LANES;
+  for (int64_t r = 0; r < rows; r += LANES) {
+    for (int64_t j = 0; j < whole; j += LANES) {
+      vec square[LANES];
+      for (int x = 0; x < LANES; x++)
+        square[x] = r + x < count ? LOAD((const element *)bias[r + x] + j) : zero();
+      transpose(square);
+      for (int x = 0; x < LANES; x++) {
+        float *score = scores + (j + x) * rows + r;
+        store(score, fused_multiply_add(factors, square[x], load(score)));
+      }
+    }
+    for (int64_t j = whole; j < keys; j++)
+      for (int64_t x = r; x < r + LANES && x < count; x++)
+        scores[j * rows + x] += factor * FROM_ELEMENT(((const element *)bias[x])[j]);
+  }
+}
+
 static void NAME(unpack)(int64_t rows, int64_t count, int64_t width, const float *restrict columns,
                          const float *factor, void *const *row) {
   const int64_t whole = width / LANES * LANES;

@@ -84,6 +84,16 @@ static void softcap(query_tile *tile, int64_t keys, float cap) {
     tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), cap, tile->scores + r * TILE_FEW_KEYS);
 }
 
+static void bias(query_tile *tile, int64_t first, int64_t keys) {
+  float added[TILE_FEW_KEYS];
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *restrict score = tile->scores + r * TILE_FEW_KEYS;
+    const int64_t at = query_tile_offset(tile, &tile->problem->bias, r) + first;
+    tile->kernels->read(keys, tile_element(tile->kernels, tile->tensors->bias, at), added);
+    for (int64_t j = 0; j < keys; j++) score[j] += log2e * added[j];
+  }
+}
+
 static void position(query_tile *tile, int64_t first, int64_t keys) {
   float bias[TILE_FEW_KEYS];
   for (int64_t r = 0; r < tile->count; r++) {
@@ -113,6 +123,12 @@ static inline __attribute__((always_inline)) void fetch_keys(const query_tile *t
       __builtin_prefetch(
           (const char *)row.x + place * (keys / PLACES | 1) * stride + line % of_row * LINE_BYTES, 0, 2);
   }
+}
+
+static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
+  for (int64_t r = 0; r < tile->count; r++)
+    for (int64_t j = 0; j < keys; j++)
+      if (!seen[r][j]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
 }
 
 static void weights(query_tile *tile, int64_t keys) {
@@ -161,8 +177,10 @@ const query_tile_steps few_rows_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
+    .bias = bias,
     .position = position,
     .hide = hide,
+    .hide_masked = hide_masked,
     .weights = weights,
     .drop = drop,
     .accumulate = accumulate,

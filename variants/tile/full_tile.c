@@ -202,6 +202,14 @@ static void softcap(query_tile *tile, int64_t keys, float cap) {
   tile->kernels->softcap(tile->layout.rows * keys, cap, tile->scores);
 }
 
+static void bias(query_tile *tile, int64_t first, int64_t keys) {
+  const void *row[TILE_MAX_ROWS];
+  for (int64_t r = 0; r < tile->count; r++)
+    row[r] = tile_element(tile->kernels, tile->tensors->bias,
+                          query_tile_offset(tile, &tile->problem->bias, r) + first);
+  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, log2e, tile->scores);
+}
+
 /* Places of a run are distances from the largest on down, the heads that are stacked side by side in each: so the rows of a
  * key have theirs side by side, and those of the next key begin one place before. */
 static void fill_run(query_tile *tile, int64_t last, int64_t places) {
@@ -217,15 +225,15 @@ static void fill_run(query_tile *tile, int64_t last, int64_t places) {
 static void position(query_tile *tile, int64_t first, int64_t keys) {
   const int64_t rows = tile->layout.rows, heads = tile->heads, skipped = tile->first_row % heads;
   fill_run(tile, first + keys - 1, keys + (skipped + rows - 1) / heads);
-  for (int64_t n = 0; n < keys; n++) {
-    const float *restrict bias = tile->run + skipped + (keys - 1 - n) * heads;
-    float *restrict score = tile->scores + n * rows;
-    for (int64_t r = 0; r < rows; r++) score[r] += bias[r];
-  }
+  tile->kernels->add_run(rows, keys, tile->run + skipped, heads, tile->scores);
 }
 
 static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {
   tile->kernels->hide(tile->layout.rows, keys, first, end, -INFINITY, tile->scores);
+}
+
+static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
+  tile->kernels->hide_masked(tile->layout.rows, tile->count, keys, seen, -INFINITY, tile->scores);
 }
 
 static void weights(query_tile *tile, int64_t keys) {
@@ -263,8 +271,10 @@ const query_tile_steps full_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
+    .bias = bias,
     .position = position,
     .hide = hide,
+    .hide_masked = hide_masked,
     .weights = weights,
     .drop = drop,
     .accumulate = accumulate,

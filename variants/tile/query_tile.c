@@ -157,20 +157,6 @@ void query_tile_clear(query_tile *tile) {
   }
 }
 
-/* Along the keys of a row, as many at a time as are read into floats. */
-static void add_bias(query_tile *tile, int64_t r, int64_t first, int64_t end) {
-  enum { AT_ONCE = 64 };
-  const query_tile_layout *layout = &tile->layout;
-  const int64_t row = query_tile_offset(tile, &tile->problem->bias, r);
-  float bias[AT_ONCE];
-  for (int64_t j = first; j < end; j += AT_ONCE) {
-    const int64_t count = end - j < AT_ONCE ? end - j : AT_ONCE;
-    float *score = tile->scores + r * layout->score_row + (j - first) * layout->score_key;
-    tile->kernels->read(count, tile_element(tile->kernels, tile->tensors->bias, row + j), bias);
-    for (int64_t n = 0; n < count; n++) score[n * layout->score_key] += log2e * bias[n];
-  }
-}
-
 /* Elements that are not floats are not what products take. */
 static bool copies_values(const query_tile *tile) {
   return tile->layout.spread_value > 0 && tile->kernels->type != ATTN_FLOAT32;
@@ -333,13 +319,27 @@ static tile_rows rows_ahead(query_tile *tile, tile_rows rows, int64_t first, int
   return tile_rows_from(tile->kernels, rows, copies_values(tile) ? key_ahead(tile, end) : first);
 }
 
+/* What scores will meet of a bias or a mask comes while they are multiplied: each row of it lies in pages of its own. */
+static inline __attribute__((always_inline)) void fetch_rows_of(const query_tile *tile,
+                                                                const attn_layout *layout, const void *x,
+                                                                int64_t bytes, int64_t first, int64_t end) {
+  enum { LINE_BYTES = 64 };
+  if (!layout->type) return;
+  for (int64_t r = 0; r < tile->count; r++) {
+    const char *row = (const char *)x + query_tile_offset(tile, layout, r) * bytes;
+    for (int64_t b = first * bytes; b < end * bytes; b += LINE_BYTES) __builtin_prefetch(row + b, 0, 2);
+  }
+}
+
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
   const attn_problem *problem = tile->problem;
   const tile_rows key = keys_from(tile, of, first - of->keys.first);
   tile->after = end;
+  fetch_rows_of(tile, &problem->bias, tile->tensors->bias, tile->kernels->element_bytes, first, end);
+  fetch_rows_of(tile, &problem->mask, tile->tensors->mask, 1, first, end);
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
-  for (int64_t r = 0; problem->bias.type && r < tile->count; r++) add_bias(tile, r, first, end);
+  if (problem->bias.type) tile->steps->bias(tile, first, end - first);
   if (attn_has_position_bias(problem)) tile->steps->position(tile, first, end - first);
 }
 
@@ -355,11 +355,23 @@ int64_t query_tile_next(query_tile *tile, int64_t j) {
   return tile->next;
 }
 
-/* Which of keys [first, end), at most TILE_FEW_KEYS, row r sees; returns how many. */
-static int64_t visible_keys(const query_tile *tile, int64_t r, int64_t first, int64_t end,
-                            uint8_t visible[TILE_FEW_KEYS]) {
-  return attn_visible_row(tile->problem, tile->tensors, tile->batch, tile->row[r].head, tile->row[r].position,
-                          first, end, visible);
+/* Which of keys [first, end), at most TILE_FEW_KEYS, row r sees: 0 for those that it does not. */
+static void seen_keys(const query_tile *tile, int64_t r, int64_t first, int64_t end, uint8_t *seen) {
+  const attn_problem *problem = tile->problem;
+  const query_tile_row *row = &tile->row[r];
+  if (attn_has_pattern(problem)) {
+    attn_visible_row(problem, tile->tensors, tile->batch, row->head, row->position, first, end, seen);
+    return;
+  }
+  const attn_range keys = attn_visible_keys(problem, tile->batch, row->position);
+  const int64_t from = larger(first, keys.first), count = smaller(end, keys.end) - from;
+  memset(seen, 0, (size_t)(end - first));
+  if (count <= 0) return;
+  if (problem->mask.type)
+    memcpy(seen + (from - first), tile->tensors->mask + query_tile_offset(tile, &problem->mask, r) + from,
+           (size_t)count);
+  else
+    memset(seen + (from - first), 1, (size_t)count);
 }
 
 static float clamp(int64_t j, int64_t most) { return (float)smaller(larger(j, 0), most); }
@@ -384,19 +396,19 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
 }
 
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
-  const query_tile_layout *layout = &tile->layout;
+  const int64_t keys = query_tile_pitch(tile->kernels, end - first);
+  uint8_t seen[TILE_MAX_ROWS * TILE_MOST_KEYS]; /* or of few rows more keys */
+  const uint8_t *rows[TILE_MAX_ROWS];
   tile->knows_largest = false;
   if (!tile->problem->mask.type && !attn_has_pattern(tile->problem)) {
     hide_outside(tile, first, end);
     return;
   }
   for (int64_t r = 0; r < tile->count; r++) {
-    uint8_t visible[TILE_FEW_KEYS] = {0};
-    float *score = tile->scores + r * layout->score_row;
-    if (visible_keys(tile, r, first, end, visible) == end - first) continue;
-    for (int64_t n = 0; n < end - first; n++)
-      if (!visible[n]) score[n * layout->score_key] = -INFINITY;
+    seen_keys(tile, r, first, end, seen + r * keys);
+    rows[r] = seen + r * keys;
   }
+  tile->steps->hide_masked(tile, end - first, rows);
 }
 
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
@@ -437,8 +449,8 @@ static float weight_of(const query_tile *tile, int64_t r, int64_t n) {
 
 void query_tile_accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   for (int64_t r = 0; r < tile->count; r++) {
-    uint8_t visible[TILE_FEW_KEYS] = {0};
-    visible_keys(tile, r, first, end, visible);
+    uint8_t visible[TILE_FEW_KEYS];
+    seen_keys(tile, r, first, end, visible);
     for (int64_t n = 0; n < end - first; n++)
       if (visible[n]) add_nonfinite(tile, r, first + n, weight_of(tile, r, n));
   }

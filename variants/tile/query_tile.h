@@ -33,8 +33,11 @@ typedef struct query_tile_steps {
   void (*pack)(query_tile *tile, const void *const *row, float factor); /* the queries; sets tile->factor */
   void (*scores)(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead);
   void (*softcap)(query_tile *tile, int64_t keys, float cap);
+  void (*bias)(query_tile *tile, int64_t first, int64_t keys); /* adds it, from key `first` on, in base 2 */
   void (*position)(query_tile *tile, int64_t first, int64_t keys); /* adds what positions do, in base 2 */
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
+  void (*hide_masked)(query_tile *tile, int64_t keys,
+                      const uint8_t *const *seen); /* of each row, with room for whole vectors */
   void (*weights)(query_tile *tile, int64_t keys);
   void (*drop)(query_tile *tile, int64_t keys,
                const uint8_t *const *keep); /* of each row, from the first key */

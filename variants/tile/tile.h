@@ -206,6 +206,17 @@ typedef struct tile_kernels {
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
 
+  /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Bytes up to a whole vector are read. */
+  void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
+                      float *scores);
+
+  /* scores[j, r] = scores[j, r] + factor * bias[r][j] for j < keys, r < count: of elements. */
+  void (*add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
+                   float *scores);
+
+  /* scores[j, r] = scores[j, r] + run[(keys - 1 - j) * step + r] */
+  void (*add_run)(int64_t rows, int64_t keys, const float *run, int64_t step, float *scores);
+
   /* True when x[r, n] for r < rows, n < width holds no NaN and no infinity. */
   bool (*all_finite)(int64_t rows, int64_t width, tile_rows x);
 

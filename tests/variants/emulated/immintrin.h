@@ -3,11 +3,11 @@
 #ifndef ATTN_TESTS_EMULATED_IMMINTRIN_H
 #define ATTN_TESTS_EMULATED_IMMINTRIN_H
 
+#include <emmintrin.h> /* the mode of the arithmetic, and what is no wider than 16 bytes */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <xmmintrin.h> /* the mode of the arithmetic */
 
 #include "variants/elements.h"
 
@@ -231,6 +231,18 @@ EMULATED __m512 _mm512_scalef_ps(__m512 a, __m512 b) {
     if (flushes && fpclassify(a.f[l]) == FP_SUBNORMAL) a.f[l] = copysignf(0, a.f[l]);
   }
   return a;
+}
+EMULATED __m512i _mm512_cvtepu8_epi32(__m128i a) {
+  uint8_t bytes[16];
+  memcpy(bytes, &a, sizeof bytes);
+  __m512i wide;
+  EACH_LANE wide.u[l] = bytes[l];
+  return wide;
+}
+EMULATED __m512 _mm512_cvtepi32_ps(__m512i a) {
+  __m512 floats;
+  EACH_LANE floats.f[l] = (float)(int32_t)a.u[l];
+  return floats;
 }
 EMULATED __m512i _mm512_cvtepu16_epi32(__m256i a) {
   __m512i wide;
