@@ -234,7 +234,7 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
   const attn_problem *p = of->problem;
   const int64_t rows = of->kernels->max_rows;
   const float cap = (float)p->softcap;
-  float added[TILE_MAX_ROWS];
+  float added[2 * TILE_MAX_ROWS];
   if (cap > 0) {
     of->kernels->softcap(tile->count * rows, cap, mine->weights);
     for (int64_t n = 0; n < tile->count * rows; n++) {
@@ -242,29 +242,29 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
       mine->slopes[n] = 1 - tangent * tangent;
     }
   }
-  for (int64_t n = 0; n < tile->count; n++) {
+  for (int64_t n = 0; p->bias.type && n < tile->count; n++) {
     float *restrict score = mine->weights + n * rows;
-    if (p->bias.type) {
-      const int64_t first = at(&p->bias, tile->b, tile->h, tile->i0 + n) + tile->j0;
-      of->biases->read(tile->keys, tile_element(of->biases, of->tensors->bias, first), added);
-      for (int64_t r = 0; r < tile->keys; r++) score[r] += added[r];
-    }
-    if (attn_has_position_bias(p)) {
-      attn_position_biases(p, tile->h, attn_distance(p, tile->b, tile->i0 + n, tile->j0), rows, added);
-      for (int64_t r = 0; r < tile->keys; r++) score[r] += added[r];
-    }
-    for (int64_t r = 0; r < rows; r++) score[r] *= log2e;
+    const int64_t first = at(&p->bias, tile->b, tile->h, tile->i0 + n) + tile->j0;
+    of->biases->read(tile->keys, tile_element(of->biases, of->tensors->bias, first), added);
+    for (int64_t r = 0; r < tile->keys; r++) score[r] += added[r];
   }
+  if (attn_has_position_bias(p)) {
+    const int64_t last = tile->count - 1;
+    attn_position_biases(p, tile->h, attn_distance(p, tile->b, tile->i0 + last, tile->j0), rows + last,
+                         added);
+    of->kernels->add_run(rows, tile->count, added, 1, mine->weights);
+  }
+  for (int64_t n = 0; n < tile->count * rows; n++) mine->weights[n] *= log2e;
 }
 
 static void hide(const backward *of, const pair_tile *tile, float *scores) {
   const int64_t rows = of->kernels->max_rows;
-  uint8_t visible[TILE_MAX_ROWS];
+  uint8_t seen[TILE_MAX_ROWS] = {0};
   for (int64_t n = 0; n < tile->count; n++) {
-    attn_visible_row(of->problem, of->tensors, tile->b, tile->h, tile->i0 + n, tile->j0,
-                     tile->j0 + tile->keys, visible);
-    for (int64_t r = 0; r < rows; r++)
-      if (r >= tile->keys || !visible[r]) scores[n * rows + r] = -INFINITY;
+    float *restrict score = scores + n * rows;
+    attn_seen_row(of->problem, of->tensors, tile->b, tile->h, tile->i0 + n, tile->j0, tile->j0 + tile->keys,
+                  seen);
+    for (int64_t r = 0; r < rows; r++) score[r] = seen[r] ? score[r] : -INFINITY;
   }
 }
 

@@ -435,6 +435,23 @@ ATTN_INLINE int64_t attn_visible_row(const attn_problem *problem, const attn_ten
   return count;
 }
 
+/* The same for whole tiles of rows: any number but 0 where it does. Without a pattern the keys that it sees lie side by side, and
+ * their bytes of the mask are copied. */
+ATTN_INLINE void attn_seen_row(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
+                               int64_t i, int64_t j0, int64_t j1, uint8_t *seen) {
+  if (attn_has_pattern(problem)) {
+    attn_visible_row(problem, tensors, b, h, i, j0, j1, seen);
+    return;
+  }
+  const attn_range range = attn_visible_keys(problem, b, i);
+  const int64_t from = attn_larger(j0, range.first), end = attn_smaller(j1, range.end);
+  const attn_layout *of = &problem->mask;
+  const uint8_t *mask = NULL;
+  if (of->type) mask = tensors->mask + b * of->batch + h * of->head + i * of->position;
+  for (int64_t j = j0; j < j1; j++) seen[j - j0] = 0;
+  for (int64_t j = from; j < end; j++) seen[j - j0] = mask ? mask[j] : 1;
+}
+
 /* Whether query i sees key j. */
 ATTN_INLINE bool attn_sees(const attn_problem *problem, const attn_tensors *tensors, int64_t b, int64_t h,
                            int64_t i, int64_t j) {

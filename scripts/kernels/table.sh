@@ -206,8 +206,11 @@ decoding=$(for set in avx2 avx512; do
 done)
 rotated=$(for D in 64 128; do
   plain=fused/full/B:1/H:4/Hkv:4/D:$D/T:4096
-  measure 1 best 4 "$plain"{,/alibi,/rope:half,/rope:interleaved,/bf16,/rope:half/bf16} || continue
+  measure 1 best 4 "$plain"{,/alibi,/bias:hq,/mask:hq,/rope:half,/rope:interleaved,/bf16,/rope:half/bf16} || continue
   paired "fused over fused with alibi, D $D, T 4096, 1 thread" "$([ "$D" -lt 128 ] || echo 0.95)" "$plain" "$plain/alibi"
+  for added in bias:hq mask:hq; do
+    paired "fused over fused with $added, D $D, T 4096, 1 thread" "" "$plain" "$plain/$added"
+  done
   for pairs in half interleaved; do
     paired "fused over fused with rope:$pairs, D $D, T 4096, 1 thread" 0.9 "$plain" "$plain/rope:$pairs"
   done

@@ -355,23 +355,10 @@ int64_t query_tile_next(query_tile *tile, int64_t j) {
   return tile->next;
 }
 
-/* Which of keys [first, end), at most TILE_FEW_KEYS, row r sees: 0 for those that it does not. */
+/* Which of keys [first, end) row r sees: 0 for those that it does not. */
 static void seen_keys(const query_tile *tile, int64_t r, int64_t first, int64_t end, uint8_t *seen) {
-  const attn_problem *problem = tile->problem;
-  const query_tile_row *row = &tile->row[r];
-  if (attn_has_pattern(problem)) {
-    attn_visible_row(problem, tile->tensors, tile->batch, row->head, row->position, first, end, seen);
-    return;
-  }
-  const attn_range keys = attn_visible_keys(problem, tile->batch, row->position);
-  const int64_t from = larger(first, keys.first), count = smaller(end, keys.end) - from;
-  memset(seen, 0, (size_t)(end - first));
-  if (count <= 0) return;
-  if (problem->mask.type)
-    memcpy(seen + (from - first), tile->tensors->mask + query_tile_offset(tile, &problem->mask, r) + from,
-           (size_t)count);
-  else
-    memset(seen + (from - first), 1, (size_t)count);
+  attn_seen_row(tile->problem, tile->tensors, tile->batch, tile->row[r].head, tile->row[r].position, first,
+                end, seen);
 }
 
 static float clamp(int64_t j, int64_t most) { return (float)smaller(larger(j, 0), most); }
