@@ -84,7 +84,7 @@ static void softcap(query_tile *tile, int64_t keys, float cap) {
     tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), cap, tile->scores + r * TILE_FEW_KEYS);
 }
 
-static void bias(query_tile *tile, int64_t first, int64_t keys) {
+static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
   float added[TILE_FEW_KEYS];
   for (int64_t r = 0; r < tile->count; r++) {
     float *restrict score = tile->scores + r * TILE_FEW_KEYS;
@@ -177,7 +177,7 @@ const query_tile_steps few_rows_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
-    .bias = bias,
+    .bias = add_bias,
     .position = position,
     .hide = hide,
     .hide_masked = hide_masked,

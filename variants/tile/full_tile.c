@@ -202,7 +202,7 @@ static void softcap(query_tile *tile, int64_t keys, float cap) {
   tile->kernels->softcap(tile->layout.rows * keys, cap, tile->scores);
 }
 
-static void bias(query_tile *tile, int64_t first, int64_t keys) {
+static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
   const void *row[TILE_MAX_ROWS];
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = tile_element(tile->kernels, tile->tensors->bias,
@@ -271,7 +271,7 @@ const query_tile_steps full_tile = {
     .pack = pack,
     .scores = scores,
     .softcap = softcap,
-    .bias = bias,
+    .bias = add_bias,
     .position = position,
     .hide = hide,
     .hide_masked = hide_masked,

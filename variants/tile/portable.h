@@ -114,7 +114,7 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 
 OP vec load_bytes(const uint8_t *x) {
-  vec a;
+  vec a = {0};
   for (int l = 0; l < LANES; l++) a[l] = x[l];
   return a;
 }

@@ -436,7 +436,7 @@ static float weight_of(const query_tile *tile, int64_t r, int64_t n) {
 
 void query_tile_accumulate_nonfinite(query_tile *tile, int64_t first, int64_t end) {
   for (int64_t r = 0; r < tile->count; r++) {
-    uint8_t visible[TILE_FEW_KEYS];
+    uint8_t visible[TILE_FEW_KEYS] = {0};
     seen_keys(tile, r, first, end, visible);
     for (int64_t n = 0; n < end - first; n++)
       if (visible[n]) add_nonfinite(tile, r, first + n, weight_of(tile, r, n));
