@@ -85,19 +85,23 @@ static void a_row_sees_what_the_definition_says(void **state) {
     const int64_t b = below(&from, p->batch), h = below(&from, p->query_heads),
                   i = below(&from, p->query_length);
     const int64_t j0 = below(&from, p->key_length), j1 = j0 + below(&from, p->key_length - j0 + 1);
-    uint8_t visible[MOST_LENGTH + 1];
+    uint8_t visible[MOST_LENGTH + 1], shown[MOST_LENGTH + 1];
     memset(visible, 7, sizeof visible);
+    memset(shown, 7, sizeof shown);
+    attn_seen_row(p, &of.tensors, b, h, i, j0, j1, shown);
     const int64_t said = attn_visible_row(p, &of.tensors, b, h, i, j0, j1, visible);
     const attn_range range = attn_visible_keys(p, b, i);
     int64_t count = 0;
     for (int64_t j = j0; j < j1; j++) {
       const bool seen = sees(&of, b, h, i, j, true);
       count += seen;
-      if (visible[j - j0] != seen || (j >= range.first && j < range.end) != sees(&of, b, h, i, j, false))
+      if (visible[j - j0] != seen || (shown[j - j0] != 0) != seen ||
+          (j >= range.first && j < range.end) != sees(&of, b, h, i, j, false))
         fail_msg("problem %d: query %d, key %d", (int)n, (int)i, (int)j);
     }
     assert_int_equal(said, count);
     assert_int_equal(visible[j1 - j0], 7);
+    assert_int_equal(shown[j1 - j0], 7);
   }
 }
 
