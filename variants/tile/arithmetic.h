@@ -198,26 +198,23 @@ static void grade(int64_t rows, int64_t count, const float *shift, const float *
   restore_denormals(mode);
 }
 
-/* Of the lanes of a vector, half with half: one after the other each would wait for the one before. */
-INLINE float largest_lane(vec a) {
+/* The largest of the lanes or their sum, half with half: one after the other each would wait for the one before. */
+INLINE float join_lanes(const bool largest, vec a) {
   float lane[LANES];
   store(lane, a);
 #pragma GCC unroll 4
   for (int n = LANES / 2; n > 0; n /= 2)
 #pragma GCC unroll 8
-    for (int l = 0; l < n; l++) lane[l] = lane[l + n] > lane[l] ? lane[l + n] : lane[l];
+    for (int l = 0; l < n; l++)
+      if (largest)
+        lane[l] = lane[l + n] > lane[l] ? lane[l + n] : lane[l];
+      else
+        lane[l] += lane[l + n];
   return lane[0];
 }
 
-INLINE float sum_of_lanes(vec a) {
-  float lane[LANES];
-  store(lane, a);
-#pragma GCC unroll 4
-  for (int n = LANES / 2; n > 0; n /= 2)
-#pragma GCC unroll 8
-    for (int l = 0; l < n; l++) lane[l] += lane[l + n];
-  return lane[0];
-}
+INLINE float largest_lane(vec a) { return join_lanes(true, a); }
+INLINE float sum_of_lanes(vec a) { return join_lanes(false, a); }
 
 static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
   enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };

@@ -142,6 +142,12 @@ static void NAME(at_least)(int64_t rows, int64_t count, float least, tile_rows x
   }
 }
 
+/* LANES elements of each of LANES rows, as columns; of rows from `count` on zeros. */
+INLINE void NAME(load_turned)(int64_t count, const void *const *row, int64_t at, vec square[LANES]) {
+  for (int x = 0; x < LANES; x++) square[x] = x < count ? LOAD((const element *)row[x] + at) : zero();
+  transpose(square);
+}
+
 /* Squares of LANES rows by LANES features are transposed in registers; what features remain goes singly. */
 UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const void *const *row,
                                float factor, float *restrict columns) {
@@ -150,10 +156,8 @@ UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const
   for (int64_t r = 0; r < rows; r += LANES) {
     for (int64_t d = 0; d < whole; d += LANES) {
       vec square[LANES];
-      for (int x = 0; x < LANES; x++)
-        square[x] = r + x < count ? multiply(factors, LOAD((const element *)row[r + x] + d)) : zero();
-      transpose(square);
-      for (int x = 0; x < LANES; x++) store(columns + (d + x) * rows + r, square[x]);
+      NAME(load_turned)(count - r, row + r, d, square);
+      for (int x = 0; x < LANES; x++) store(columns + (d + x) * rows + r, multiply(factors, square[x]));
     }
     for (int64_t d = whole; d < depth; d++)
       for (int64_t x = r; x < r + LANES; x++)
@@ -169,9 +173,7 @@ static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void
   for (int64_t r = 0; r < rows; r += LANES) {
     for (int64_t j = 0; j < whole; j += LANES) {
       vec square[LANES];
-      for (int x = 0; x < LANES; x++)
-        square[x] = r + x < count ? LOAD((const element *)bias[r + x] + j) : zero();
-      transpose(square);
+      NAME(load_turned)(count - r, bias + r, j, square);
       for (int x = 0; x < LANES; x++) {
         float *score = scores + (j + x) * rows + r;
         store(score, fused_multiply_add(factors, square[x], load(score)));
