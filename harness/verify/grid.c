@@ -387,6 +387,14 @@ static const char *const single[] = {
     "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/f16/fill:saturated/lse/layout:bthd",
     "full/B:1/H:1/D:64/T:130/scale:-0.2/f16/out:f32/fill:heavy/lse",
     "causal_bottom_right/B:1/H:2/D:64/Tq:5/Tk:100/f16/fill:nonfinite/lse",
+    /* Few rows by tiles, up to 16 and one more: with keys in parts and a rest, features behind the tiles' and behind 128 of them,
+     * scores of floats, what hides and what is added, values that are no numbers. */
+    "causal_bottom_right/B:1/H:8/Hkv:2/D:72/Tq:4/Tk:700/rope:half/bf16/lse",
+    "full/B:1/H:16/Hkv:1/D:40/Dv:200/Tq:1/Tk:600/mask:q/bias:h/alibi/bf16/lse",
+    "window:300/B:2/H:14/Hkv:2/D:128/Tq:2/Tk:2500/softcap:5/sink/bf16/lse/layout:bthd",
+    "full/B:1/H:10/Hkv:2/D:96/Dv:33/Tq:3/Tk:2100/bf16/out:f32/fill:rising/lse",
+    "full/B:1/H:12/Hkv:4/D:64/Tq:3/Tk:300/mask:hq/dropout:0.3/bf16/fill:nonfinite/lse",
+    "full/B:2/H:17/Hkv:1/D:128/Tq:1/Tk:1100/bf16/fill:saturated/lse",
     /* Of a key tile that several blocks of queries see each begins with another chunk. */
     "band:520,0,580/B:1/H:1/D:64/Tq:512/Tk:1100/f16/lse",
     /* Hidden values that are not finite, of keys that fill no chunk, which two tiles see. */

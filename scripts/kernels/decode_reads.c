@@ -85,6 +85,7 @@ int main(int count, char **argument) {
   static const attn_type types[] = {ATTN_FLOAT32, ATTN_BFLOAT16, ATTN_FLOAT16};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     compare(&attn_grouped_query, types[t], 32, 8, widest, (int)threads);
+    if (types[t] == ATTN_BFLOAT16) compare(&attn_grouped_query, types[t], 64, 8, widest, (int)threads);
     compare(&attn_fused, types[t], 8, 8, widest, (int)threads);
   }
   compare(&attn_fused, ATTN_FLOAT32, 1, 1, widest, (int)threads);

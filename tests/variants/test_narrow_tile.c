@@ -227,6 +227,87 @@ static void few_rows_read_elements_as_they_are(void **state) {
   with_each(check_few_rows);
 }
 
+/* Rows of queries, of keys and of values, with NaN in all that does not belong to them, where a product must not look. */
+static void fill_rows(uint16_t *x, attn_type type, int64_t rows, int64_t width, int64_t stride,
+                      uint32_t seed) {
+  for (int64_t n = 0; n < LARGEST; n++) attn_store(x, type, n, NAN);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t d = 0; d < width; d++)
+      attn_store(x, type, r * stride + d, (float)(int32_t)drawn(&seed) * 0x1p-31f);
+}
+
+/* By tiles, and that rows beside a row change no bit of it, nor it what is beside it. */
+static void check_tiled(const tile_kernels *kernels, tile_size size) {
+  enum { PITCH = 144, MOST = TILE_TILED_ROWS };
+  static uint16_t query[LARGEST], value[LARGEST];
+  static float scores[2][(MOST + 1) * TILE_FEW_KEYS], output[2][(MOST + 1) * PITCH];
+  const int64_t stride = size.features + PAD, lanes = kernels->lanes;
+  const tile_rows key_rows = {elements, stride}, value_rows = {value, stride};
+  const void *row[MOST];
+  float rescale[MOST];
+  uint32_t seed = (uint32_t)(size.keys * 131 + size.features);
+  fill_rows(query, kernels->type, MOST, size.features, stride, 6);
+  fill_rows(elements, kernels->type, size.keys, size.features, stride, 7);
+  fill_rows(value, kernels->type, size.keys, size.features, stride, 8);
+  for (int r = 0; r < MOST; r++) row[r] = query + r * stride, rescale[r] = r % 3 ? 0.5f : (float)r;
+  for (int one = 0; one < 2; one++) {
+    const int64_t rows = one ? 1 : size.rows;
+    const tile_size here = {rows, size.keys, size.features};
+    memset(columns, 0, sizeof columns);
+    const float factor = kernels->pack(lanes, rows, size.features, row, 0.37f, columns);
+    for (int64_t n = 0; n < (MOST + 1) * TILE_FEW_KEYS; n++) scores[one][n] = -7;
+    for (int64_t n = 0; n < (MOST + 1) * PITCH; n++) output[one][n] = (float)(n % 11) * 0.25f;
+    kernels->tiled_scores(here, (tile_matrix){columns, lanes}, key_rows, factor, key_rows,
+                          (tile_target){scores[one], TILE_FEW_KEYS});
+    for (int64_t r = 0; r < rows; r++)
+      for (int64_t j = 0; j < TILE_FEW_KEYS; j++) {
+        double expected = 0;
+        for (int64_t d = 0; d < size.features && j < size.keys; d++)
+          expected += element(kernels, query, r * stride + d) * element(kernels, elements, j * stride + d);
+        if (j < size.keys)
+          assert_near(kernels, "tiled scores", (double)scores[one][r * TILE_FEW_KEYS + j],
+                      (double)0.37f * expected, 2e-5);
+        weights[r * TILE_FEW_KEYS + j] =
+            j < size.keys ? attn_from_bfloat16(attn_to_bfloat16((float)(drawn(&seed) >> 8) * 0x1p-24f))
+            : j < (size.keys + lanes - 1) / lanes * lanes ? 0
+                                                          : NAN;
+      }
+    if (one) memcpy(weights, copy, TILE_FEW_KEYS * sizeof *copy);
+    memcpy(copy, weights, TILE_FEW_KEYS * sizeof *copy);
+    assert_true(scores[one][rows * TILE_FEW_KEYS] == -7);
+    kernels->tiled_accumulate(here, (tile_matrix){weights, TILE_FEW_KEYS}, value_rows, rescale, value_rows,
+                              (tile_target){output[one], PITCH});
+    for (int64_t r = 0; r <= rows; r++)
+      for (int64_t e = 0; e < PITCH; e++) {
+        double expected = (double)((r * PITCH + e) % 11) * 0.25;
+        if (r < rows && e < size.features) expected *= (double)rescale[r];
+        for (int64_t j = 0; j < size.keys && r < rows && e < size.features; j++)
+          expected += (double)weights[r * TILE_FEW_KEYS + j] * element(kernels, value, j * stride + e);
+        const bool padding =
+            r < rows && e >= size.features && e < (size.features + lanes - 1) / lanes * lanes;
+        if (!padding)
+          assert_near(kernels, "tiled outputs", (double)output[one][r * PITCH + e], expected, 1e-4);
+      }
+  }
+  assert_memory_equal(scores[0], scores[1], (size_t)size.keys * sizeof **scores);
+  assert_memory_equal(output[0], output[1], (size_t)size.features * sizeof **output);
+}
+
+static void check_tiled_rows(const tile_kernels *kernels) {
+  static const int64_t widths[] = {1, 15, 16, 17, 31, 32, 33, 48, 64, 96, 120, 127, 128, 129, 143},
+                       keys[] = {1, 2, 15, 17, 31, 32, 33, 64, 95, 255, 256};
+  if (!kernels->tiled_scores) return;
+  for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+      if (keys[k] * (widths[w] + PAD) <= LARGEST)
+        check_tiled(kernels, (tile_size){1 + (int64_t)(5 * w + k) % TILE_TILED_ROWS, keys[k], widths[w]});
+}
+
+static void few_rows_by_tiles_read_what_is_theirs(void **state) {
+  (void)state;
+  with_each(check_tiled_rows);
+}
+
 /* As elements.h converts it; one NaN is as good as another. */
 static void assert_stored(const tile_kernels *kernels, float number, uint16_t stored) {
   const bool is_bfloat16 = kernels->type == ATTN_BFLOAT16;
@@ -363,6 +444,25 @@ static void score_widely(const tile_kernels *kernels, uint32_t seed, float *scor
                   (tile_rows){elements, WIDE_DEPTH}, factor, NULL, (tile_target){scores, rows});
 }
 
+/* Scores and outputs of few rows by tiles, of such elements: [TILE_TILED_ROWS, TILE_FEW_KEYS] and [.., WIDE_DEPTH]. */
+static void attend_widely(const tile_kernels *kernels, uint32_t seed, float *scores, float *output) {
+  static float weight[TILE_TILED_ROWS * TILE_FEW_KEYS];
+  const tile_size size = {TILE_TILED_ROWS, WIDE_KEYS, WIDE_DEPTH};
+  const tile_rows rows = {elements, WIDE_DEPTH};
+  const void *row[TILE_TILED_ROWS];
+  float rescale[TILE_TILED_ROWS];
+  fill_widely(seed);
+  for (int r = 0; r < TILE_TILED_ROWS; r++) row[r] = wide_query + r * WIDE_DEPTH, rescale[r] = 0.75f;
+  const float factor = kernels->pack(kernels->lanes, TILE_TILED_ROWS, WIDE_DEPTH, row, 1, columns);
+  kernels->tiled_scores(size, (tile_matrix){columns, kernels->lanes}, rows, factor, rows,
+                        (tile_target){scores, TILE_FEW_KEYS});
+  for (int n = 0; n < TILE_TILED_ROWS * TILE_FEW_KEYS; n++)
+    weight[n] = n % TILE_FEW_KEYS < WIDE_KEYS ? (float)(drawn(&seed) >> 8) * 0x1p-24f : 0;
+  for (int n = 0; n < TILE_TILED_ROWS * WIDE_DEPTH; n++) output[n] = (float)n;
+  kernels->tiled_accumulate(size, (tile_matrix){weight, TILE_FEW_KEYS}, rows, rescale, rows,
+                            (tile_target){output, WIDE_DEPTH});
+}
+
 static bool same_bits(float a, float b) {
   return attn_bits_of_float(a) == attn_bits_of_float(b) || (isnan(a) && isnan(b));
 }
@@ -400,6 +500,13 @@ static void emulated_tiles_have_the_bits_of_the_processor(void **state) {
       if (!same_bits(found[n], weights[n]))
         fail_msg("seed %u, score %d: %a, the processor's %a", seed, (int)n, (double)found[n],
                  (double)weights[n]);
+    enum { SCORES = TILE_TILED_ROWS * TILE_FEW_KEYS, ALL = SCORES + TILE_TILED_ROWS * WIDE_DEPTH };
+    attend_widely(emulated, seed, found, found + SCORES);
+    attend_widely(real, seed, weights, weights + SCORES);
+    for (int n = 0; n < ALL; n++)
+      if ((n >= SCORES || n % TILE_FEW_KEYS < WIDE_KEYS) && !same_bits(found[n], weights[n]))
+        fail_msg("few rows, seed %u, %d: %a, the processor's %a", seed, n, (double)found[n],
+                 (double)weights[n]);
   }
 }
 
@@ -409,6 +516,7 @@ int main(void) {
       cmocka_unit_test(weights_are_summed_and_then_rounded),
       cmocka_unit_test(bias_is_added_as_columns),
       cmocka_unit_test(few_rows_read_elements_as_they_are),
+      cmocka_unit_test(few_rows_by_tiles_read_what_is_theirs),
       cmocka_unit_test(elements_are_converted_as_everywhere),
       cmocka_unit_test(outputs_are_stored_as_elements_are_converted),
       cmocka_unit_test(pairs_have_the_bits_that_the_architecture_says),

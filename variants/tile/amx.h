@@ -33,8 +33,9 @@ static void configure(amx_unit *unit, int64_t count, int64_t pairs) {
   amx_ldtilecfg(unit, &tiles);
 }
 
-/* Up to 32 rows by 16 or 32 columns. */
-INLINE void multiply_block(amx_unit *unit, const bool two_high, const bool two_wide, tile_product of) {
+/* Up to 32 rows by 16 or 32 columns. Lines ahead are fetched meanwhile; NULL: none. */
+INLINE void multiply_block(amx_unit *unit, const bool two_high, const bool two_wide, tile_product of,
+                           tile_lines *ahead) {
   (void)unit; /* the processor's own */
   const int64_t row = of.stride * (int64_t)sizeof *of.elements,
                 column = of.columns.stride * (int64_t)sizeof *of.columns.x,
@@ -59,8 +60,10 @@ INLINE void multiply_block(amx_unit *unit, const bool two_high, const bool two_w
     if (two_wide) amx_tileloadd(unit, 7, columns + AMX_COLUMNS, column);
     if (two_high) amx_tileloadd(unit, 5, elements + AMX_ROWS * of.stride, row);
     amx_tdpbf16ps(unit, 0, 4, 6);
+    if (ahead) fetch_lines(ahead);
     if (two_wide) amx_tdpbf16ps(unit, 1, 4, 7);
     if (two_high) amx_tdpbf16ps(unit, 2, 5, 6);
+    if (ahead) fetch_lines(ahead);
     if (two_high && two_wide) amx_tdpbf16ps(unit, 3, 5, 7);
   }
   amx_tilestored(unit, 0, of.sums.x, sum);
@@ -69,12 +72,12 @@ INLINE void multiply_block(amx_unit *unit, const bool two_high, const bool two_w
   if (two_high && two_wide) amx_tilestored(unit, 3, lower + AMX_COLUMNS, sum);
 }
 
-INLINE void multiply_row_of_blocks(amx_unit *unit, const bool two_high, tile_product of) {
+INLINE void multiply_row_of_blocks(amx_unit *unit, const bool two_high, tile_product of, tile_lines *ahead) {
   for (; of.rows >= AMX_BLOCK; of.rows -= AMX_BLOCK) {
-    multiply_block(unit, two_high, true, of);
+    multiply_block(unit, two_high, true, of, ahead);
     of.columns.x += AMX_BLOCK, of.sums.x += AMX_BLOCK;
   }
-  if (of.rows > 0) multiply_block(unit, two_high, false, of);
+  if (of.rows > 0) multiply_block(unit, two_high, false, of, ahead);
 }
 
 /* All tiles have the same depth: whole ones, or one that is what is left. The last of an odd number of elements has no
@@ -94,9 +97,9 @@ static void multiply_depth(amx_unit *unit, tile_product of) {
       block.stride = AMX_DEPTH;
     }
     if (block.count > AMX_ROWS)
-      multiply_row_of_blocks(unit, true, block);
+      multiply_row_of_blocks(unit, true, block, NULL);
     else
-      multiply_row_of_blocks(unit, false, block);
+      multiply_row_of_blocks(unit, false, block, NULL);
     of.elements += AMX_BLOCK * of.stride;
     of.sums.x += AMX_BLOCK * of.sums.stride;
   }

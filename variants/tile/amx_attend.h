@@ -446,6 +446,8 @@ static void attend_parts(int64_t count, const tile_passage *of) {
 #define accumulate_parts NULL
 #define WITH_LARGEST_parts(kernel) NULL
 #define ATTEND_parts attend_parts
+#define TILED_SCORES_parts NULL
+#define TILED_ACCUMULATE_parts NULL
 #define PARTS_parts PARTS
 #define AMX_PARTS_TABLE(set)                                                                                 \
   TILE_TABLE(set, ATTN_FLOAT16, float16, pairs, parts, 1, copy_keys_in_parts, copy_values_in_parts, true,    \

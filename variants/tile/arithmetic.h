@@ -216,7 +216,15 @@ INLINE float join_lanes(const bool largest, vec a) {
 INLINE float largest_lane(vec a) { return join_lanes(true, a); }
 INLINE float sum_of_lanes(vec a) { return join_lanes(false, a); }
 
-static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum) {
+/* One of each place. It is inlined, or gcc takes the call of a function that fetches and does no more for one without effects. */
+INLINE void fetch_lines(tile_lines *of) {
+  for (int p = 0; p < TILE_FEW_PLACES; p++) __builtin_prefetch(of->row + p * of->apart + of->at, 0, 2);
+  of->at += LINE;
+  if (of->at >= of->width) of->at = 0, of->row += of->stride;
+}
+
+static void softmax_row(int64_t count, float *restrict x, float *restrict max, float *restrict sum,
+                        tile_lines *ahead) {
   enum { CHAINS = 4, TOGETHER = EXP_VECTORS / CHAINS };
   const unsigned mode = flush_denormals();
   vec largest[CHAINS], total[CHAINS], shift[CHAINS];
@@ -231,8 +239,10 @@ static void softmax_row(int64_t count, float *restrict x, float *restrict max, f
   *max = largest_lane(maximum(maximum(largest[0], largest[1]), maximum(largest[2], largest[3])));
 
   for (int c = 0; c < CHAINS; c++) shift[c] = broadcast(&(float){*max == -INFINITY ? 0 : *max});
-  for (n = 0; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES)
+  for (n = 0; n + TOGETHER * CHAINS * LANES <= count; n += TOGETHER * CHAINS * LANES) {
     weigh_in_place(CHAINS, TOGETHER, x + n, shift, total);
+    if (ahead) fetch_lines(ahead);
+  }
   for (; n < count; n += LANES) weigh_in_place(1, 1, x + n, shift, total);
   *sum = sum_of_lanes(add(add(total[0], total[1]), add(total[2], total[3])));
   restore_denormals(mode);
@@ -448,6 +458,6 @@ typedef struct few_steps {
 
 /* Odd, so that these places do not lie in one set either. That none begins anew before its end, as key_of_place has it, and no
  * list of keys is made takes 0.84 to 0.97 of the time of decoding (Zen 5). */
-INLINE int64_t few_apart(int64_t keys) { return (keys + PLACES - 1) / PLACES | 1; }
+INLINE int64_t few_apart(int64_t keys) { return tile_few_apart(keys); }
 
 INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }

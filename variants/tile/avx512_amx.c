@@ -35,6 +35,24 @@ typedef char amx_unit;
 
 #include "amx.h"
 
+/* Within each quarter of a register, as the processor does it at once. */
+OP void join_two(const uint16_t *low, const uint16_t *high, vec x[2]) {
+  const __m512i lower = _mm512_loadu_si512(low), upper = _mm512_loadu_si512(high);
+  x[0] = _mm512_castsi512_ps(_mm512_unpacklo_epi16(lower, upper));
+  x[1] = _mm512_castsi512_ps(_mm512_unpackhi_epi16(lower, upper));
+}
+OP void joined(vec x[2]) {
+  const vec first = x[0], second = x[1];
+  x[0] = _mm512_shuffle_f32x4(first, second, 0x88);
+  x[1] = _mm512_shuffle_f32x4(first, second, 0xdd);
+}
+OP void unjoined(vec x[2]) {
+  const vec first = _mm512_shuffle_f32x4(x[0], x[1], 0x44), second = _mm512_shuffle_f32x4(x[0], x[1], 0xee);
+  x[0] = _mm512_shuffle_f32x4(first, first, 0xd8);
+  x[1] = _mm512_shuffle_f32x4(second, second, 0xd8);
+}
+#include "amx_few.h"
+
 /* In a register from here on: what the compiler knows to be constant it would load anew, or make from a register of the
  * other kind at port 5, wherever it is used. */
 #define KEEP(x) __asm__("" : "+v"(x))

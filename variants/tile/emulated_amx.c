@@ -21,6 +21,14 @@ enum { LANES = 16 };
 
 #include "amx.h"
 
+/* In turn. */
+INLINE void join_two(const uint16_t *low, const uint16_t *high, vec x[2]) {
+  for (int n = 0; n < 2; n++) x[n] = join_rows(low + n * LANES, high + n * LANES);
+}
+INLINE void joined(vec x[2]) { (void)x; }
+INLINE void unjoined(vec x[2]) { (void)x; }
+#include "amx_few.h"
+
 /* Constants are the compiler's here. */
 typedef char weight_numbers;
 

@@ -1,6 +1,6 @@
-/* A tile of few rows, as decoding has them: at most TILE_FEW_ROWS, stored one after the other, the features of each
- * across the lanes (few_rows.h). Few rows leave room in the caches for more keys in a tile, and long runs are what
- * memory reads fastest. A row's result, to the last bit, does not depend on how many rows are beside it. */
+/* A tile of few rows, as decoding has them, stored one after the other, the features of each across the lanes (few_rows.h); by
+ * AMX some more rows, whose queries are columns (amx_few.h). Few rows leave room in the caches for more keys in a tile, and long
+ * runs are what memory reads fastest. A row's result, to the last bit, does not depend on how many rows are beside it. */
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@ static const float log2e = 1.44269504f;
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
   return (query_tile_layout){.rows = count,
+                             .query_rows = count,
                              .keys = TILE_FEW_KEYS,
                              .score_keys = TILE_FEW_KEYS,
                              .depth = query_tile_pitch(kernels, problem->head_dim),
@@ -26,6 +27,15 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
                                      : 0,
                              .spread_value = 0,
                              .copies = 1};
+}
+
+/* Queries have room for columns of pairs, with as many rows as there are lanes. */
+static query_tile_layout tiled_layout(const attn_problem *problem, const tile_kernels *kernels,
+                                      int64_t count) {
+  query_tile_layout tiled = layout(problem, kernels, count);
+  if (tiled.query_rows < kernels->lanes / 2) tiled.query_rows = kernels->lanes / 2;
+  tiled.depth = (problem->head_dim + TILE_TILED_DEPTH - 1) / TILE_TILED_DEPTH * TILE_TILED_DEPTH;
+  return tiled;
 }
 
 /* A scaled query times the matrix of its head. */
@@ -65,6 +75,19 @@ static void pack(query_tile *tile, const void *const *row, float factor) {
   }
 }
 
+/* Queries that are rotated are floats. */
+static bool has_columns(const query_tile *tile) { return tile->score_kernels == tile->kernels; }
+
+static void tiled_pack(query_tile *tile, const void *const *row, float factor) {
+  const int64_t lanes = tile->kernels->lanes, depth = tile->layout.depth;
+  if (!has_columns(tile)) {
+    pack(tile, row, factor);
+    return;
+  }
+  memset(tile->queries, 0, (size_t)(lanes * depth / 2) * sizeof *tile->queries);
+  tile->factor = tile->kernels->pack(lanes, tile->count, tile->problem->head_dim, row, factor, tile->queries);
+}
+
 static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
   const tile_size size = {tile->count, keys, tile->problem->head_dim};
   const tile_kernels *kernels = tile->score_kernels;
@@ -77,6 +100,16 @@ static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahea
   ahead.stride = ahead.stride * tile->kernels->element_bytes / kernels->element_bytes;
   kernels->few_scores(size, (tile_matrix){tile->queries, tile->layout.depth}, key, ahead,
                       (tile_target){tile->scores, TILE_FEW_KEYS});
+}
+
+static void tiled_scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahead) {
+  const tile_kernels *kernels = tile->kernels;
+  if (has_columns(tile))
+    kernels->tiled_scores((tile_size){tile->count, keys, tile->problem->head_dim},
+                          (tile_matrix){tile->queries, kernels->lanes}, key, tile->factor, ahead,
+                          (tile_target){tile->scores, TILE_FEW_KEYS});
+  else
+    scores(tile, keys, key, ahead);
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
@@ -110,21 +143,6 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
       if ((float)j < first[r] || (float)j >= end[r]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
 }
 
-/* What is read of memory while a softmax reads nothing: lines of the next keys, where products read. It
- * stands in its caller, or gcc takes the call of a function that fetches and does no more for one without effects. */
-static inline __attribute__((always_inline)) void fetch_keys(const query_tile *tile, int64_t r,
-                                                             int64_t keys) {
-  enum { PLACES = TILE_FEW_PLACES, LINES = 2, LINE_BYTES = 64 };
-  const int64_t bytes = tile->kernels->element_bytes, stride = tile->key.stride * bytes,
-                of_row = (tile->problem->head_dim * bytes + LINE_BYTES - 1) / LINE_BYTES;
-  for (int64_t line = r * LINES; line < (r + 1) * LINES; line++) {
-    const tile_rows row = tile_rows_from(tile->kernels, tile->key, tile->after + line / of_row);
-    for (int64_t place = 0; place < PLACES; place++)
-      __builtin_prefetch(
-          (const char *)row.x + place * (keys / PLACES | 1) * stride + line % of_row * LINE_BYTES, 0, 2);
-  }
-}
-
 static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
   for (int64_t r = 0; r < tile->count; r++)
     for (int64_t j = 0; j < keys; j++)
@@ -135,12 +153,16 @@ static void weights(query_tile *tile, int64_t keys) {
   const int64_t padded = query_tile_pitch(tile->kernels, keys);
   const tile_state *state = &tile->state;
   const bool fetches = tile->count > 2; /* one or two rows are done before it pays */
+  const int64_t bytes = tile->kernels->element_bytes, stride = tile->key.stride * bytes;
+  tile_lines ahead = {.row = tile_rows_from(tile->kernels, tile->key, tile->after).x,
+                      .apart = tile_few_apart(keys) * stride,
+                      .stride = stride,
+                      .width = tile->problem->head_dim * bytes};
   for (int64_t r = 0; r < tile->count; r++) {
     float *score = tile->scores + r * TILE_FEW_KEYS, sum;
     const float old_max = state->max[r];
     for (int64_t j = keys; j < padded; j++) score[j] = -INFINITY;
-    if (fetches) fetch_keys(tile, r, keys);
-    tile->kernels->softmax_row(padded, score, &state->max[r], &sum);
+    tile->kernels->softmax_row(padded, score, &state->max[r], &sum, fetches ? &ahead : NULL);
     state->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - state->max[r]);
     state->sum[r] = state->sum[r] * state->rescale[r] + sum;
   }
@@ -157,6 +179,12 @@ static void accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_row
   const tile_size size = {tile->count, keys, tile->problem->value_dim};
   tile->kernels->few_accumulate(size, (tile_matrix){tile->scores, TILE_FEW_KEYS}, value, tile->state.rescale,
                                 ahead, (tile_target){tile->output, tile->layout.width});
+}
+
+static void tiled_accumulate(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead) {
+  tile->kernels->tiled_accumulate((tile_size){tile->count, keys, tile->problem->value_dim},
+                                  (tile_matrix){tile->scores, TILE_FEW_KEYS}, value, tile->state.rescale,
+                                  ahead, (tile_target){tile->output, tile->layout.width});
 }
 
 static void merge(query_tile *tile, const float *output, const float *ours, const float *theirs) {
@@ -184,6 +212,23 @@ const query_tile_steps few_rows_tile = {
     .weights = weights,
     .drop = drop,
     .accumulate = accumulate,
+    .merge = merge,
+    .unpack = unpack,
+};
+
+const query_tile_steps tiled_rows_tile = {
+    .rows = TILE_TILED_ROWS,
+    .layout = tiled_layout,
+    .pack = tiled_pack,
+    .scores = tiled_scores,
+    .softcap = softcap,
+    .bias = add_bias,
+    .position = position,
+    .hide = hide,
+    .hide_masked = hide_masked,
+    .weights = weights,
+    .drop = drop,
+    .accumulate = tiled_accumulate,
     .merge = merge,
     .unpack = unpack,
 };

@@ -49,6 +49,7 @@ static query_tile_layout layout(const attn_problem *problem, const tile_kernels 
   const int64_t spread_value = attends ? values : spread(transposed ? values : problem->value_dim);
   return (query_tile_layout){
       .rows = rows,
+      .query_rows = rows,
       .keys = keys,
       .score_keys = attends ? TILE_CHUNKS * TILE_CHUNK * (1 + kernels->parts) / 2 : keys,
       .chunk = attends ? TILE_CHUNK : 0,

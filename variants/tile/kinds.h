@@ -75,6 +75,12 @@
 #define ATTEND_floats NULL
 #define ATTEND_pairs NULL
 #define ATTEND_tiles attend_tiles
+#define TILED_SCORES_floats NULL
+#define TILED_SCORES_pairs NULL
+#define TILED_SCORES_tiles tiled_scores
+#define TILED_ACCUMULATE_floats NULL
+#define TILED_ACCUMULATE_pairs NULL
+#define TILED_ACCUMULATE_tiles tiled_accumulate
 #define PARTS_floats 1
 #define PARTS_pairs 1
 #define PARTS_tiles 1
@@ -98,6 +104,7 @@
     .scale_rows = scale_rows_##kind, .join = join, .add_rows = add_rows, .dot_rows = dot_rows,               \
     .dot_pairs = dot_pairs, .scale_slopes = scale_slopes, .few_order = few_order_##kind,                     \
     .few_scores = few_scores_##kind, .few_accumulate = few_accumulate_##kind,                                \
+    .tiled_scores = TILED_SCORES_##products, .tiled_accumulate = TILED_ACCUMULATE_##products,                \
     .additive_powers = ADDITIVE_##operands(additive_powers),                                                 \
     .additive_scores = ADDITIVE_##operands(additive_scores),                                                 \
     .few_additive = ADDITIVE_##operands(few_additive)                                                        \

@@ -35,7 +35,7 @@ static int64_t general_floats(const attn_problem *problem, const query_tile_layo
 /* Columns of queries; of additive scores also of their powers and weights, of features up to a multiple of 4, a sum
  * and a factor. */
 static int64_t query_floats(const attn_problem *problem, const query_tile_layout *layout) {
-  return layout->rows *
+  return layout->query_rows *
          (attn_uses(problem, ATTN_ADDITIVE) ? 3 * query_tile_fours(layout->depth) + 2 : layout->depth);
 }
 

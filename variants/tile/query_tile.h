@@ -10,6 +10,7 @@ typedef struct query_tile query_tile;
 /* How a tile lies in memory: numbers of floats. */
 typedef struct query_tile_layout {
   int64_t rows;                 /* with padding */
+  int64_t query_rows;           /* that queries have room for */
   int64_t keys;                 /* the most of a key tile */
   int64_t score_keys;           /* the most whose scores are there at once */
   int64_t chunk;                /* of keys, where attend takes them; 0: each step is a call of its own */
@@ -46,7 +47,7 @@ typedef struct query_tile_steps {
   void (*unpack)(query_tile *tile, const float *factor, void *const *row); /* the output, times the factors */
 } query_tile_steps;
 
-extern const query_tile_steps full_tile, few_rows_tile;
+extern const query_tile_steps full_tile, few_rows_tile, tiled_rows_tile;
 
 typedef struct query_tile_row {
   int64_t position, head; /* of the query */

@@ -14,6 +14,7 @@
 
 enum {
   FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
+  SINGLE_ROWS = 2,              /* up to here AMX has nothing to gain: what is read takes the time */
   FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
   COPIES_BLOCK = 8, /* where values are copied for each block, and keys that become floats */
   MAX_BLOCK = 32,   /* of the smaller tiles of attend */
@@ -151,6 +152,8 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   if (patterns_differ(problem)) shape.heads = 1;
   const int64_t rows = problem->query_length * shape.heads;
   plan.steps = rows <= FEW_ROWS ? &few_rows_tile : &full_tile;
+  if (call->kernels->tiled_scores && rows > SINGLE_ROWS && rows <= tiled_rows_tile.rows)
+    plan.steps = &tiled_rows_tile;
   plan.heads = shape.heads;
   const bool attends = plan.steps->attends && query_tile_attends(problem, call->kernels);
   plan.rows = smaller(smaller(shape.rows, plan.steps->rows), most_rows(problem, call->kernels));
@@ -160,7 +163,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   cut_keys(problem, &plan);
 
   const int64_t enough = attends ? size_attended_blocks(call, &plan) : size_blocks(call, &plan);
-  plan.block = rows <= FEW_ROWS ? larger(1, plan.tiles_per_stack) : tiles_of_block(&plan, plan.block);
+  plan.block = plan.steps != &full_tile ? larger(1, plan.tiles_per_stack) : tiles_of_block(&plan, plan.block);
   plan.blocks_per_stack = pieces(plan.tiles_per_stack, plan.block);
   plan.blocks = problem->batch * plan.stacks * plan.blocks_per_stack;
   plan.shares = call->threads > 1 && plan.blocks > 0 && plan.blocks < enough

@@ -162,7 +162,7 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   }
   if (attn_has_position_bias(problem)) add_position(rows, r, score);
   hide(rows, r, score, padded);
-  rows->kernels->softmax_row(padded, score, &max, &rows->sum[r]);
+  rows->kernels->softmax_row(padded, score, &max, &rows->sum[r], NULL);
   if (problem->lse.type || problem->sink.type) { /* a logarithm is 5 % of a row of 60 keys */
     const double lse = log_sum(rows, r, max);
     if (problem->lse.type)

@@ -25,6 +25,8 @@ enum {
   TILE_COPIES = 4,           /* of which so many copies stay for the tiles that come after */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
+  TILE_TILED_ROWS = 16,
+  TILE_TILED_DEPTH = 32,
   TILE_FEW_PLACES = 8, /* where keys and values of such a tile are read at once */
   TILE_ALIGNMENT = 64
 };
@@ -90,6 +92,18 @@ typedef struct tile_mapping {
   tile_matrix x;
   tile_target y;
 } tile_mapping;
+
+/* Lines of rows that are wanted soon, of TILE_FEW_PLACES places in turn: at `at` of `row`, which is the first place's, and so
+ * many bytes apart in the others. All are in bytes. */
+typedef struct tile_lines {
+  const char *row;
+  int64_t apart, stride, width, at;
+} tile_lines;
+
+/* From the first key of a place to that of the next, where so many are read in TILE_FEW_PLACES. */
+static inline int64_t tile_few_apart(int64_t keys) {
+  return (keys + TILE_FEW_PLACES - 1) / TILE_FEW_PLACES | 1;
+}
 
 /* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls. */
 static inline tile_ahead tile_share(tile_ahead of, int64_t first, int64_t width, int64_t columns) {
@@ -232,8 +246,8 @@ typedef struct tile_kernels {
                  int64_t stride);
 
   /* The softmax of one row that lies along memory, in base 2: max = largest of max and x, x = 2^(x - max),
-   * sum = the sum of these. count a multiple of lanes; fill up with -inf. */
-  void (*softmax_row)(int64_t count, float *x, float *max, float *sum);
+   * sum = the sum of these. count a multiple of lanes; fill up with -inf. Lines ahead are fetched meanwhile; NULL: none. */
+  void (*softmax_row)(int64_t count, float *x, float *max, float *sum, tile_lines *ahead);
 
   /* Of the backward pass, for n < count and r < rows:
    *     weights[n, r] = 2^(weights[n, r] - shift[n]);  grads[n, r] = weights[n, r] * (grads[n, r] - delta[n]) */
@@ -284,7 +298,7 @@ typedef struct tile_kernels {
   void (*scale_slopes)(int64_t count, int64_t width, attn_feature_map map, tile_matrix x, const float *minus,
                        const float *y, const float *factor, tile_matrix phi, float *const *row);
 
-  /* The two products for at most TILE_FEW_ROWS rows, stored row by row:
+  /* The two products for few rows, stored row by row:
    *     scores[r, j] = sum_d query[r, d] * key[j, d]
    *     output[r, e] = output[r, e] * rescale[r] + sum_j weights[r, j] * value[j, e]
    * The strides of query and output are multiples of lanes; query is padded with zeros, each row in the order in which
@@ -293,6 +307,14 @@ typedef struct tile_kernels {
   void (*few_scores)(tile_size size, tile_matrix query, tile_rows key, tile_rows ahead, tile_target scores);
   void (*few_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
                          tile_rows ahead, tile_target output);
+
+  /* The same by AMX, of at most TILE_TILED_ROWS rows; else NULL. Queries are columns of `lanes` rows as pack leaves them, with
+   * zeros up to a multiple of TILE_TILED_DEPTH features, and scores times the factor. Rows of scores and weights have room for
+   * TILE_FEW_KEYS, and behind the last weight zeros up to a whole vector. */
+  void (*tiled_scores)(tile_size size, tile_matrix queries, tile_rows key, float factor, tile_rows ahead,
+                       tile_target scores);
+  void (*tiled_accumulate)(tile_size size, tile_matrix weights, tile_rows value, const float *rescale,
+                           tile_rows ahead, tile_target output);
 
   /* Additive scores (additive.h), of kernels with products of floats; else NULL. Of floats, whatever the type.
    *     to[r, d] = e^(2 x[r, d]), NaN where x is none or large; rows of both are whole vectors, `stride` apart
