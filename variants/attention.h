@@ -114,7 +114,7 @@ typedef struct attn_problem {
   const int64_t *key_lengths; /* [B], keys of each entry that exist, 0 to Tk; NULL: all Tk */
 
   attn_layout query, key, value, output;
-  attn_layout mask;    /* uint8: 0 hides a key */
+  attn_layout mask;    /* uint8: 0 hides a key, any other byte shows it */
   attn_layout bias;    /* added to the scores; -inf hides a key */
   attn_layout lse;     /* float32: the log-sum-exp is wanted */
   attn_layout weights; /* the weights are wanted */
@@ -190,7 +190,7 @@ typedef struct attn_tensors {
   const void *query;   /* [B, H, Tq, D] */
   const void *key;     /* [B, Hkv, Tk, D] */
   const void *value;   /* [B, Hkv, Tk, Dv] */
-  const uint8_t *mask; /* [B, H, Tq, Tk], 1 = may be seen */
+  const uint8_t *mask; /* [B, H, Tq, Tk] */
   const void *bias;    /* [B, H, Tq, Tk] */
   void *output;        /* [B, H, Tq, Dv] */
   float *lse;          /* [B, H, Tq] */

@@ -53,6 +53,15 @@ typedef struct one_tensor {
   tensor_id id;
 } one_tensor;
 
+/* Masks are of 0 and 1 there, which are bools in any language. */
+static bool put_row(FILE *file, number_row row, int64_t width) {
+  if (row.type != element_type_of(ATTN_UINT8))
+    return fwrite(row.first, row.type->bytes, (size_t)width, file) == (size_t)width;
+  for (int64_t n = 0; n < width; n++)
+    if (fputc(row.first[n] != 0, file) == EOF) return false;
+  return true;
+}
+
 static bool put_tensor(FILE *file, const void *context) {
   const one_tensor *of = context;
   const attn_problem *p = &of->in->problem;
@@ -61,10 +70,8 @@ static bool put_tensor(FILE *file, const void *context) {
   bool written = npy_write_header(file, about.descr, about.axes, about.shape);
   for (int64_t b = 0; b < shape.batch; b++)
     for (int64_t h = 0; h < shape.heads; h++)
-      for (int64_t i = 0; i < shape.length && written; i++) {
-        const number_row row = row_at(of->in, of->id, (row_place){b, h, i});
-        written = fwrite(row.first, row.type->bytes, (size_t)shape.width, file) == (size_t)shape.width;
-      }
+      for (int64_t i = 0; i < shape.length && written; i++)
+        written = put_row(file, row_at(of->in, of->id, (row_place){b, h, i}), shape.width);
   return written;
 }
 

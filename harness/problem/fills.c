@@ -333,8 +333,10 @@ static void fill_mask(const drawn *to) {
   for (int64_t row = 0; row < rows; row++) {
     uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
     const bool none = s.length > 1 && random_bits(rows_stream, (uint64_t)row) % 16 == 0;
-    for (int64_t j = 0; j < s.width; j++)
-      out[j] = !none && random_bits(to->stream, (uint64_t)(row * s.width + j)) % 10 < 7;
+    for (int64_t j = 0; j < s.width; j++) {
+      const uint64_t bits = random_bits(to->stream, (uint64_t)(row * s.width + j));
+      out[j] = !none && bits % 10 < 7 ? fill_shown(bits >> 60) : 0;
+    }
   }
 }
 
@@ -455,8 +457,10 @@ static void fill_keep(const drawn *to) {
   for (int64_t row = 0; row < rows; row++) {
     uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
     const bool none = p > 0 && s.length > 1 && random_bits(rows_stream, (uint64_t)row) % 16 == 0;
-    for (int64_t j = 0; j < s.width; j++)
-      out[j] = !none && (double)(random_bits(to->stream, (uint64_t)(row * s.width + j)) >> 11) * 0x1p-53 >= p;
+    for (int64_t j = 0; j < s.width; j++) {
+      const uint64_t bits = random_bits(to->stream, (uint64_t)(row * s.width + j));
+      out[j] = !none && (double)(bits >> 11) * 0x1p-53 >= p ? fill_shown(bits) : 0;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "fills.h"
 
 /* Streams of random numbers, apart from those of fills.c. */
 enum { DOCUMENTS = 40, BLOCKS, KEYS, ORDER };
@@ -64,8 +65,9 @@ static void fill_blocks(const workload *w, const attn_problem *p, uint8_t *data)
     if (left > s.width) left = s.width;
     for (int64_t n = 0; n < s.width; n++) {
       const uint64_t bits = random_bits(stream + ORDER, (uint64_t)(row * s.width + n));
-      blocks[n] = (int64_t)(bits % (uint64_t)(s.width - n)) < left;
-      left -= blocks[n];
+      const bool shows = (int64_t)(bits % (uint64_t)(s.width - n)) < left;
+      blocks[n] = shows ? fill_shown(bits >> 60) : 0;
+      left -= shows;
     }
   }
 }

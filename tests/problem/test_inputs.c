@@ -313,13 +313,30 @@ static void masks_hide_about_a_third_and_some_rows_wholly(void **state) {
   int64_t seen = 0, empty = 0;
   for (int64_t row = 0; row < 400; row++) {
     int64_t in_row = 0;
-    for (int64_t j = 0; j < 200; j++) in_row += in.tensors.mask[row * 200 + j];
+    for (int64_t j = 0; j < 200; j++) in_row += in.tensors.mask[row * 200 + j] != 0;
     seen += in_row;
     empty += in_row == 0;
   }
   assert_in_range(empty, 5, 60);
   assert_in_range(seen * 100 / ((400 - empty) * 200), 65, 75);
   inputs_destroy(&in);
+}
+
+static void of_what_a_mask_shows_half_are_1_and_others_any_byte(void **state) {
+  (void)state;
+  const char *const lines[] = {"full/B:1/H:1/D:8/T:200/mask:q", "full/B:1/H:1/D:8/T:200/dropout:0.3",
+                               "full/B:1/H:1/D:8/T:200/blocks:1,1,0.7"};
+  for (size_t n = 0; n < sizeof lines / sizeof *lines; n++) {
+    inputs in;
+    create(&in, lines[n]);
+    const uint8_t *bytes = n == 0 ? in.tensors.mask : n == 1 ? in.problem.keep_data : in.problem.blocks_data;
+    int64_t shown = 0, of[UINT8_MAX + 1] = {0};
+    for (int64_t at = 0; at < 200 * 200; at++) of[bytes[at]]++, shown += bytes[at] != 0;
+    assert_in_range(of[1] * 100 / shown, 47, 53);
+    for (int bit = 1; bit < 8; bit++) assert_in_range(of[1 << bit] * 1000 / shown, 50, 75);
+    assert_in_range(of[UINT8_MAX] * 1000 / shown, 50, 75);
+    inputs_destroy(&in);
+  }
 }
 
 /* Position over 10000 to the share of the features before the pair; rows from 0 to the last position of a query or a key. */
@@ -487,6 +504,7 @@ int main(void) {
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
       cmocka_unit_test(masks_hide_about_a_third_and_some_rows_wholly),
+      cmocka_unit_test(of_what_a_mask_shows_half_are_1_and_others_any_byte),
       cmocka_unit_test(cosines_and_sines_are_of_positions),
       cmocka_unit_test(a_checksum_sees_each_word_of_a_long_tensor),
       cmocka_unit_test(of_outputs_all_bits_count_but_the_sign_of_a_nan),

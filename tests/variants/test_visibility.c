@@ -60,7 +60,8 @@ static void ask(draw *from, question *of) {
   if (below(from, 3) == 0) p->offsets = of->offsets;
   if (below(from, 3) == 0) p->key_lengths = of->lengths;
   p->mask = attn_packed(has_mask ? ATTN_UINT8 : ATTN_ABSENT, p->query_heads, p->query_length, p->key_length);
-  for (size_t n = 0; n < sizeof of->mask; n++) of->mask[n] = below(from, 4) != 0;
+  static const uint8_t bytes[] = {0, 1, 2, 0x80};
+  for (size_t n = 0; n < sizeof of->mask; n++) of->mask[n] = bytes[below(from, 4)];
   of->tensors = (attn_tensors){.mask = p->mask.type ? of->mask : NULL};
 }
 
@@ -72,7 +73,7 @@ static bool sees(const question *of, int64_t b, int64_t h, int64_t i, int64_t j,
   if (p->right != ATTN_UNLIMITED && j > centre + p->right) return false;
   if (p->key_lengths && j >= p->key_lengths[b]) return false;
   return !masked || !p->mask.type ||
-         of->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j] == 1;
+         of->mask[b * p->mask.batch + h * p->mask.head + i * p->mask.position + j] != 0;
 }
 
 static void a_row_sees_what_the_definition_says(void **state) {

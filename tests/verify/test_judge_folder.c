@@ -147,6 +147,7 @@ static void a_folder_says_all_that_its_problem_does(void **state) {
          "band:3,1,-2/B:2/H:4/Hkv:2/D:8/Dv:6/Tq:5/Tk:9/lengths:7,9/mask:q/bias:bh/sink/lse/softcap:2/"
          "scale:0.5/bf16 --out all --seed 9");
   expect(0, "bias.npy k.npy lengths.npy mask.npy problem.json q.npy sink.npy v.npy", "echo $(ls all)");
+  expect(0, "0 1", "echo $(tail -c 45 all/mask.npy | od -An -v -tu1 -w1 | sort -u)");
   expect(0, NULL, "cat all/problem.json");
   json_t *said = json_loads(shell_output, 0, NULL);
   assert_non_null(said);

@@ -259,11 +259,13 @@ def _problem(said: dict) -> Problem:
 
 
 def view(problem: Problem, tensor: str, memory: Any, at: int) -> np.ndarray:
-    """A tensor of the problem that lies at a place of a buffer."""
+    """A tensor of the problem that lies at a place of a buffer; of a mask a copy, for a bool of numpy is a byte of 0 or 1."""
     kind = _arrays.NUMPY[problem.types[tensor]]
     shape = problem.stored_shape(tensor)
     if 0 in shape:
         return np.empty(shape, kind)
+    if kind == np.bool_:
+        memory, at = np.frombuffer(memory, np.uint8, extent(problem, tensor), at) != 0, 0
     return np.ndarray(shape, kind, memory, at, tuple(step * kind.itemsize for step in problem.steps(tensor)))
 
 

@@ -115,7 +115,15 @@ def test_changed_inputs_and_overruns_are_seen():
         ctypes.memset(call.v.ctypes.data + call.v.nbytes, 1, 8)
         return attention(call)[0]
 
+    @attnbench.variant(features=["causal", "mask"], finite=True)
+    def changes_its_mask(call):
+        output = attention(call)[0]
+        if call.mask is not None:
+            call.mask[...] = True
+        return output
+
     assert "changes its inputs" in verified(changes_its_inputs).failures[0]
+    assert "changes its inputs" in verified(changes_its_mask, "causal/D:16/T:9/mask:q").failures[0]
     assert "writes beyond the values" in verified(overruns).failures[0]
 
 

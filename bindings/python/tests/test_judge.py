@@ -35,6 +35,12 @@ def test_inputs_are_named_arrays_of_the_problem():
     assert attnbench.inputs(LINE).mask is None
 
 
+def test_masks_are_bools_of_0_and_1():
+    x = attnbench.inputs("full/B:1/H:2/D:8/T:40/mask:bhq/dropout:0.3/blocks:4,4,0.5/layout:padded")
+    for array in (x.mask, x.keep, x.blocks):
+        assert array.dtype == np.bool_ and set(np.unique(array.view(np.uint8))) == {0, 1}
+
+
 def test_the_same_seed_draws_the_same_numbers():
     assert np.array_equal(attnbench.inputs(LINE).q, attnbench.inputs(LINE, seed=1).q)
     assert not np.array_equal(attnbench.inputs(LINE).q, attnbench.inputs(LINE, seed=2).q)
