@@ -236,7 +236,7 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
   const float cap = (float)p->softcap;
   float added[2 * TILE_MAX_ROWS];
   if (cap > 0) {
-    of->kernels->softcap(tile->count * rows, cap, mine->weights);
+    of->kernels->softcap(tile->count * rows, 1, cap, mine->weights);
     for (int64_t n = 0; n < tile->count * rows; n++) {
       const float tangent = mine->weights[n] / cap;
       mine->slopes[n] = 1 - tangent * tangent;
@@ -252,7 +252,7 @@ static void finish_scores(const backward *of, const pair_tile *tile, const scrat
     const int64_t last = tile->count - 1;
     attn_position_biases(p, tile->h, attn_distance(p, tile->b, tile->i0 + last, tile->j0), rows + last,
                          added);
-    of->kernels->add_run(rows, tile->count, added, 1, mine->weights);
+    of->kernels->add_run(rows, tile->count, added, 1, 1, mine->weights);
   }
   for (int64_t n = 0; n < tile->count * rows; n++) mine->weights[n] *= log2e;
 }

@@ -387,6 +387,14 @@ static const char *const single[] = {
     "band:70,3,40/B:2/H:1/D:128/T:200/lengths:200,130/f16/fill:saturated/lse/layout:bthd",
     "full/B:1/H:1/D:64/T:130/scale:-0.2/f16/out:f32/fill:heavy/lse",
     "causal_bottom_right/B:1/H:2/D:64/Tq:5/Tk:100/f16/fill:nonfinite/lse",
+    /* What comes between scores and their softmax in chunks of keys: scores that grow by much from one to the next, in both directions,
+     * several passages, a rest of keys, halves that change places, values that are no numbers. */
+    "full/B:1/H:4/D:64/T:700/alibi/bf16/lse",
+    "causal/B:1/H:8/Hkv:2/D:64/T:330/alibi/mask:q/bias:h/bf16/lse",
+    "full/B:1/H:2/D:128/Dv:32/Tq:70/Tk:2100/relative:900/bias:hq/bf16/lse",
+    "window:150/B:1/H:2/D:64/T:460/softcap:3/t5:32,128/mask:hq/bf16/fill:nonfinite/lse",
+    "causal_bottom_right/B:2/H:3/D:64/Tq:100/Tk:600/lengths:600,410/mask:bhq/bf16/out:f32/fill:rising/lse/"
+    "layout:bthd",
     /* Few rows by tiles, up to 16 and one more: with keys in parts and a rest, features behind the tiles' and behind 128 of them,
      * scores of floats, what hides and what is added, values that are no numbers. */
     "causal_bottom_right/B:1/H:8/Hkv:2/D:72/Tq:4/Tk:700/rope:half/bf16/lse",

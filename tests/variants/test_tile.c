@@ -307,10 +307,11 @@ static void check_add_run(const tile_kernels *kernels) {
   const int64_t rows = kernels->max_rows, keys = 9, step = 3;
   fill(a, 8), fill(c, 9);
   memcpy(b, a, sizeof b);
-  kernels->add_run(rows, keys, c, step, a);
+  kernels->add_run(rows, keys, c, step, 0.5f, a);
   for (int64_t j = 0; j <= keys; j++)
     for (int64_t r = 0; r < rows; r++)
-      assert_true(a[j * rows + r] == b[j * rows + r] + (j < keys ? c[(keys - 1 - j) * step + r] : 0));
+      assert_true(a[j * rows + r] ==
+                  (j < keys ? 0.5f * b[j * rows + r] + c[(keys - 1 - j) * step + r] : b[j * rows + r]));
 }
 
 static void add_run_adds_to_each_key_what_lies_a_step_before_the_last_ones(void **state) {
@@ -361,9 +362,9 @@ static void copies_keep_what_is_finite(void **state) {
 /* The inputs of a function of one number: both signs of many sizes. */
 static void check_softcap(const tile_kernels *kernels) {
   const int count = numbers();
-  kernels->softcap(count, 30, a);
+  kernels->softcap(count, 0.5f, 30, a);
   for (int n = 0; n < count; n++) {
-    const double expected = 30 * tanh((double)b[n]);
+    const double expected = 30 * tanh(0.5 * (double)b[n]);
     assert_near(kernels, "softcap", (double)a[n], expected, 4e-7 * fabs(expected));
   }
 }

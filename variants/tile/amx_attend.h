@@ -308,8 +308,10 @@ static void leave_out(chunk_at at, uint64_t keys) {
   }
 }
 
-/* Scores of what is not seen become -inf. */
-INLINE void hide_unseen(chunk_at at) {
+/* What comes between scores and their softmax; those of what is not seen become -inf. */
+INLINE void change_and_hide(chunk_at at) {
+  float *const scores[2] = {scores_of_half(at, 0), scores_of_half(at, 1)};
+  if (at.of->change) at.of->change(at.of, at.c * CHUNK, scores);
   if (is_partly_hidden(at)) hide_in_chunk(at);
   if (at.of->left_out && at.of->left_out[at.c]) leave_out(at, at.of->left_out[at.c]);
 }
@@ -337,6 +339,7 @@ static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS
     float *max = of->state.max + v * LANES, *sum = of->state.sum + v * LANES;
     const vec old = load(max), found = maximum(multiply(largest[v], broadcast(&of->factor)), old);
     const vec new = select_less(broadcast(&largest_total), total[v], found, old);
+    if (!any_less(old, new)) continue;
     const vec rescale = exp2_vec(subtract(old, zero_where_minus_infinity(new)));
     store(max, new);
     store(sum, multiply(load(sum), rescale));
@@ -348,17 +351,33 @@ static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS
   }
 }
 
-/* Rows that have seen nothing yet. */
-INLINE void begin_rows(chunk_at at) {
+/* Whether rows take a new maximum before their weights are made: where scores grow by much, those of which a weight would be above 4,
+ * so that no total is too large; `total` then is large. */
+INLINE bool have_grown(chunk_at at, vec total[CHUNK_VECTORS]) {
+  const vec large = broadcast(&(float){INFINITY}), two = broadcast(&(float){2});
+  vec largest[MAX_VECTORS];
+  bool any = false;
+  if (!at.of->grows) return false;
+  find_largest_pairs(CHUNK_VECTORS, CHUNK, place_of_chunk(at), largest);
+  for (int v = 0; v < CHUNK_VECTORS; v++) {
+    const vec most = add(load(at.of->state.max + v * LANES), two),
+              found = multiply(largest[v], broadcast(&at.of->factor));
+    any = any || any_less(most, found);
+    total[v] = select_less(most, found, large, total[v]);
+  }
+  return any;
+}
+
+/* Rows that have seen nothing yet do so, too. */
+INLINE bool are_new(chunk_at at, vec total[CHUNK_VECTORS]) {
   const vec least = broadcast(&(float){-FLT_MAX}), large = broadcast(&(float){INFINITY});
-  vec total[CHUNK_VECTORS];
   bool any = false;
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     const vec max = load(at.of->state.max + v * LANES);
     any = any || any_less(max, least);
     total[v] = select_less(max, least, large, zero());
   }
-  if (any) raise_maximum_where_large(at, total);
+  return any;
 }
 
 /* The weights stand where the scores were, which are multiplied again. */
@@ -368,7 +387,7 @@ static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, const int
   load_slice(unit, scores_begin(at, parts, 0));
   multiply_scores(unit, at, 0, scores_begin(at, parts, 1), true, parts, false, &weights);
   multiply_scores(unit, at, 1, then, true, parts, false, &weights);
-  hide_unseen(at);
+  change_and_hide(at);
   raise_maximum_where_large(at, total);
   weights.numbers = numbers_of_weights();
   begin_weights(at, &weights);
@@ -394,11 +413,19 @@ INLINE void attend_chunks(const tile_passage *of, int64_t count, const int parts
     const chunk_at further = chunk_behind(after, end);
     const chunk_slice next =
         scores_begin(further.of < end ? further : now, parts, 0); /* behind the last anything */
-    const bool has_values = before.of < end, has_scores = after.of < end;
+    const bool has_scores = after.of < end;
     const chunk_slice rest = has_scores ? scores_begin(after, parts, 1) : next;
+    vec rise[CHUNK_VECTORS];
     fetch_ahead(now);
-    hide_unseen(now);
-    begin_rows(now);
+    change_and_hide(now);
+    const bool new = are_new(now, rise), grown = have_grown(now, rise);
+    if (grown && before.of < end) { /* what is to be added to outputs before they are rescaled */
+      load_slice(&unit, values_begin(before, parts));
+      add_values(&unit, before, scores_begin(has_scores ? after : now, parts, 0), parts, often, &weights);
+      before.of = end;
+    }
+    if (new || grown) raise_maximum_where_large(now, rise);
+    const bool has_values = before.of < end;
     begin_weights(now, &weights);
     if (has_scores)
       multiply_scores(&unit, after, 0, has_values ? values_begin(before, parts) : rest, true, parts, often,

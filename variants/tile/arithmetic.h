@@ -1,7 +1,7 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
- * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, load_bytes, store, broadcast,
+ * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
- * select_less, add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
+ * select_less, select_byte (a where byte n of a lane of x is not 0, else b), add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
  * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1,
  * elu1_constants, elu1_of_vectors and elu1_vec.
  * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
@@ -267,36 +267,48 @@ static void hide(int64_t rows, int64_t keys, const float *first, const float *en
   BY_VECTORS(rows, hide_rows(vectors, keys, first, end, hidden, score));
 }
 
+/* Bytes are turned as they lie, four keys to a lane. */
 static void hide_masked(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
                         float *restrict scores) {
-  const vec fill = broadcast(&hidden), one = broadcast(&(float){1});
+  enum { BYTES = 4 };
+  const vec fill = broadcast(&hidden);
+  float shown;
+  memset(&shown, 1, sizeof shown);
   for (int64_t r = 0; r < rows; r += LANES)
-    for (int64_t j = 0; j < keys; j += LANES) {
+    for (int64_t j = 0; j < keys; j += BYTES * LANES) {
+      const int64_t left = (keys - j + BYTES - 1) / BYTES, lanes = left < LANES ? left : LANES;
       vec bytes[LANES];
-      for (int x = 0; x < LANES; x++) bytes[x] = r + x < count ? load_bytes(seen[r + x] + j) : one;
+      for (int x = 0; x < LANES; x++)
+        bytes[x] = r + x >= count   ? broadcast(&shown)
+                   : lanes == LANES ? load((const float *)(const void *)(seen[r + x] + j))
+                                    : load_part((const float *)(const void *)(seen[r + x] + j), (int)lanes);
       transpose(bytes);
-      for (int x = 0; x < LANES && j + x < keys; x++) {
-        float *score = scores + (j + x) * rows + r;
-        store(score, select_less(bytes[x], one, fill, load(score)));
-      }
+#pragma GCC unroll 16
+      for (int x = 0; x < LANES; x++)
+        for (int n = 0; n < BYTES && j + BYTES * x + n < keys; n++) {
+          float *score = scores + (j + BYTES * x + n) * rows + r;
+          store(score, select_byte(bytes[x], n, load(score), fill));
+        }
     }
 }
 
-static void add_run(int64_t rows, int64_t keys, const float *run, int64_t step, float *restrict scores) {
+static void add_run(int64_t rows, int64_t keys, const float *run, int64_t step, float scale,
+                    float *restrict scores) {
+  const vec scales = broadcast(&scale);
   for (int64_t n = 0; n < keys; n++)
     for (int64_t r = 0; r < rows; r += LANES) {
       float *score = scores + n * rows + r;
-      store(score, add(load(score), load(run + (keys - 1 - n) * step + r)));
+      store(score, fused_multiply_add(scales, load(score), load(run + (keys - 1 - n) * step + r)));
     }
 }
 
 /* tanh: an odd polynomial near 0, where 1 - 2 / (e^2x + 1) would cancel (coefficients: Cephes, tanhf.c). */
-static void softcap(int64_t count, float cap, float *x) {
+static void softcap(int64_t count, float scale, float cap, float *x) {
   const vec one = broadcast(&(float){1.0f}), two = broadcast(&(float){2.0f});
-  const vec two_log2e = broadcast(&(float){2.885390082f}), caps = broadcast(&cap);
+  const vec two_log2e = broadcast(&(float){2.885390082f}), caps = broadcast(&cap), scales = broadcast(&scale);
   const vec near = broadcast(&(float){0.625f}), far = broadcast(&(float){10.0f});
   for (int64_t n = 0; n < count; n += LANES) {
-    vec a = load(x + n), size = absolute(a), square = multiply(a, a);
+    vec a = multiply(scales, load(x + n)), size = absolute(a), square = multiply(a, a);
     vec p = broadcast(&(float){-5.70498872745e-3f});
     p = fused_multiply_add(p, square, broadcast(&(float){2.06390887954e-2f}));
     p = fused_multiply_add(p, square, broadcast(&(float){-5.37397155531e-2f}));

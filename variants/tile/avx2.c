@@ -110,8 +110,9 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 #define EXP_VECTORS 6
 
-OP vec load_bytes(const uint8_t *x) {
-  return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)x)));
+OP vec select_byte(vec x, int n, vec a, vec b) {
+  const __m256i byte = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32((int)(0xffu << 8 * n)));
+  return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(_mm256_cmpeq_epi32(byte, _mm256_setzero_si256())));
 }
 
 /* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */

@@ -145,13 +145,19 @@ OP vec elu1_vec(vec x, vec again, const elu1_constants *of) {
   return _mm512_mask_mul_ps(maximum(zero(), add(again, broadcast(&of->one))), decays, square, power);
 }
 
-OP vec load_bytes(const uint8_t *x) {
-  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)x)));
+OP vec select_byte(vec x, int n, vec a, vec b) {
+  const __m512i byte = _mm512_set1_epi32((int)(0xffu << 8 * n));
+  return _mm512_mask_blend_ps(_mm512_test_epi32_mask(_mm512_castps_si512(x), byte), b, a);
 }
 
 /* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */
 OP vec widen_bfloat16(__m256i x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+#define BFLOAT16_TURNED
+OP vec low_bfloat16(vec two) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(two), 16)); }
+OP vec high_bfloat16(vec two) {
+  return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(two), _mm512_set1_epi32((int)0xffff0000u)));
 }
 OP __m256i some_halves(const uint16_t *x, int n) {
   return _mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), x);

@@ -166,22 +166,46 @@ UNUSED static float NAME(pack)(int64_t rows, int64_t count, int64_t depth, const
   return 1;
 }
 
+/* Two elements lie in a lane where the type has TURNED_LOW, TURNED_HIGH: half as many squares are turned. */
+#ifdef TURNED_LOW
+INLINE void NAME(load_bias)(int64_t count, const void *const *row, int64_t at, vec x[2 * LANES]) {
+  vec square[LANES];
+  for (int n = 0; n < LANES; n++)
+    square[n] = n < count ? load((const void *)((const element *)row[n] + at)) : zero();
+  transpose(square);
+  for (int n = 0; n < LANES; n++) x[2 * n] = TURNED_LOW(square[n]), x[2 * n + 1] = TURNED_HIGH(square[n]);
+}
+#endif
+
+INLINE void NAME(add_square)(int64_t rows, const int keys, const vec bias[], float factor, float scale,
+                             float *scores) {
+  const vec factors = broadcast(&factor), scales = broadcast(&scale);
+  for (int x = 0; x < keys; x++)
+    store(scores + x * rows, fused_multiply_add(factors, bias[x], multiply(scales, load(scores + x * rows))));
+}
+
 static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
-                           float *restrict scores) {
-  const vec factors = broadcast(&factor);
+                           float scale, float *restrict scores) {
   const int64_t whole = keys / LANES * LANES;
   for (int64_t r = 0; r < rows; r += LANES) {
-    for (int64_t j = 0; j < whole; j += LANES) {
+    int64_t j = 0;
+#ifdef TURNED_LOW
+    for (; j + 2 * LANES <= keys; j += 2 * LANES) {
+      vec x[2 * LANES];
+      NAME(load_bias)(count - r, bias + r, j, x);
+      NAME(add_square)(rows, 2 * LANES, x, factor, scale, scores + j * rows + r);
+    }
+#endif
+    for (; j < whole; j += LANES) {
       vec square[LANES];
       NAME(load_turned)(count - r, bias + r, j, square);
-      for (int x = 0; x < LANES; x++) {
-        float *score = scores + (j + x) * rows + r;
-        store(score, fused_multiply_add(factors, square[x], load(score)));
-      }
+      NAME(add_square)(rows, LANES, square, factor, scale, scores + j * rows + r);
     }
-    for (int64_t j = whole; j < keys; j++)
-      for (int64_t x = r; x < r + LANES && x < count; x++)
-        scores[j * rows + x] += factor * FROM_ELEMENT(((const element *)bias[x])[j]);
+    for (; j < keys; j++)
+      for (int64_t x = r; x < r + LANES; x++) {
+        const float b = x < count ? FROM_ELEMENT(((const element *)bias[x])[j]) : 0;
+        scores[j * rows + x] = scale * scores[j * rows + x] + factor * b;
+      }
   }
 }
 
@@ -231,3 +255,5 @@ static void NAME(scale_rows)(int64_t count, int64_t width, tile_matrix x, const 
 #undef FROM_ELEMENT
 #undef TO_ELEMENT
 #undef STORE_IN_PAIRS
+#undef TURNED_LOW
+#undef TURNED_HIGH

@@ -114,7 +114,7 @@ static void tiled_scores(query_tile *tile, int64_t keys, tile_rows key, tile_row
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
   for (int64_t r = 0; r < tile->count; r++)
-    tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), cap, tile->scores + r * TILE_FEW_KEYS);
+    tile->kernels->softcap(query_tile_pitch(tile->kernels, keys), 1, cap, tile->scores + r * TILE_FEW_KEYS);
 }
 
 static void add_bias(query_tile *tile, int64_t first, int64_t keys) {

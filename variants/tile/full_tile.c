@@ -200,7 +200,7 @@ static void scores(query_tile *tile, int64_t keys, tile_rows key, tile_rows ahea
 }
 
 static void softcap(query_tile *tile, int64_t keys, float cap) {
-  tile->kernels->softcap(tile->layout.rows * keys, cap, tile->scores);
+  tile->kernels->softcap(tile->layout.rows * keys, 1, cap, tile->scores);
 }
 
 static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
@@ -208,25 +208,12 @@ static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = tile_element(tile->kernels, tile->tensors->bias,
                           query_tile_offset(tile, &tile->problem->bias, r) + first);
-  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, log2e, tile->scores);
-}
-
-/* Places of a run are distances from the largest on down, the heads that are stacked side by side in each: so the rows of a
- * key have theirs side by side, and those of the next key begin one place before. */
-static void fill_run(query_tile *tile, int64_t last, int64_t places) {
-  enum { MOST_PLACES = TILE_MAX_ROWS + TILE_FEW_KEYS };
-  float bias[MOST_PLACES];
-  const int64_t farthest = attn_distance(tile->problem, tile->batch, tile->row[0].position, last);
-  for (int64_t h = 0; h < tile->heads; h++) {
-    attn_position_biases(tile->problem, tile->first_head + h, farthest - (places - 1), places, bias);
-    for (int64_t n = 0; n < places; n++) tile->run[n * tile->heads + h] = log2e * bias[places - 1 - n];
-  }
+  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, log2e, 1, tile->scores);
 }
 
 static void position(query_tile *tile, int64_t first, int64_t keys) {
-  const int64_t rows = tile->layout.rows, heads = tile->heads, skipped = tile->first_row % heads;
-  fill_run(tile, first + keys - 1, keys + (skipped + rows - 1) / heads);
-  tile->kernels->add_run(rows, keys, tile->run + skipped, heads, tile->scores);
+  query_tile_fill_run(tile, first, first + keys);
+  tile->kernels->add_run(tile->layout.rows, keys, query_tile_run(tile, 0), tile->heads, 1, tile->scores);
 }
 
 static void hide(query_tile *tile, int64_t keys, const float *first, const float *end) {

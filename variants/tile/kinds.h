@@ -51,6 +51,10 @@
 #define APART(x) even_and_odd(x)
 #define TOGETHER(x) in_turn(x)
 #endif
+#ifdef BFLOAT16_TURNED
+#define TURNED_LOW(x) low_bfloat16(x)
+#define TURNED_HIGH(x) high_bfloat16(x)
+#endif
 #ifdef BFLOAT16_IN_PAIRS
 #define STORE_IN_PAIRS store_in_pairs
 #endif

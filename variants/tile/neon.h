@@ -94,11 +94,8 @@ OP uint16x4_t some_halves(const uint16_t *x, int n) {
   for (int l = 0; l < n; l++) some[l] = x[l];
   return vld1_u16(some);
 }
-OP vec load_bytes(const uint8_t *x) {
-  uint32_t four;
-  __builtin_memcpy(&four, x, sizeof four);
-  const uint16x8_t halves = vmovl_u8(vcreate_u8(four));
-  return vcvtq_f32_u32(vmovl_u16(vget_low_u16(halves)));
+OP vec select_byte(vec x, int n, vec a, vec b) {
+  return vbslq_f32(vtstq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0xffu << 8 * n)), a, b);
 }
 OP vec load_bfloat16(const uint16_t *x) { return widen_bfloat16(vld1_u16(x)); }
 OP vec load_bfloat16_part(const uint16_t *x, int n) { return widen_bfloat16(some_halves(x, n)); }

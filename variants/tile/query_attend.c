@@ -4,6 +4,7 @@
 
 #include "query_tile.h"
 
+static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
 enum { FLOATS_AT_ONCE = 64 };
@@ -48,11 +49,75 @@ static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, in
   return ahead;
 }
 
+/* Of a bias and a mask: rows of keys [first, first + TILE_CHUNK), each of which lies in a page of its own. */
+static inline __attribute__((always_inline)) void fetch_rows(const query_tile *tile, int64_t first) {
+  enum { LINE_BYTES = 64 };
+  const attn_problem *problem = tile->problem;
+  const int64_t bytes = tile->kernels->element_bytes;
+  for (int64_t r = 0; problem->bias.type && r < tile->count; r++) {
+    const char *row =
+        (const char *)tile->tensors->bias + (query_tile_offset(tile, &problem->bias, r) + first) * bytes;
+    for (int64_t b = 0; b < TILE_CHUNK * bytes; b += LINE_BYTES) __builtin_prefetch(row + b, 0, 2);
+  }
+  for (int64_t r = 0; problem->mask.type && r < tile->count; r++)
+    __builtin_prefetch(tile->tensors->mask + query_tile_offset(tile, &problem->mask, r) + first, 0, 2);
+}
+
+enum { HALF = TILE_CHUNK / 2 };
+
+/* Scores of a chunk lie side by side, but its second half may come first: then rows of the mask are copied that way. */
+static void hide_chunk(query_tile *tile, int64_t first, float *const scores[2]) {
+  const bool turned = scores[1] < scores[0];
+  uint8_t copy[TILE_CHUNK_ROWS][TILE_CHUNK];
+  const uint8_t *seen[TILE_CHUNK_ROWS];
+  for (int64_t r = 0; r < tile->count; r++) {
+    seen[r] = tile->tensors->mask + query_tile_offset(tile, &tile->problem->mask, r) + first;
+    if (!turned) continue;
+    memcpy(copy[r], seen[r] + HALF, HALF);
+    memcpy(copy[r] + HALF, seen[r], HALF);
+    seen[r] = copy[r];
+  }
+  tile->kernels->hide_masked(TILE_CHUNK_ROWS, tile->count, TILE_CHUNK, seen, -INFINITY, scores[turned]);
+}
+
+/* What query_tile_scores and query_tile_hide do with scores besides, of a chunk's keys from key `key` of the passage on. A run is of all
+ * keys of a passage. */
+static void change_chunk(const tile_passage *of, int64_t key, float *const scores[2]) {
+  query_tile *tile = of->tile;
+  const attn_problem *problem = tile->problem;
+  const tile_kernels *kernels = tile->kernels;
+  const bool has_run = attn_has_position_bias(problem);
+  const int64_t first = of->first_key + key;
+  float scale = tile->factor;
+  fetch_rows(tile, first + TILE_CHUNK);
+  for (int half = 0; half < 2 && problem->softcap > 0; half++)
+    kernels->softcap(TILE_CHUNK_ROWS * HALF, scale, (float)(problem->softcap / ln2), scores[half]);
+  if (problem->softcap > 0) scale = 1;
+  if (problem->bias.type) {
+    const void *row[TILE_CHUNK_ROWS];
+    for (int64_t r = 0; r < tile->count; r++)
+      row[r] = tile_element(kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r) + first);
+    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, log2e, scale, scores[0]);
+    for (int64_t r = 0; r < tile->count; r++) row[r] = tile_element(kernels, row[r], HALF);
+    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, log2e, scale, scores[1]);
+    scale = 1;
+  }
+  if (has_run && key == 0) query_tile_fill_run(tile, of->first_key, of->first_key + of->keys);
+  for (int half = 0; half < 2 && has_run; half++) {
+    const float *run = query_tile_run(tile, of->keys - key - (half + 1) * HALF);
+    kernels->add_run(TILE_CHUNK_ROWS, HALF, run, tile->heads, scale, scores[half]);
+  }
+  if (problem->mask.type) hide_chunk(tile, first, scores);
+}
+
 /* Whole chunks, whose copied values are given. */
 static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
                           const void *values, tile_ahead ahead) {
+  const attn_problem *problem = tile->problem;
   float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
   const bool all = seen == ATTN_FULL && tile->unfit == 0, in_parts = tile->kernels->parts > 1;
+  const bool changes = query_tile_changes(problem),
+             scales = problem->softcap > 0 || problem->bias.type || attn_has_position_bias(problem);
   const int64_t n = first - of->keys.first;
   const tile_rows copy = {of->copied_keys + n * tile->layout.spread_key, 2 * tile->layout.spread_key};
   if (!all) query_tile_runs(tile, first, end, run[0], run[1]);
@@ -63,7 +128,11 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .depth = tile->problem->head_dim,
                      .width = tile->problem->value_dim,
                      .queries = tile->queries,
-                     .factor = tile->factor,
+                     .factor = scales ? 1 : tile->factor,
+                     .change = changes ? change_chunk : NULL,
+                     .grows = attn_has_position_bias(tile->problem),
+                     .tile = tile,
+                     .first_key = first,
                      .key = in_parts ? copy : tile_rows_from(tile->kernels, tile->key, first),
                      .values = values,
                      .first = all ? NULL : run[0],
@@ -73,6 +142,7 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .state = tile->state,
                      .output = tile->output,
                      .ahead = ahead};
+  if (changes) fetch_rows(tile, first);
   if (++of->waiting == TILE_TOGETHER) query_tile_attend_waiting(tile->kernels, of);
 }
 
@@ -94,8 +164,9 @@ static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int6
   }
 }
 
-/* Of values whose keys not all rows see. */
-static bool hidden_are_finite(const query_tile *tile, int64_t first, int64_t end) {
+/* Of values whose keys not all rows see: a mask may hide any. */
+static bool hidden_are_finite(const query_tile *tile, const key_tile *of, int64_t first, int64_t end) {
+  if (tile->problem->mask.type) return of->copy->finite;
   const int64_t width = tile->problem->value_dim;
   const attn_band band = attn_band_of(tile->problem, tile->batch);
   const bool exist = query_tile_end(tile) <= band.queries;              /* else some see nothing */
@@ -168,7 +239,7 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
     attend_parts(tile, of, first, end, seen, keys_ahead(tile, tiles, count, of));
     return;
   }
-  if (hidden && !hidden_are_finite(tile, first, last))
+  if (hidden && !hidden_are_finite(tile, of, first, last))
     attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
     attend_chunks(tile, of, first, last, seen, query_tile_copied_value(tile, of, first - of->keys.first),

@@ -62,13 +62,16 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   };
 }
 
+bool query_tile_changes(const attn_problem *problem) {
+  return problem->softcap > 0 || problem->bias.type || problem->mask.type || attn_has_position_bias(problem);
+}
+
 bool query_tile_attends(const attn_problem *problem, const tile_kernels *kernels) {
   const float factor = fabsf((float)(problem->scale / ln2));
   return kernels->attend && problem->head_dim > 0 && problem->head_dim % TILE_CHUNK == 0 &&
          problem->value_dim > 0 && problem->value_dim % kernels->lanes == 0 && factor > 0 &&
-         factor <= FLT_MAX && problem->softcap == 0 && !problem->bias.type && !problem->mask.type &&
-         !problem->keep.type && !attn_has_pattern(problem) && !attn_has_position_bias(problem) &&
-         !attn_uses(problem, ATTN_ROPE | ATTN_ADDITIVE | ATTN_GENERAL);
+         factor <= FLT_MAX && (kernels->parts == 1 || !query_tile_changes(problem)) && !problem->keep.type &&
+         !attn_has_pattern(problem) && !attn_uses(problem, ATTN_ROPE | ATTN_ADDITIVE | ATTN_GENERAL);
 }
 
 void query_tile_use_state(query_tile *tile, float *state) {
@@ -250,6 +253,8 @@ static void prepare_chunks(const query_tile *tile, key_tile *of) {
       find_left_out(tile, length, of);
       tile->kernels->copy_keys(length, tile->problem->head_dim, of->key, of->copied_keys, stride);
     }
+    of->copy->finite =
+        !tile->problem->mask.type || tile->kernels->all_finite(length, tile->problem->value_dim, of->value);
     copy_chunks(tile, of->value, length, of->copied_values);
     of->copy->key = tile->key.x;
     of->copy->value = tile->value.x;
@@ -328,6 +333,18 @@ static inline __attribute__((always_inline)) void fetch_rows_of(const query_tile
   for (int64_t r = 0; r < tile->count; r++) {
     const char *row = (const char *)x + query_tile_offset(tile, layout, r) * bytes;
     for (int64_t b = first * bytes; b < end * bytes; b += LINE_BYTES) __builtin_prefetch(row + b, 0, 2);
+  }
+}
+
+void query_tile_fill_run(query_tile *tile, int64_t first, int64_t end) {
+  enum { MOST_PLACES = TILE_MAX_ROWS + TILE_ATTENDED_KEYS };
+  const int64_t skipped = tile->first_row % tile->heads,
+                places = end - first + (skipped + tile->layout.rows - 1) / tile->heads;
+  float bias[MOST_PLACES];
+  const int64_t farthest = attn_distance(tile->problem, tile->batch, tile->row[0].position, end - 1);
+  for (int64_t h = 0; h < tile->heads; h++) {
+    attn_position_biases(tile->problem, tile->first_head + h, farthest - (places - 1), places, bias);
+    for (int64_t n = 0; n < places; n++) tile->run[n * tile->heads + h] = log2e * bias[places - 1 - n];
   }
 }
 

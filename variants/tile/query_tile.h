@@ -109,7 +109,10 @@ static inline int64_t query_tile_pitch(const tile_kernels *kernels, int64_t feat
   return (features + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
 }
 
-/* Whether attend takes the keys: where it has nothing to leave out, and what it multiplies are whole tiles. It follows from the
+/* Whether anything but a band comes between scores and their softmax. */
+bool query_tile_changes(const attn_problem *problem);
+
+/* Whether attend takes the keys: where it has no pattern to pass over, and what it multiplies are whole tiles. It follows from the
  * problem alone, so that a row's bits do. */
 bool query_tile_attends(const attn_problem *problem, const tile_kernels *kernels);
 
@@ -152,6 +155,7 @@ void query_tile_clear(query_tile *tile);
 typedef struct tile_copy {
   const void *key, *value; /* of the key/value head; NULL: it has none */
   attn_range keys;
+  bool finite; /* all values are, where a mask may hide any of them */
   uint64_t left_out[TILE_ATTENDED_KEYS /
                     TILE_CHUNK]; /* of elements in parts, keys that are taken singly, or are none */
 } tile_copy;
@@ -184,6 +188,15 @@ const float *query_tile_copy_of(const query_tile *tile, const key_tile *of, attn
  * other operands, or where their rows crowd a few sets of the L1 cache: products read 64 rows side by side, which as
  * rows of [B, T, H, D] push each other out; with the copy, 16 heads of D = 128 take 0.93 of the time, on AVX2 0.80. */
 void query_tile_prepare(const query_tile *tiles, int64_t count, attn_range keys, key_tile *of);
+
+/* tile->run for keys [first, end): places are distances from the largest on down, the heads that are stacked side by side in
+ * each. So the rows of a key have their biases side by side, times log2(e), and those of the next key begin one place before. */
+void query_tile_fill_run(query_tile *tile, int64_t first, int64_t end);
+
+/* Where the first row's bias stands for the key behind which so many come. */
+static inline const float *query_tile_run(const query_tile *tile, int64_t behind) {
+  return tile->run + behind * tile->heads + tile->first_row % tile->heads;
+}
 
 /* Scores of keys [first, end) of the key tile, with softcap and biases, in base 2. */
 void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int64_t end);

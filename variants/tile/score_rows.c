@@ -154,7 +154,7 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
   float *score = rows->scores + r * rows->pitch, max = -INFINITY;
   memset(score + keys, 0, (size_t)(padded - keys) * sizeof *score);
-  if (problem->softcap > 0) rows->kernels->softcap(padded, (float)(problem->softcap / ln2), score);
+  if (problem->softcap > 0) rows->kernels->softcap(padded, 1, (float)(problem->softcap / ln2), score);
   if (problem->bias.type) {
     const float *bias = (const float *)rows->tensors->bias +
                         at(&problem->bias, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;

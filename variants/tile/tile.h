@@ -135,6 +135,14 @@ typedef struct tile_passage {
       *values; /* chunk c: from element c * TILE_CHUNK * width on, features TILE_CHUNK elements apart */
   const float *first, *end; /* of each row, the keys that it sees; NULL: it sees all */
   const uint64_t *left_out; /* of each chunk, bits of keys that no row sees; NULL: none is left out */
+
+  /* What comes between the scores of keys [key, key + TILE_CHUNK), which stand in two places, and their softmax; NULL: nothing.
+   * grows: scores may grow by much from chunk to chunk. */
+  void (*change)(const struct tile_passage *of, int64_t key, float *const scores[2]);
+  bool grows;
+  struct query_tile *tile; /* of `change`, */
+  int64_t first_key;       /* and the first of its keys */
+
   float *scores;    /* room for TILE_CHUNKS chunks, and of elements in two parts for half as many more */
   tile_state state; /* rescale is not used */
   float *output;
@@ -220,16 +228,16 @@ typedef struct tile_kernels {
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
 
-  /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Bytes up to a whole vector are read. */
+  /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Up to three bytes more are read. */
   void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
                       float *scores);
 
-  /* scores[j, r] = scores[j, r] + factor * bias[r][j] for j < keys, r < count: of elements. */
+  /* scores[j, r] = scale * scores[j, r] + factor * bias[r][j] for j < keys, r < count: of elements. */
   void (*add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
-                   float *scores);
+                   float scale, float *scores);
 
-  /* scores[j, r] = scores[j, r] + run[(keys - 1 - j) * step + r] */
-  void (*add_run)(int64_t rows, int64_t keys, const float *run, int64_t step, float *scores);
+  /* scores[j, r] = scale * scores[j, r] + run[(keys - 1 - j) * step + r] */
+  void (*add_run)(int64_t rows, int64_t keys, const float *run, int64_t step, float scale, float *scores);
 
   /* True when x[r, n] for r < rows, n < width holds no NaN and no infinity. */
   bool (*all_finite)(int64_t rows, int64_t width, tile_rows x);
@@ -254,8 +262,8 @@ typedef struct tile_kernels {
   void (*grade)(int64_t rows, int64_t count, const float *shift, const float *delta, float *weights,
                 float *grads);
 
-  /* x = cap * tanh(x), elementwise; count a multiple of lanes. */
-  void (*softcap)(int64_t count, float cap, float *x);
+  /* x = cap * tanh(scale * x), elementwise; count a multiple of lanes. */
+  void (*softcap)(int64_t count, float scale, float cap, float *x);
 
   /* x = 2^x: within 2 ulp, 0 for -inf and wherever the result is below 2^-126.5 or so, NaN for NaN,
    * for x up to 127. count a multiple of lanes. */

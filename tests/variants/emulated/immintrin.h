@@ -174,6 +174,11 @@ EMULATED __mmask16 _mm512_cmple_epi32_mask(__m512i a, __m512i b) {
   EACH_LANE mask |= (unsigned)((int32_t)a.u[l] <= (int32_t)b.u[l]) << l;
   return (__mmask16)mask;
 }
+EMULATED __mmask16 _mm512_test_epi32_mask(__m512i a, __m512i b) {
+  unsigned mask = 0;
+  EACH_LANE mask |= (unsigned)((a.u[l] & b.u[l]) != 0) << l;
+  return (__mmask16)mask;
+}
 /* Which are denormal: no other class is asked for. */
 EMULATED __mmask16 _mm512_fpclass_ps_mask(__m512 a, int denormal) {
   unsigned mask = 0;
