@@ -58,7 +58,7 @@ static bool put_row(FILE *file, number_row row, int64_t width) {
   if (row.type != element_type_of(ATTN_UINT8))
     return fwrite(row.first, row.type->bytes, (size_t)width, file) == (size_t)width;
   for (int64_t n = 0; n < width; n++)
-    if (fputc(row.first[n] != 0, file) == EOF) return false;
+    if (fputc(row.first[n] != 0 ? 1 : 0, file) == EOF) return false;
   return true;
 }
 

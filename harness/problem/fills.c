@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "pattern_fills.h"
 #include "reference/reference.h"
+#include "shown.h"
 #include "types.h"
 
 /* Elements below which waking threads costs more than they save. */

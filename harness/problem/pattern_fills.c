@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
-#include "fills.h"
+#include "shown.h"
 
 /* Streams of random numbers, apart from those of fills.c. */
 enum { DOCUMENTS = 40, BLOCKS, KEYS, ORDER };

@@ -393,8 +393,7 @@ static const char *const single[] = {
     "causal/B:1/H:8/Hkv:2/D:64/T:330/alibi/mask:q/bias:h/bf16/lse",
     "full/B:1/H:2/D:128/Dv:32/Tq:70/Tk:2100/relative:900/bias:hq/bf16/lse",
     "window:150/B:1/H:2/D:64/T:460/softcap:3/t5:32,128/mask:hq/bf16/fill:nonfinite/lse",
-    "causal_bottom_right/B:2/H:3/D:64/Tq:100/Tk:600/lengths:600,410/mask:bhq/bf16/out:f32/fill:rising/lse/"
-    "layout:bthd",
+    "causal_bottom_right/B:2/H:3/D:64/Tq:99/Tk:600/lengths:600,410/mask:bhq/bf16/fill:rising/layout:bthd",
     /* Few rows by tiles, up to 16 and one more: with keys in parts and a rest, features behind the tiles' and behind 128 of them,
      * scores of floats, what hides and what is added, values that are no numbers. */
     "causal_bottom_right/B:1/H:8/Hkv:2/D:72/Tq:4/Tk:700/rope:half/bf16/lse",

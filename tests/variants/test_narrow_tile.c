@@ -255,8 +255,8 @@ static void check_tiled(const tile_kernels *kernels, tile_size size) {
     const tile_size here = {rows, size.keys, size.features};
     memset(columns, 0, sizeof columns);
     const float factor = kernels->pack(lanes, rows, size.features, row, 0.37f, columns);
-    for (int64_t n = 0; n < (MOST + 1) * TILE_FEW_KEYS; n++) scores[one][n] = -7;
-    for (int64_t n = 0; n < (MOST + 1) * PITCH; n++) output[one][n] = (float)(n % 11) * 0.25f;
+    for (int n = 0; n < (MOST + 1) * TILE_FEW_KEYS; n++) scores[one][n] = -7;
+    for (int n = 0; n < (MOST + 1) * PITCH; n++) output[one][n] = (float)(n % 11) * 0.25f;
     kernels->tiled_scores(here, (tile_matrix){columns, lanes}, key_rows, factor, key_rows,
                           (tile_target){scores[one], TILE_FEW_KEYS});
     for (int64_t r = 0; r < rows; r++)
@@ -452,7 +452,7 @@ static void attend_widely(const tile_kernels *kernels, uint32_t seed, float *sco
   const void *row[TILE_TILED_ROWS];
   float rescale[TILE_TILED_ROWS];
   fill_widely(seed);
-  for (int r = 0; r < TILE_TILED_ROWS; r++) row[r] = wide_query + r * WIDE_DEPTH, rescale[r] = 0.75f;
+  for (int64_t r = 0; r < TILE_TILED_ROWS; r++) row[r] = wide_query + r * WIDE_DEPTH, rescale[r] = 0.75f;
   const float factor = kernels->pack(kernels->lanes, TILE_TILED_ROWS, WIDE_DEPTH, row, 1, columns);
   kernels->tiled_scores(size, (tile_matrix){columns, kernels->lanes}, rows, factor, rows,
                         (tile_target){scores, TILE_FEW_KEYS});

@@ -308,10 +308,14 @@ static void leave_out(chunk_at at, uint64_t keys) {
   }
 }
 
+static void change_scores(chunk_at at) {
+  float *const scores[2] = {scores_of_half(at, 0), scores_of_half(at, 1)};
+  at.of->change(at.of, at.c * CHUNK, scores);
+}
+
 /* What comes between scores and their softmax; those of what is not seen become -inf. */
 INLINE void change_and_hide(chunk_at at) {
-  float *const scores[2] = {scores_of_half(at, 0), scores_of_half(at, 1)};
-  if (at.of->change) at.of->change(at.of, at.c * CHUNK, scores);
+  if (at.of->change) change_scores(at);
   if (is_partly_hidden(at)) hide_in_chunk(at);
   if (at.of->left_out && at.of->left_out[at.c]) leave_out(at, at.of->left_out[at.c]);
 }
@@ -351,31 +355,30 @@ static void raise_maximum_where_large(chunk_at at, const vec total[CHUNK_VECTORS
   }
 }
 
-/* Whether rows take a new maximum before their weights are made: where scores grow by much, those of which a weight would be above 4,
- * so that no total is too large; `total` then is large. */
-INLINE bool have_grown(chunk_at at, vec total[CHUNK_VECTORS]) {
-  const vec large = broadcast(&(float){INFINITY}), two = broadcast(&(float){2});
-  vec largest[MAX_VECTORS];
-  bool any = false;
-  if (!at.of->grows) return false;
-  find_largest_pairs(CHUNK_VECTORS, CHUNK, place_of_chunk(at), largest);
-  for (int v = 0; v < CHUNK_VECTORS; v++) {
-    const vec most = add(load(at.of->state.max + v * LANES), two),
-              found = multiply(largest[v], broadcast(&at.of->factor));
-    any = any || any_less(most, found);
-    total[v] = select_less(most, found, large, total[v]);
-  }
-  return any;
-}
-
-/* Rows that have seen nothing yet do so, too. */
-INLINE bool are_new(chunk_at at, vec total[CHUNK_VECTORS]) {
+/* Rows that have seen nothing yet. */
+INLINE void begin_rows(chunk_at at) {
   const vec least = broadcast(&(float){-FLT_MAX}), large = broadcast(&(float){INFINITY});
+  vec total[CHUNK_VECTORS];
   bool any = false;
   for (int v = 0; v < CHUNK_VECTORS; v++) {
     const vec max = load(at.of->state.max + v * LANES);
     any = any || any_less(max, least);
     total[v] = select_less(max, least, large, zero());
+  }
+  if (any) raise_maximum_where_large(at, total);
+}
+
+/* Rows of which a weight would be above 4, so that no total is too large. */
+static bool have_grown(chunk_at at, vec total[CHUNK_VECTORS]) {
+  const vec large = broadcast(&(float){INFINITY}), two = broadcast(&(float){2});
+  vec largest[MAX_VECTORS];
+  bool any = false;
+  find_largest_pairs(CHUNK_VECTORS, CHUNK, place_of_chunk(at), largest);
+  for (int v = 0; v < CHUNK_VECTORS; v++) {
+    const vec most = add(load(at.of->state.max + v * LANES), two),
+              found = multiply(largest[v], broadcast(&at.of->factor));
+    any = any || any_less(most, found);
+    total[v] = select_less(most, found, large, zero());
   }
   return any;
 }
@@ -393,6 +396,21 @@ static void weigh_again(amx_unit *unit, chunk_at at, chunk_slice then, const int
   begin_weights(at, &weights);
   weigh_rest(&weights);
   for (int v = 0; v < CHUNK_VECTORS; v++) total[v] = weights.total[v];
+}
+
+/* Where scores grow by much from chunk to chunk, all rows that have grown; before outputs are rescaled the values of the chunk before
+ * are added to them. Returns whether they were. */
+static bool begin_grown_rows(amx_unit *unit, chunk_at at, chunk_at before, chunk_slice then, const int parts,
+                             bool has_values) {
+  chunk_weights none = {.left = 0};
+  vec total[CHUNK_VECTORS];
+  if (!have_grown(at, total)) return false;
+  if (has_values) {
+    load_slice(unit, values_begin(before, parts));
+    add_values(unit, before, then, parts, false, &none);
+  }
+  raise_maximum_where_large(at, total);
+  return has_values;
 }
 
 /* Tiles have something to do from the first chunk of the first passage to the last of the last: while the weights of a
@@ -415,17 +433,14 @@ INLINE void attend_chunks(const tile_passage *of, int64_t count, const int parts
         scores_begin(further.of < end ? further : now, parts, 0); /* behind the last anything */
     const bool has_scores = after.of < end;
     const chunk_slice rest = has_scores ? scores_begin(after, parts, 1) : next;
-    vec rise[CHUNK_VECTORS];
+    bool has_values = before.of < end;
     fetch_ahead(now);
     change_and_hide(now);
-    const bool new = are_new(now, rise), grown = have_grown(now, rise);
-    if (grown && before.of < end) { /* what is to be added to outputs before they are rescaled */
-      load_slice(&unit, values_begin(before, parts));
-      add_values(&unit, before, scores_begin(has_scores ? after : now, parts, 0), parts, often, &weights);
-      before.of = end;
-    }
-    if (new || grown) raise_maximum_where_large(now, rise);
-    const bool has_values = before.of < end;
+    if (!now.of->grows)
+      begin_rows(now);
+    else if (begin_grown_rows(&unit, now, before, scores_begin(has_scores ? after : now, parts, 0), parts,
+                              has_values))
+      has_values = false;
     begin_weights(now, &weights);
     if (has_scores)
       multiply_scores(&unit, after, 0, has_values ? values_begin(before, parts) : rest, true, parts, often,
