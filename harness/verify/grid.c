@@ -394,6 +394,9 @@ static const char *const single[] = {
     "full/B:1/H:2/D:128/Dv:32/Tq:70/Tk:2100/relative:900/bias:hq/bf16/lse",
     "window:150/B:1/H:2/D:64/T:460/softcap:3/t5:32,128/mask:hq/bf16/fill:nonfinite/lse",
     "causal_bottom_right/B:2/H:3/D:64/Tq:99/Tk:600/lengths:600,410/mask:bhq/bf16/fill:rising/layout:bthd",
+    "full/B:1/H:8/D:64/Tq:40/Tk:64/mask:hq/bf16/fill:nonfinite/seed:29",
+    "full/B:1/H:3/Hkv:1/D:64/T:150/alibi/bf16/lse",
+    "full/B:1/H:71/Hkv:1/D:64/Tq:3/Tk:330/relative:128/bf16/lse",
     /* Few rows by tiles, up to 16 and one more: with keys in parts and a rest, features behind the tiles' and behind 128 of them,
      * scores of floats, what hides and what is added, values that are no numbers. */
     "causal_bottom_right/B:1/H:8/Hkv:2/D:72/Tq:4/Tk:700/rope:half/bf16/lse",
@@ -402,6 +405,7 @@ static const char *const single[] = {
     "full/B:1/H:10/Hkv:2/D:96/Dv:33/Tq:3/Tk:2100/bf16/out:f32/fill:rising/lse",
     "full/B:1/H:12/Hkv:4/D:64/Tq:3/Tk:300/mask:hq/dropout:0.3/bf16/fill:nonfinite/lse",
     "full/B:2/H:17/Hkv:1/D:128/Tq:1/Tk:1100/bf16/fill:saturated/lse",
+    "full/B:1/H:4/Hkv:1/D:31/Tq:3/Tk:64/bf16/fill:nonfinite/lse",
     /* Of a key tile that several blocks of queries see each begins with another chunk. */
     "band:520,0,580/B:1/H:1/D:64/Tq:512/Tk:1100/f16/lse",
     /* Hidden values that are not finite, of keys that fill no chunk, which two tiles see. */
