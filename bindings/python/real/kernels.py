@@ -139,6 +139,9 @@ def onnx_kernels() -> tuple[str, list[Any]]:
             given["attn_mask"] = bias if seen is None else np.where(seen, bias, np.array(-np.inf, bias.dtype))
         elif seen is not None:
             given["attn_mask"] = seen
+        if "attn_mask" in given:  # it refuses masks that broadcast over queries or keys (docs/findings.md)
+            mask, scores = given["attn_mask"], (1, 1, call.q.shape[2], call.k.shape[2])
+            given["attn_mask"] = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, scores))
         given = {name: np.ascontiguousarray(x) for name, x in given.items()}
 
         def info(name: str, x: Any) -> Any:
