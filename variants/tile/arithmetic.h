@@ -276,12 +276,13 @@ static void hide_masked(int64_t rows, int64_t count, int64_t keys, const uint8_t
   memset(&shown, 1, sizeof shown);
   for (int64_t r = 0; r < rows; r += LANES)
     for (int64_t j = 0; j < keys; j += BYTES * LANES) {
-      const int64_t left = (keys - j + BYTES - 1) / BYTES, lanes = left < LANES ? left : LANES;
+      const bool whole = keys - j >= BYTES * LANES;
+      const int part = (int)((keys - j + BYTES - 1) / BYTES); /* of a vector */
       vec bytes[LANES];
-      for (int x = 0; x < LANES; x++)
-        bytes[x] = r + x >= count   ? broadcast(&shown)
-                   : lanes == LANES ? load((const float *)(const void *)(seen[r + x] + j))
-                                    : load_part((const float *)(const void *)(seen[r + x] + j), (int)lanes);
+      for (int x = 0; x < LANES; x++) {
+        const float *four = r + x < count ? (const float *)(const void *)(seen[r + x] + j) : NULL;
+        bytes[x] = !four ? broadcast(&shown) : whole ? load(four) : load_part(four, part);
+      }
       transpose(bytes);
 #pragma GCC unroll 16
       for (int x = 0; x < LANES; x++)
