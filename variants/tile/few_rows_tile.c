@@ -144,9 +144,10 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 }
 
 static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
-  for (int64_t r = 0; r < tile->count; r++)
-    for (int64_t j = 0; j < keys; j++)
-      if (!seen[r][j]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
+  for (int64_t r = 0; r < tile->count; r++) {
+    float *restrict score = tile->scores + r * TILE_FEW_KEYS;
+    for (int64_t j = 0; j < keys; j++) score[j] = seen[r][j] ? score[j] : -INFINITY;
+  }
 }
 
 static void weights(query_tile *tile, int64_t keys) {
