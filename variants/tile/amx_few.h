@@ -23,14 +23,6 @@ INLINE tile_rows tiled_block(tile_rows x, tile_size size, int64_t j, int64_t d, 
   return (tile_rows){copy, width};
 }
 
-INLINE tile_lines lines_of(tile_rows ahead, tile_size size) {
-  const int64_t bytes = sizeof(uint16_t), stride = ahead.stride * bytes;
-  return (tile_lines){.row = ahead.x,
-                      .apart = few_apart(size.keys) * stride,
-                      .stride = stride,
-                      .width = size.features * bytes};
-}
-
 /* scores[r, j] = factor * columns[j, r] for LANES keys, which have so many lines each. */
 INLINE void turn_scores(int64_t rows, const float *columns, float factor, int64_t lines, tile_lines *ahead,
                         tile_target scores) {
@@ -47,7 +39,7 @@ static void tiled_scores(tile_size size, tile_matrix query, tile_rows key, float
   amx_unit unit = {0};
   _Alignas(TILE_ALIGNMENT) float columns[AMX_BLOCK * LANES];
   uint16_t copy[AMX_BLOCK * AMX_DEPTH];
-  tile_lines next = lines_of(ahead, size);
+  tile_lines next = tile_lines_of(ahead, size.keys, size.features, sizeof(uint16_t));
   const int64_t lines = (size.features + AMX_DEPTH - 1) / AMX_DEPTH;
   configure(&unit, AMX_BLOCK, AMX_DEPTH / 2);
   for (int64_t j = 0; j < size.keys; j += AMX_BLOCK) {
@@ -128,7 +120,7 @@ static void tiled_accumulate(tile_size size, tile_matrix weights, tile_rows valu
   _Alignas(TILE_ALIGNMENT) uint16_t rounded[AMX_ROWS * AMX_BLOCK];
   _Alignas(TILE_ALIGNMENT) float pairs[AMX_BLOCK / 2 * TILED_WIDTH], sums[AMX_ROWS * TILED_WIDTH];
   uint16_t copy[AMX_BLOCK * TILED_WIDTH];
-  tile_lines next = lines_of(ahead, size);
+  tile_lines next = tile_lines_of(ahead, size.keys, size.features, sizeof(uint16_t));
   configure(&unit, size.rows, AMX_DEPTH / 2);
   for (int64_t e = 0; e < size.features; e += TILED_WIDTH) {
     const int64_t width = size.features - e < TILED_WIDTH ? size.features - e : TILED_WIDTH,

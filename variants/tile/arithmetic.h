@@ -1,9 +1,9 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
- * select_less, select_byte (a where byte n of a lane of x is not 0, else b), add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals,
- * split_power, times_power, exp2_polynomial; EXP_VECTORS; split_exponential, or OWN_ELU1,
- * elu1_constants, elu1_of_vectors and elu1_vec.
+ * select_less, select_byte (a where byte n of a lane of x is not 0, else b), add_quotient, zero_where_minus_infinity,
+ * transpose, sums_of, flush_denormals, restore_denormals, split_power, times_power, exp2_polynomial; EXP_VECTORS;
+ * split_exponential, or OWN_ELU1, elu1_constants, elu1_of_vectors and elu1_vec.
  * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
  * tables.
  *
@@ -468,9 +468,5 @@ INLINE int64_t key_of_place(int64_t place, int64_t n, int64_t apart) {
 typedef struct few_steps {
   int64_t first, end, apart, keys;
 } few_steps;
-
-/* Odd, so that these places do not lie in one set either. That none begins anew before its end, as key_of_place has it, and no
- * list of keys is made takes 0.84 to 0.97 of the time of decoding (Zen 5). */
-INLINE int64_t few_apart(int64_t keys) { return tile_few_apart(keys); }
 
 INLINE int64_t rows_at_once(int64_t left) { return left >= 4 ? 4 : left >= 2 ? 2 : 1; }

@@ -146,7 +146,8 @@ INLINE tile_rows NAME(from_feature)(tile_rows of, int64_t e) {
 INLINE void NAME(few_accumulate_rows)(const int rows, tile_size size, tile_matrix weights, tile_rows value,
                                       const float *restrict rescale, tile_rows ahead, tile_target output) {
   enum { WIDE = FEW_VECTORS * LANES };
-  const int64_t width = size.features, apart = few_apart(size.keys), count = width > WIDE ? FEW_STEPS : apart;
+  const int64_t width = size.features, apart = tile_few_apart(size.keys),
+                count = width > WIDE ? FEW_STEPS : apart;
   for (int64_t n = 0; n < apart; n += count) {
     const few_steps steps = {n, n + count < apart ? n + count : apart, apart, size.keys};
     int64_t e = 0;

@@ -154,11 +154,8 @@ static void weights(query_tile *tile, int64_t keys) {
   const int64_t padded = query_tile_pitch(tile->kernels, keys);
   const tile_state *state = &tile->state;
   const bool fetches = tile->count > 2; /* one or two rows are done before it pays */
-  const int64_t bytes = tile->kernels->element_bytes, stride = tile->key.stride * bytes;
-  tile_lines ahead = {.row = tile_rows_from(tile->kernels, tile->key, tile->after).x,
-                      .apart = tile_few_apart(keys) * stride,
-                      .stride = stride,
-                      .width = tile->problem->head_dim * bytes};
+  tile_lines ahead = tile_lines_of(tile_rows_from(tile->kernels, tile->key, tile->after), keys,
+                                   tile->problem->head_dim, tile->kernels->element_bytes);
   for (int64_t r = 0; r < tile->count; r++) {
     float *score = tile->scores + r * TILE_FEW_KEYS, sum;
     const float old_max = state->max[r];
@@ -200,36 +197,20 @@ static void unpack(query_tile *tile, const float *factor, void *const *row) {
                                    (tile_matrix){tile->output, tile->layout.width}, factor, row);
 }
 
-const query_tile_steps few_rows_tile = {
-    .rows = TILE_FEW_ROWS,
-    .layout = layout,
-    .pack = pack,
-    .scores = scores,
-    .softcap = softcap,
-    .bias = add_bias,
-    .position = position,
-    .hide = hide,
-    .hide_masked = hide_masked,
-    .weights = weights,
-    .drop = drop,
-    .accumulate = accumulate,
-    .merge = merge,
-    .unpack = unpack,
-};
+#define OF_BOTH                                                                                              \
+  .softcap = softcap, .bias = add_bias, .position = position, .hide = hide, .hide_masked = hide_masked,      \
+  .weights = weights, .drop = drop, .merge = merge, .unpack = unpack
 
-const query_tile_steps tiled_rows_tile = {
-    .rows = TILE_TILED_ROWS,
-    .layout = tiled_layout,
-    .pack = tiled_pack,
-    .scores = tiled_scores,
-    .softcap = softcap,
-    .bias = add_bias,
-    .position = position,
-    .hide = hide,
-    .hide_masked = hide_masked,
-    .weights = weights,
-    .drop = drop,
-    .accumulate = tiled_accumulate,
-    .merge = merge,
-    .unpack = unpack,
-};
+const query_tile_steps few_rows_tile = {.rows = TILE_FEW_ROWS,
+                                        .layout = layout,
+                                        .pack = pack,
+                                        .scores = scores,
+                                        .accumulate = accumulate,
+                                        OF_BOTH};
+
+const query_tile_steps tiled_rows_tile = {.rows = TILE_TILED_ROWS,
+                                          .layout = tiled_layout,
+                                          .pack = tiled_pack,
+                                          .scores = tiled_scores,
+                                          .accumulate = tiled_accumulate,
+                                          OF_BOTH};

@@ -49,20 +49,6 @@ static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, in
   return ahead;
 }
 
-/* Of a bias and a mask: rows of keys [first, first + TILE_CHUNK), each of which lies in a page of its own. */
-static inline __attribute__((always_inline)) void fetch_rows(const query_tile *tile, int64_t first) {
-  enum { LINE_BYTES = 64 };
-  const attn_problem *problem = tile->problem;
-  const int64_t bytes = tile->kernels->element_bytes;
-  for (int64_t r = 0; problem->bias.type && r < tile->count; r++) {
-    const char *row =
-        (const char *)tile->tensors->bias + (query_tile_offset(tile, &problem->bias, r) + first) * bytes;
-    for (int64_t b = 0; b < TILE_CHUNK * bytes; b += LINE_BYTES) __builtin_prefetch(row + b, 0, 2);
-  }
-  for (int64_t r = 0; problem->mask.type && r < tile->count; r++)
-    __builtin_prefetch(tile->tensors->mask + query_tile_offset(tile, &problem->mask, r) + first, 0, 2);
-}
-
 enum { HALF = TILE_CHUNK / 2 };
 
 /* Scores of a chunk lie side by side, but its second half may come first: then rows of the mask are copied that way. */
@@ -89,7 +75,7 @@ static void change_chunk(const tile_passage *of, int64_t key, float *const score
   const bool has_run = attn_has_position_bias(problem);
   const int64_t first = of->first_key + key;
   float scale = tile->factor;
-  fetch_rows(tile, first + TILE_CHUNK);
+  query_tile_fetch_rows(tile, first + TILE_CHUNK, first + 2 * TILE_CHUNK); /* the next chunk's */
   for (int half = 0; half < 2 && problem->softcap > 0; half++)
     kernels->softcap(TILE_CHUNK_ROWS * HALF, scale, (float)(problem->softcap / ln2), scores[half]);
   if (problem->softcap > 0) scale = 1;
@@ -116,8 +102,7 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
   const attn_problem *problem = tile->problem;
   float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
   const bool all = seen == ATTN_FULL && tile->unfit == 0, in_parts = tile->kernels->parts > 1;
-  const bool changes = query_tile_changes(problem),
-             scales = problem->softcap > 0 || problem->bias.type || attn_has_position_bias(problem);
+  const bool changes = query_tile_changes(problem);
   const int64_t n = first - of->keys.first;
   const tile_rows copy = {of->copied_keys + n * tile->layout.spread_key, 2 * tile->layout.spread_key};
   if (!all) query_tile_runs(tile, first, end, run[0], run[1]);
@@ -128,9 +113,9 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .depth = tile->problem->head_dim,
                      .width = tile->problem->value_dim,
                      .queries = tile->queries,
-                     .factor = scales ? 1 : tile->factor,
-                     .change = changes ? change_chunk : NULL,
-                     .grows = attn_has_position_bias(tile->problem),
+                     .factor = changes ? 1 : tile->factor,
+                     .change = changes || problem->mask.type ? change_chunk : NULL,
+                     .grows = attn_has_position_bias(problem),
                      .tile = tile,
                      .first_key = first,
                      .key = in_parts ? copy : tile_rows_from(tile->kernels, tile->key, first),
@@ -142,7 +127,7 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .state = tile->state,
                      .output = tile->output,
                      .ahead = ahead};
-  if (changes) fetch_rows(tile, first);
+  query_tile_fetch_rows(tile, first, first + TILE_CHUNK);
   if (++of->waiting == TILE_TOGETHER) query_tile_attend_waiting(tile->kernels, of);
 }
 

@@ -63,14 +63,15 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
 }
 
 bool query_tile_changes(const attn_problem *problem) {
-  return problem->softcap > 0 || problem->bias.type || problem->mask.type || attn_has_position_bias(problem);
+  return problem->softcap > 0 || problem->bias.type || attn_has_position_bias(problem);
 }
 
 bool query_tile_attends(const attn_problem *problem, const tile_kernels *kernels) {
   const float factor = fabsf((float)(problem->scale / ln2));
   return kernels->attend && problem->head_dim > 0 && problem->head_dim % TILE_CHUNK == 0 &&
          problem->value_dim > 0 && problem->value_dim % kernels->lanes == 0 && factor > 0 &&
-         factor <= FLT_MAX && (kernels->parts == 1 || !query_tile_changes(problem)) && !problem->keep.type &&
+         factor <= FLT_MAX && !problem->keep.type &&
+         (kernels->parts == 1 || (!query_tile_changes(problem) && !problem->mask.type)) &&
          !attn_has_pattern(problem) && !attn_uses(problem, ATTN_ROPE | ATTN_ADDITIVE | ATTN_GENERAL);
 }
 
@@ -324,18 +325,6 @@ static tile_rows rows_ahead(query_tile *tile, tile_rows rows, int64_t first, int
   return tile_rows_from(tile->kernels, rows, copies_values(tile) ? key_ahead(tile, end) : first);
 }
 
-/* What scores will meet of a bias or a mask comes while they are multiplied: each row of it lies in pages of its own. */
-static inline __attribute__((always_inline)) void fetch_rows_of(const query_tile *tile,
-                                                                const attn_layout *layout, const void *x,
-                                                                int64_t bytes, int64_t first, int64_t end) {
-  enum { LINE_BYTES = 64 };
-  if (!layout->type) return;
-  for (int64_t r = 0; r < tile->count; r++) {
-    const char *row = (const char *)x + query_tile_offset(tile, layout, r) * bytes;
-    for (int64_t b = first * bytes; b < end * bytes; b += LINE_BYTES) __builtin_prefetch(row + b, 0, 2);
-  }
-}
-
 void query_tile_fill_run(query_tile *tile, int64_t first, int64_t end) {
   enum { MOST_PLACES = TILE_MAX_ROWS + TILE_ATTENDED_KEYS };
   const int64_t skipped = tile->first_row % tile->heads,
@@ -352,8 +341,7 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   const attn_problem *problem = tile->problem;
   const tile_rows key = keys_from(tile, of, first - of->keys.first);
   tile->after = end;
-  fetch_rows_of(tile, &problem->bias, tile->tensors->bias, tile->kernels->element_bytes, first, end);
-  fetch_rows_of(tile, &problem->mask, tile->tensors->mask, 1, first, end);
+  query_tile_fetch_rows(tile, first, end);
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
   if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
   if (problem->bias.type) tile->steps->bias(tile, first, end - first);

@@ -109,7 +109,7 @@ static inline int64_t query_tile_pitch(const tile_kernels *kernels, int64_t feat
   return (features + kernels->lanes - 1) / kernels->lanes * kernels->lanes;
 }
 
-/* Whether anything but a band comes between scores and their softmax. */
+/* Whether scores are changed before their softmax, and not hidden alone. */
 bool query_tile_changes(const attn_problem *problem);
 
 /* Whether attend takes the keys: where it has no pattern to pass over, and what it multiplies are whole tiles. It follows from the
@@ -134,6 +134,25 @@ void query_tile_use_state(query_tile *tile, float *state);
 
 /* Features of additive scores are taken four at a time. */
 static inline int64_t query_tile_fours(int64_t features) { return (features + 3) / 4 * 4; }
+
+/* What scores will meet of a bias or a mask, of keys [first, end), comes while they are multiplied: each row of it lies in pages of
+ * its own. Inlined, or gcc takes the call of a function that fetches and does no more for one without effects. */
+static inline __attribute__((always_inline)) void query_tile_fetch_rows(const query_tile *tile, int64_t first,
+                                                                        int64_t end) {
+  enum { LINE_BYTES = 64 };
+  const struct {
+    const attn_layout *layout;
+    const void *x;
+    int64_t bytes;
+  } of[] = {{&tile->problem->bias, tile->tensors->bias, tile->kernels->element_bytes},
+            {&tile->problem->mask, tile->tensors->mask, 1}};
+  for (int n = 0; n < 2; n++)
+    for (int64_t r = 0; of[n].layout->type && r < tile->count; r++) {
+      const char *row = (const char *)of[n].x + query_tile_offset(tile, of[n].layout, r) * of[n].bytes;
+      for (int64_t b = first * of[n].bytes; b < end * of[n].bytes; b += LINE_BYTES)
+        __builtin_prefetch(row + b, 0, 2);
+    }
+}
 
 /* The weights of additive scores of row r. */
 static inline const float *query_tile_additive(const query_tile *tile, int64_t r) {

@@ -25,9 +25,9 @@ enum {
   TILE_COPIES = 4,           /* of which so many copies stay for the tiles that come after */
   TILE_FEW_ROWS = 4,
   TILE_FEW_KEYS = 256,
-  TILE_TILED_ROWS = 16,
-  TILE_TILED_DEPTH = 32,
-  TILE_FEW_PLACES = 8, /* where keys and values of such a tile are read at once */
+  TILE_TILED_ROWS = 16,  /* of few rows by AMX, */
+  TILE_TILED_DEPTH = 32, /* and features of a line of theirs */
+  TILE_FEW_PLACES = 8,   /* where keys and values of such a tile are read at once */
   TILE_ALIGNMENT = 64
 };
 
@@ -100,9 +100,20 @@ typedef struct tile_lines {
   int64_t apart, stride, width, at;
 } tile_lines;
 
-/* From the first key of a place to that of the next, where so many are read in TILE_FEW_PLACES. */
+/* From the first key of a place to that of the next, where so many are read in TILE_FEW_PLACES: odd, so that these places do not lie in
+ * one set of a cache. That none begins anew before its end, as key_of_place has it, and no list of keys is made takes 0.84 to 0.97 of
+ * the time of decoding (Zen 5). */
 static inline int64_t tile_few_apart(int64_t keys) {
   return (keys + TILE_FEW_PLACES - 1) / TILE_FEW_PLACES | 1;
+}
+
+/* Those of the rows of `keys` keys with so many features, of elements of so many bytes. */
+static inline tile_lines tile_lines_of(tile_rows rows, int64_t keys, int64_t features, int64_t bytes) {
+  const int64_t stride = rows.stride * bytes;
+  return (tile_lines){.row = (const char *)rows.x,
+                      .apart = tile_few_apart(keys) * stride,
+                      .stride = stride,
+                      .width = features * bytes};
 }
 
 /* The share of them that falls to columns [first, first + width) of so many, where a product of all takes several calls. */
