@@ -20,6 +20,10 @@
 
 #define LOG_SMALLEST (-87.4) /* e to this is below the smallest normal float */
 
+/* A bias below which hides all: times log2(e) it would be infinite, and scores of this size that it is added to are lost in it. */
+#define LOWEST_BIAS (-0x1.8p127)
+#define LARGEST_HIDDEN 0x1p64
+
 /* ---- Softmax ---- */
 
 /* What rounding can add to one score: dot * products + fixed, dot the relative error of a sum of D
@@ -27,6 +31,7 @@
 typedef struct score_error {
   double products, fixed;
   double repeated; /* products that are the one before, and may round as it did */
+  double size;     /* of what a bias is added to */
   bool overflows;
   bool
       exact; /* a power of two, made of such: no way to it rounds, nor to its product with a rounded log2(e) */
@@ -77,6 +82,7 @@ static score_error error_of_additive(const attn_problem *problem, int64_t h, con
   error.overflows =
       !(3 * sizes.weights <= LARGEST && 3 * sizes.weights * factor <= LARGEST && factor <= LARGEST &&
         cap <= LARGEST && (cap == 0 || cap >= FLT_MIN) && 2 * position.size <= LARGEST);
+  error.size = sized + position.size;
   error.fixed = UNIT * (scale * sizes.tanhs + 5 * sized) + 4 * SUBNORMAL * D * (1 + scale);
   if (cap > 0) error.fixed += 2 * UNIT * sized + 12 * UNIT * cap;
   error.fixed += error_of_terms(bias, position, score);
@@ -186,6 +192,7 @@ static score_error error_of_score(const attn_problem *problem, const score_of *o
   error.exact = sums.terms == 1 && cap == 0 && problem->rope_features == 0 && !of->general &&
                 (!bias || *bias == 0) && position.size == 0 && is_power_of_four(problem->scale) &&
                 is_power_of_two(products);
+  error.size = sized + position.size;
   if (error.exact) return error;
   error.products = scaled;
   error.repeated = sums.repeated;
@@ -240,7 +247,8 @@ typedef struct softmax_row {
   double rescales;      /* how often a running maximum can rise */
   double values;        /* sum over keys of the largest |v| */
   bool overflows;
-  bool exact; /* all scores of keys are */
+  bool exact;  /* all scores of keys are, */
+  bool hidden; /* or they are one number: see LOWEST_BIAS */
 } softmax_row;
 
 typedef struct row_view {
@@ -277,9 +285,19 @@ static score_error noted(const reference_row *row, int64_t j) {
   return (score_error){.products = notes[0], .fixed = notes[1], .repeated = notes[2]};
 }
 
+/* A row of a query that is padding, which many write as a bias of the lowest number for all keys: whatever is added to that, it
+ * stays what it is, and all keys weigh the same. */
+static bool is_hidden(const row_view *view, const score_error *error, int64_t j, float *bias) {
+  if (!view->bias || view->sink != -INFINITY) return false;
+  const bool same = isnan(*bias) || view->bias[j] == *bias;
+  *bias = view->bias[j];
+  return same && *bias <= LOWEST_BIAS && error->size <= LARGEST_HIDDEN;
+}
+
 static softmax_row survey(const attn_problem *problem, const attn_tensors *tensors, const row_view *view,
                           const reference_row *row) {
-  softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true};
+  softmax_row found = {.largest = -INFINITY, .largest_upper = -INFINITY, .exact = true, .hidden = true};
+  float bias = NAN; /* of the key before */
   for (int form = WORST; form < FORMS; form++)
     found.dot[form] = reference_chain_error(form, roundings_of_score(problem));
   double running_lower = -INFINITY, records = 0;
@@ -291,6 +309,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     const double margin = found.dot[WORST] * error.products + error.fixed;
     found.overflows |= error.overflows;
     found.exact &= error.exact;
+    found.hidden = found.hidden && is_hidden(view, &error, j, &bias);
     found.seen++;
     found.largest = fmax(found.largest, score);
     found.largest_upper = fmax(found.largest_upper, score + margin);
@@ -308,6 +327,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     found.largest = fmax(found.largest, view->sink);
     found.largest_upper = fmax(found.largest_upper, view->sink + error.fixed);
   }
+  if (found.hidden) found.exact = true, found.largest_upper = found.largest;
   found.rescales = fmax(ceil(found.seen / 16), records);
   found.overflows |= found.values > LARGEST;
   return found;
@@ -452,7 +472,7 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
   bool sees_a_key = false;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
-    const score_error scored = noted(row, j);
+    const score_error scored = found.hidden ? (score_error){0} : noted(row, j);
     const double weight = row->weights[j], log_weight = row->scores[j] - row->lse;
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {
@@ -472,6 +492,8 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
     bound_finish(problem, row, &chains, &sums, found.seen * absolute + dropped,
                  (found.seen + found.rescales + 4) * SUBNORMAL);
   bound_lse(row, &found, &chains, &sums);
+  if (found.hidden)
+    row->lse_bound = row->lse_bound_probabilistic = INFINITY; /* kernels in base 2 cannot hold it */
   bound_weights(row, &chains, &sums, largest_t, dropped);
   /* As where scores overflow: what underflows may be anything, where rounding decides between keys that are far away. */
   for (int64_t j = 0; j < problem->key_length && isinf(row->weights_bound); j++)

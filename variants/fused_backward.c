@@ -20,6 +20,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "tile/base2.h"
 #include "tile/tile.h"
 #include "widen.h"
 
@@ -30,7 +31,6 @@ enum {
   KEYS_TOGETHER = 96, /* of several tiles that meet a tile of queries while it is in the L2 cache */
   MOST_TOGETHER = KEYS_TOGETHER / 4
 };
-static const float log2e = 1.44269504f;
 
 typedef struct backward {
   const attn_problem *problem;
@@ -193,7 +193,7 @@ static void prepare_row(const backward *of, int64_t n) {
   const float lse = of->tensors->lse[at(&p->lse, b, h, i)];
   float sum = 0;
   for (int64_t e = 0; e < p->value_dim; e++) sum += grad[e] * output[e];
-  of->shift[n] = lse == -INFINITY ? 0 : lse * log2e;
+  of->shift[n] = lse == -INFINITY ? 0 : base2_bias(lse);
   of->delta[n] = sum;
   if (p->bias.type && !of->adds_bias_grads)
     memset(bias_grad_of(of, b, h, i, 0), 0, (size_t)(p->key_length * of->bias_grads->element_bytes));

@@ -150,6 +150,7 @@ static const char *const single[] = {
     "causal/B:1/H:4/Hkv:1/D:64/T:130/scale:2/softcap:5/lse",
     "window:20/B:1/H:2/D:64/T:130/scale:2/softcap:0.5/lse",
     "full/B:1/H:2/D:64/T:100/softcap:50/bias:hq/fill:normal/lse",
+    "full/B:1/H:2/D:16/Tq:200/Tk:1/softcap:3e+38/bias:hq",
     "linear/full/B:1/H:2/D:32/T:100/epsilon:0",
     "linear/causal/B:1/H:2/D:32/T:100/epsilon:0.5",
     "linear/full/B:1/H:2/D:32/T:100/phi:relu",

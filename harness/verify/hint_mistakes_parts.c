@@ -47,6 +47,7 @@ static bool bias_of_row(asked *a, int64_t n) {
   return (void)n, has_bias(a) && a->problem->bias.position != 0 && move(&a->bias.i, 0);
 }
 static bool bias_finite(asked *a, int64_t n) { return has_bias(a) && set(&a->lowest_bias, (double)-n); }
+static bool bias_overflows(asked *a, int64_t n) { return (void)n, has_bias(a) && (a->bias_overflows = true); }
 
 static bool mask_used(asked *a, mask_use use) {
   a->mask_use = use;
@@ -107,6 +108,9 @@ static const mistake table[] = {
     {"bias", "the bias is subtracted", SOFTMAX, ONCE, bias_subtracted},
     {"bias", "a bias of -inf is taken as -%lld: a row of such keys alone is not empty", SOFTMAX,
      WITH(10000, 65504, 1000000000), bias_finite},
+    {"bias",
+     "the lowest bias is taken for -inf, as log2(e) makes of it: a row of such keys alone is not empty",
+     SOFTMAX, ONCE, bias_overflows},
     {"softcap", "the softcap comes after the bias: it should come before", SOFTMAX, ONCE, softcap_last},
     {"softcap", "the softcap is ignored", SOFTMAX, ONCE, no_softcap},
     {"softcap", "the score is divided by twice the softcap inside tanh", SOFTMAX, ONCE, softcap_of_half},

@@ -97,7 +97,9 @@ static double dot(const asked *a, int64_t j) {
 
 static double bias_of(const asked *a, int64_t j) {
   if (!a->problem->bias.type || a->bias_factor == 0) return 0;
-  return fmax(a->lowest_bias, a->bias_factor * (double)hint_row(a, TENSOR_BIAS, a->bias)[j]);
+  const double bias = (double)hint_row(a, TENSOR_BIAS, a->bias)[j];
+  if (a->bias_overflows && bias * M_LOG2E < -(double)FLT_MAX) return -INFINITY;
+  return fmax(a->lowest_bias, a->bias_factor * bias);
 }
 
 static double capped(const asked *a, double score) {

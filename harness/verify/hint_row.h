@@ -35,6 +35,7 @@ typedef struct asked {
   double scale, softcap, softcap_inside, bias_factor, sink_factor, score_factor, epsilon;
   bool softcap_last, bias_before_scale; /* softcap * tanh((score + bias) / softcap); scale * (dot + bias) */
   double lowest_bias;                   /* smaller ones become this */
+  bool bias_overflows;                  /* where log2(e) times it would be infinite it is */
 
   /* Keys [from, to) count so often, in the sum and in the values. */
   attn_range counted;

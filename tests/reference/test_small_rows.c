@@ -88,6 +88,29 @@ static void a_row_whose_bias_is_all_minus_infinity_is_zero(void **unused) {
   assert_true(a.row.output[0] == 0 && a.row.lse == -INFINITY && a.row.weights[0] == 0);
 }
 
+/* As a query that is padding often has it: whatever its scores are, they are lost in it. */
+static void a_row_whose_bias_is_all_the_lowest_number_is_the_mean(void **unused) {
+  (void)unused;
+  small_row(ATTN_SOFTMAX);
+  a.problem.bias.type = ATTN_FLOAT32;
+  double mean = 0;
+  for (int j = 0; j < 4; j++) a.bias[j] = -FLT_MAX, mean += (double)a.value[j] / 4;
+  solve_small_row();
+  assert_true(fabs(a.row.output[0] - mean) < 1e-12 && a.row.output_bound[0] < 1e-5 &&
+              a.row.lse_bound == INFINITY);
+  assert_true(reference_error_share(0, a.row.output[0], a.row.output_bound[0]) > 100);
+  assert_true(reference_error_share(NAN, a.row.output[0], a.row.output_bound[0]) == INFINITY);
+  a.bias[3] = -INFINITY; /* which hides its key also here */
+  solve_small_row();
+  assert_true(a.row.weights[3] == 0 && a.row.output_bound[0] < 1e-5);
+  a.bias[3] = -0x1.9p127f; /* rounding decides */
+  solve_small_row();
+  assert_true(a.row.output_bound[0] == INFINITY);
+  for (int j = 0; j < 4; j++) a.bias[j] = -1e9f; /* some scores are left */
+  solve_small_row();
+  assert_true(a.row.output_bound[0] > 1);
+}
+
 static void a_row_with_no_score_above_minus_infinity_may_be_nan(void **unused) {
   (void)unused;
   small_row(ATTN_SOFTMAX);
@@ -284,6 +307,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_row_that_sees_no_key_is_zero),
       cmocka_unit_test(a_row_whose_bias_is_all_minus_infinity_is_zero),
+      cmocka_unit_test(a_row_whose_bias_is_all_the_lowest_number_is_the_mean),
       cmocka_unit_test(a_row_with_no_score_above_minus_infinity_may_be_nan),
       cmocka_unit_test(a_key_of_score_minus_infinity_may_be_left_out),
       cmocka_unit_test(hidden_keys_hide_their_nan),

@@ -14,6 +14,12 @@
 
 constexpr double LOG2E = 1.4426950408889634, LN2 = 0.6931471805599453;
 
+/* As tile/base2.h has it. */
+__device__ __forceinline__ float base2_bias(float bias) {
+  const float scaled = (float)LOG2E * bias, least = fminf(bias, -0x1p127f);
+  return scaled < least ? least : scaled;
+}
+
 /* Query heads that share a key/value head, as one stack of rows: row r is query r / heads of head r % heads.
  * With one head these are its queries. */
 struct row_stack {
@@ -180,7 +186,7 @@ protected:
 
   /* tanh(x) = 1 - 2 / (1 + exp(2x)) is as accurate as its size relative to 1 asks for, and has no branch. */
   __device__ __forceinline__ void scale(tile_scores &scores) const {
-    const float scale = (float)(problem.scale * LOG2E), cap = (float)(problem.softcap * LOG2E);
+    const float scale = (float)(problem.scale * LOG2E), cap = (float)fmin(problem.softcap * LOG2E, FLT_MAX);
     const float steepness = problem.softcap > 0 ? (float)(2 * LOG2E * problem.scale / problem.softcap) : 0;
     ATTN_UNROLL
     for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
@@ -218,7 +224,7 @@ protected:
   __device__ __forceinline__ void add_bias(tile_scores &scores, int first_key) const {
     for_each_score(scores, first_key, [this](const query_row &row, int j, float &score) {
       if (j < problem.key_length)
-        score += (float)LOG2E * attn_load(tensors.bias, problem.bias.type, row.bias + j);
+        score += base2_bias(attn_load(tensors.bias, problem.bias.type, row.bias + j));
     });
   }
 

@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include "../elements.h"
-
-static const float log2e = 1.44269504f;
-static const double ln2 = 0.69314718055994531;
+#include "../tile/base2.h"
 
 size_t block_element_bytes(attn_type type) { return type == ATTN_FLOAT32 ? 4 : 2; }
 

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base2.h"
 #include "tile.h"
 
 /* A third to a quarter of the time to compile where functions stay such, in which nobody asks for speed. */

@@ -177,15 +177,17 @@ INLINE void NAME(load_bias)(int64_t count, const void *const *row, int64_t at, v
 }
 #endif
 
-INLINE void NAME(add_square)(int64_t rows, const int keys, const vec bias[], float factor, float scale,
-                             float *scores) {
-  const vec factors = broadcast(&factor), scales = broadcast(&scale);
-  for (int x = 0; x < keys; x++)
-    store(scores + x * rows, fused_multiply_add(factors, bias[x], multiply(scales, load(scores + x * rows))));
+/* As base2_bias has it. */
+INLINE void NAME(add_square)(int64_t rows, const int keys, const vec bias[], float scale, float *scores) {
+  const vec factors = broadcast(&log2e), scales = broadcast(&scale), lowest = broadcast(&base2_lowest_bias);
+  for (int x = 0; x < keys; x++) {
+    const vec scaled = maximum(minimum(lowest, bias[x]), multiply(factors, bias[x]));
+    store(scores + x * rows, fused_multiply_add(scales, load(scores + x * rows), scaled));
+  }
 }
 
-static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
-                           float scale, float *restrict scores) {
+static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float scale,
+                           float *restrict scores) {
   const int64_t whole = keys / LANES * LANES;
   for (int64_t r = 0; r < rows; r += LANES) {
     int64_t j = 0;
@@ -193,18 +195,18 @@ static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void
     for (; j + 2 * LANES <= keys; j += 2 * LANES) {
       vec x[2 * LANES];
       NAME(load_bias)(count - r, bias + r, j, x);
-      NAME(add_square)(rows, 2 * LANES, x, factor, scale, scores + j * rows + r);
+      NAME(add_square)(rows, 2 * LANES, x, scale, scores + j * rows + r);
     }
 #endif
     for (; j < whole; j += LANES) {
       vec square[LANES];
       NAME(load_turned)(count - r, bias + r, j, square);
-      NAME(add_square)(rows, LANES, square, factor, scale, scores + j * rows + r);
+      NAME(add_square)(rows, LANES, square, scale, scores + j * rows + r);
     }
     for (; j < keys; j++)
       for (int64_t x = r; x < r + LANES; x++) {
         const float b = x < count ? FROM_ELEMENT(((const element *)bias[x])[j]) : 0;
-        scores[j * rows + x] = scale * scores[j * rows + x] + factor * b;
+        scores[j * rows + x] = scale * scores[j * rows + x] + base2_bias(b);
       }
   }
 }

@@ -6,8 +6,6 @@
 
 #include "query_tile.h"
 
-static const float log2e = 1.44269504f;
-
 static query_tile_layout layout(const attn_problem *problem, const tile_kernels *kernels, int64_t count) {
   const int64_t width = query_tile_pitch(kernels, problem->value_dim);
   return (query_tile_layout){.rows = count,
@@ -123,7 +121,7 @@ static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
     float *restrict score = tile->scores + r * TILE_FEW_KEYS;
     const int64_t at = query_tile_offset(tile, &tile->problem->bias, r) + first;
     tile->kernels->read(keys, tile_element(tile->kernels, tile->tensors->bias, at), added);
-    for (int64_t j = 0; j < keys; j++) score[j] += log2e * added[j];
+    for (int64_t j = 0; j < keys; j++) score[j] += base2_bias(added[j]);
   }
 }
 

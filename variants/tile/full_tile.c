@@ -6,8 +6,6 @@
 
 #include "query_tile.h"
 
-static const float log2e = 1.44269504f;
-
 enum { LINE = 16 }; /* floats of a cache line */
 
 /* Rows an odd number of cache lines apart use all sets of a cache alike. */
@@ -208,7 +206,7 @@ static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
   for (int64_t r = 0; r < tile->count; r++)
     row[r] = tile_element(tile->kernels, tile->tensors->bias,
                           query_tile_offset(tile, &tile->problem->bias, r) + first);
-  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, log2e, 1, tile->scores);
+  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, 1, tile->scores);
 }
 
 static void position(query_tile *tile, int64_t first, int64_t keys) {

@@ -4,9 +4,6 @@
 
 #include "query_tile.h"
 
-static const float log2e = 1.44269504f;
-static const double ln2 = 0.69314718055994531;
-
 enum { FLOATS_AT_ONCE = 64 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -77,15 +74,15 @@ static void change_chunk(const tile_passage *of, int64_t key, float *const score
   float scale = tile->factor;
   query_tile_fetch_rows(tile, first + TILE_CHUNK, first + 2 * TILE_CHUNK); /* the next chunk's */
   for (int half = 0; half < 2 && problem->softcap > 0; half++)
-    kernels->softcap(TILE_CHUNK_ROWS * HALF, scale, (float)(problem->softcap / ln2), scores[half]);
+    kernels->softcap(TILE_CHUNK_ROWS * HALF, scale, base2_cap(problem->softcap), scores[half]);
   if (problem->softcap > 0) scale = 1;
   if (problem->bias.type) {
     const void *row[TILE_CHUNK_ROWS];
     for (int64_t r = 0; r < tile->count; r++)
       row[r] = tile_element(kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r) + first);
-    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, log2e, scale, scores[0]);
+    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, scale, scores[0]);
     for (int64_t r = 0; r < tile->count; r++) row[r] = tile_element(kernels, row[r], HALF);
-    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, log2e, scale, scores[1]);
+    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, scale, scores[1]);
     scale = 1;
   }
   if (has_run && key == 0) query_tile_fill_run(tile, of->first_key, of->first_key + of->keys);

@@ -8,9 +8,6 @@
 
 #include "../elements.h"
 
-static const float log2e = 1.44269504f;
-static const double ln2 = 0.69314718055994531;
-
 enum { LINE = 16 }; /* floats of a cache line */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -343,7 +340,7 @@ void query_tile_scores(query_tile *tile, const key_tile *of, int64_t first, int6
   tile->after = end;
   query_tile_fetch_rows(tile, first, end);
   tile->steps->scores(tile, end - first, key, rows_ahead(tile, tile->value, first, end));
-  if (problem->softcap > 0) tile->steps->softcap(tile, end - first, (float)(problem->softcap / ln2));
+  if (problem->softcap > 0) tile->steps->softcap(tile, end - first, base2_cap(problem->softcap));
   if (problem->bias.type) tile->steps->bias(tile, first, end - first);
   if (attn_has_position_bias(problem)) tile->steps->position(tile, first, end - first);
 }

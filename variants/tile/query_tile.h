@@ -3,6 +3,7 @@
 #ifndef ATTN_QUERY_TILE_H
 #define ATTN_QUERY_TILE_H
 
+#include "base2.h"
 #include "tile.h"
 
 typedef struct query_tile query_tile;

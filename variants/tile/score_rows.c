@@ -4,10 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDEST_VECTOR = 16 };
+#include "base2.h"
 
-static const float log2e = 1.44269504f;
-static const double ln2 = 0.69314718055994531;
+enum { WIDEST_VECTOR = 16 };
 
 static int64_t at(const attn_layout *strides, int64_t b, int64_t h, int64_t i) {
   return b * strides->batch + h * strides->head + i * strides->position;
@@ -154,11 +153,11 @@ void score_rows_softmax(score_rows *rows, int64_t r) {
   const int64_t keys = rows->keys.end - rows->keys.first, padded = score_rows_pitch(keys);
   float *score = rows->scores + r * rows->pitch, max = -INFINITY;
   memset(score + keys, 0, (size_t)(padded - keys) * sizeof *score);
-  if (problem->softcap > 0) rows->kernels->softcap(padded, 1, (float)(problem->softcap / ln2), score);
+  if (problem->softcap > 0) rows->kernels->softcap(padded, 1, base2_cap(problem->softcap), score);
   if (problem->bias.type) {
     const float *bias = (const float *)rows->tensors->bias +
                         at(&problem->bias, rows->batch, rows->head, rows->first_row + r) + rows->keys.first;
-    for (int64_t j = 0; j < keys; j++) score[j] += log2e * bias[j];
+    for (int64_t j = 0; j < keys; j++) score[j] += base2_bias(bias[j]);
   }
   if (attn_has_position_bias(problem)) add_position(rows, r, score);
   hide(rows, r, score, padded);

@@ -243,9 +243,9 @@ typedef struct tile_kernels {
   void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
                       float *scores);
 
-  /* scores[j, r] = scale * scores[j, r] + factor * bias[r][j] for j < keys, r < count: of elements. */
-  void (*add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float factor,
-                   float scale, float *scores);
+  /* scores[j, r] = scale * scores[j, r] + base2_bias(bias[r][j]) for j < keys, r < count: of elements. */
+  void (*add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float scale,
+                   float *scores);
 
   /* scores[j, r] = scale * scores[j, r] + run[(keys - 1 - j) * step + r] */
   void (*add_run)(int64_t rows, int64_t keys, const float *run, int64_t step, float scale, float *scores);

@@ -178,6 +178,23 @@ def onnxruntime_masks_that_broadcast():
 
 
 @finding("onnx", "onnxruntime")
+def onnxruntime_lowest_mask():
+    """Query 1 is padding; onnx's own reference, and a number just above the lowest."""
+    from conventions_onnx import attend
+
+    line = "B:1/H:1/D:8/Tq:3/Tk:5/bias:q"
+    inputs, found = attnbench.inputs(line), []
+    for low, reference in ((-LARGEST, False), (-LARGEST, True), (np.nextafter(-LARGEST, np.float32(0)), False)):
+        bias = np.zeros((1, 1, 3, 5), np.float32)
+        bias[0, 0, 1] = low
+        output = np.ascontiguousarray(attend(inputs, reference=reference, mask=bias[0, 0]))
+        verdict = attnbench.judge(line, output=output, q=inputs.q, k=inputs.k, v=inputs.v, bias=bias)
+        found.append((verdict.worst_share, bool(np.all(output[0, 0, 1] == 0))))
+    shares = "; ".join(f"{share:.2g}" for share, _ in found)
+    return [zeros for _, zeros in found] == [True, False, False], f"of the bound, its zeros, onnx's reference, the next number: {shares}"
+
+
+@finding("onnx", "onnxruntime")
 def onnx_scores_of_float16():
     from conventions_onnx import attend
 

@@ -134,8 +134,10 @@ def onnx_kernels() -> tuple[str, list[Any]]:
         given = {"Q": call.q, "K": call.k, "V": call.v}
         causal = call.causal and call.lengths is None
         seen = call.visible() if not causal or call.mask is not None else None
-        if call.bias is not None:
-            bias = np.broadcast_to(call.bias, np.broadcast_shapes(call.bias.shape, () if seen is None else seen.shape))
+        if call.bias is not None:  # the lowest number hides as -inf does (docs/findings.md)
+            lowest = np.finfo(call.bias.dtype).min
+            own = np.where(call.bias == lowest, np.nextafter(lowest, lowest * 0), call.bias)
+            bias = np.broadcast_to(own, np.broadcast_shapes(own.shape, () if seen is None else seen.shape))
             given["attn_mask"] = bias if seen is None else np.where(seen, bias, np.array(-np.inf, bias.dtype))
         elif seen is not None:
             given["attn_mask"] = seen
