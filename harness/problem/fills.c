@@ -325,7 +325,16 @@ static void fill_output_grad(const drawn *to) {
   fill_features(&drawn, VALUE);
 }
 
-/* About 70 % of the keys may be seen; where the mask varies over queries, one row in 16 sees none. */
+/* Keys [first, end) of a row of a mask that may be seen: where it varies over queries, one in 16 sees none; one in 8 sees none before
+ * some key, and one in 8 none behind it, as padding has it. */
+static attn_range range_of_mask(int64_t width, bool none, uint64_t bits) {
+  const int64_t at = (int64_t)((bits >> 32) % (uint64_t)width);
+  if (none) return (attn_range){0, 0};
+  if (bits >> 8 & 7) return (attn_range){0, (bits >> 11 & 7) == 0 ? at + 1 : width};
+  return (attn_range){at, width};
+}
+
+/* About 70 % of these may. */
 static void fill_mask(const drawn *to) {
   const uint64_t rows_stream = stream_of(to->w, PLACE);
   const tensor_shape s = to->shape;
@@ -333,10 +342,12 @@ static void fill_mask(const drawn *to) {
 #pragma omp parallel for schedule(static) if (rows * s.width > worth_threads)
   for (int64_t row = 0; row < rows; row++) {
     uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
-    const bool none = s.length > 1 && random_bits(rows_stream, (uint64_t)row) % 16 == 0;
+    const uint64_t of_row = random_bits(rows_stream, (uint64_t)row);
+    const attn_range keys = range_of_mask(s.width, s.length > 1 && of_row % 16 == 0, of_row);
     for (int64_t j = 0; j < s.width; j++) {
       const uint64_t bits = random_bits(to->stream, (uint64_t)(row * s.width + j));
-      out[j] = !none && bits % 10 < 7 ? fill_shown(bits >> 60) : 0;
+      const bool hidden = j < keys.first || j >= keys.end || bits % 10 >= 7;
+      out[j] = hidden ? 0 : fill_shown(bits >> 60);
     }
   }
 }

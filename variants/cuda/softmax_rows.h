@@ -186,7 +186,8 @@ protected:
 
   /* tanh(x) = 1 - 2 / (1 + exp(2x)) is as accurate as its size relative to 1 asks for, and has no branch. */
   __device__ __forceinline__ void scale(tile_scores &scores) const {
-    const float scale = (float)(problem.scale * LOG2E), cap = (float)fmin(problem.softcap * LOG2E, FLT_MAX);
+    const float scale = (float)(problem.scale * LOG2E),
+                cap = fminf((float)(problem.softcap * LOG2E), FLT_MAX);
     const float steepness = problem.softcap > 0 ? (float)(2 * LOG2E * problem.scale / problem.softcap) : 0;
     ATTN_UNROLL
     for (int m = 0; m < shape::row_tiles; m++) ATTN_UNROLL
