@@ -319,6 +319,7 @@ static softmax_row survey(const attn_problem *problem, const attn_tensors *tenso
     found.values += bound_largest(value, problem->value_dim) *
                     fmax(1, reference_kept(problem, view->b, view->h, view->i, j));
   }
+  found.hidden = found.hidden && found.seen > 0;
   if (view->sink != -INFINITY) {
     const score_error error = error_of_sink(view->sink);
     found.overflows |= error.overflows;

@@ -129,12 +129,15 @@ static void right_double_sums(row *r) {
 
 static float right_exp2(float x) { return exp2f(x * 1.44269504f); }
 
-/* Scale and log2(e) in one factor, exponentials in base 2, and the log-sum-exp by log2. */
+/* Scale and log2(e) in one factor, exponentials in base 2, and the log-sum-exp by log2. The lowest bias stays a number. */
 static float in_base_2(float x) { return exp2f(x); }
 
 static float right_base_2(const row *r, int64_t j) {
   const float log2e = 1.44269504f;
-  if (r->p->softcap > 0 || r->p->bias.type) return honest_score(r, j) * log2e;
+  if (r->p->softcap > 0 || r->p->bias.type) {
+    const float score = honest_score(r, j);
+    return score < 0 && isfinite(score) ? fmaxf(score * log2e, -FLT_MAX) : score * log2e;
+  }
   return (float)(r->p->scale * 1.4426950408889634) * dot(r, j);
 }
 

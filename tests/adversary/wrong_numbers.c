@@ -64,6 +64,10 @@ static float with_bias_from(const row *r, int64_t j, float least) {
 }
 
 static float score_bias_from_minus_30(const row *r, int64_t j) { return with_bias_from(r, j, -30); }
+static float score_lowest_bias_is_infinite(const row *r, int64_t j) {
+  const float bias = bias_of(r, j);
+  return capped(r, scaled(r, j)) + (isinf(bias * 1.44269504f) ? -INFINITY : bias);
+}
 static float score_bias_from_minus_1e9(const row *r, int64_t j) { return with_bias_from(r, j, -1e9f); }
 
 /* ---- max: the softmax and its running maximum ---- */
@@ -414,6 +418,7 @@ static const kernel kernels[] = {
     KERNEL(score, score_bias_of_first_query, "all queries have the bias of the first"),
     KERNEL(score, score_bias_from_minus_30, "a bias of -inf is one of -30"),
     KERNEL(score, score_bias_from_minus_1e9, "a bias of -inf is one of -1e9"),
+    KERNEL(score, score_lowest_bias_is_infinite, "the lowest bias is -inf, as log2(e) makes of it"),
 
     KERNEL(solve, max_missing, "no maximum is subtracted", .raise = stay),
     KERNEL(row, max_from_zero, "the running maximum starts at 0"),

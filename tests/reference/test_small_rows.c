@@ -188,6 +188,18 @@ static void keep_all(double dropout_p) {
   memset(a.keep, 1, 4);
 }
 
+static void a_row_that_sees_no_key_has_the_log_sum_exp_of_its_sink(void **unused) {
+  (void)unused;
+  static float sink = 2;
+  small_row(ATTN_SOFTMAX);
+  a.problem.bias.type = ATTN_FLOAT32;
+  for (int j = 0; j < 4; j++) a.bias[j] = -INFINITY;
+  a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1);
+  a.tensors.sink = &sink;
+  solve_small_row();
+  assert_true(a.row.lse == 2 && a.row.lse_bound < 1e-5 && a.row.lse_bound_probabilistic < 1e-5);
+}
+
 /* Beside such scores the logarithm of a sum vanishes. */
 static void weights_of_large_scores_sum_to_one_with_dropout_and_sink(void **unused) {
   (void)unused;
@@ -313,6 +325,7 @@ int main(void) {
       cmocka_unit_test(hidden_keys_hide_their_nan),
       cmocka_unit_test(a_score_of_plus_infinity_makes_the_row_nan),
       cmocka_unit_test(scores_beyond_float32_leave_no_bound_but_hide_nothing),
+      cmocka_unit_test(a_row_that_sees_no_key_has_the_log_sum_exp_of_its_sink),
       cmocka_unit_test(weights_of_large_scores_sum_to_one_with_dropout_and_sink),
       cmocka_unit_test(what_dropout_leaves_may_have_been_flushed_before),
       cmocka_unit_test(sums_may_be_flushed_that_are_small_beside_a_dropped_key_or_a_sink),
