@@ -325,14 +325,17 @@ static void fill_output_grad(const drawn *to) {
   fill_features(&drawn, VALUE);
 }
 
-/* Keys [first, end) of a row of a mask that may be seen: where it varies over queries, one in 16 sees none; one in 8 sees none before
- * some key, and one in 8 none behind it, as padding has it. */
+/* Keys [first, end) of a row of a mask that may be seen: where it varies over queries, one in 16 sees none; one in 4 sees none before
+ * some key, and of the others one in 4 none behind it, as padding has it. */
 static attn_range range_of_mask(int64_t width, bool none, uint64_t bits) {
   const int64_t at = (int64_t)((bits >> 32) % (uint64_t)width);
   if (none) return (attn_range){0, 0};
-  if (bits >> 8 & 7) return (attn_range){0, (bits >> 11 & 7) == 0 ? at + 1 : width};
+  if (bits >> 8 & 3) return (attn_range){0, (bits >> 10 & 3) == 0 ? at + 1 : width};
   return (attn_range){at, width};
 }
+
+/* Rows, as many as a tile of queries has. */
+enum { MASK_BLOCK = 64 };
 
 /* About 70 % of these may. */
 static void fill_mask(const drawn *to) {
@@ -343,7 +346,10 @@ static void fill_mask(const drawn *to) {
   for (int64_t row = 0; row < rows; row++) {
     uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
     const uint64_t of_row = random_bits(rows_stream, (uint64_t)row);
-    const attn_range keys = range_of_mask(s.width, s.length > 1 && of_row % 16 == 0, of_row);
+    /* Of each two blocks of rows one has the same range in all, so that whole tiles are hidden. */
+    const bool alike = row / MASK_BLOCK % 2 != 0;
+    const uint64_t of_range = alike ? random_bits(rows_stream, (uint64_t)(row / MASK_BLOCK)) : of_row;
+    const attn_range keys = range_of_mask(s.width, s.length > 1 && of_row % 16 == 0, of_range);
     for (int64_t j = 0; j < s.width; j++) {
       const uint64_t bits = random_bits(to->stream, (uint64_t)(row * s.width + j));
       const bool hidden = j < keys.first || j >= keys.end || bits % 10 >= 7;

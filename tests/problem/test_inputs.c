@@ -306,25 +306,30 @@ static void shifted_tensors_are_aligned_to_no_more_than_an_element(void **state)
   }
 }
 
-static void masks_hide_about_two_fifths_some_rows_wholly_and_beginnings_and_ends_of_others(void **state) {
+/* Of [2, 1024] rows by 200 keys. */
+static void masks_hide_about_half_some_rows_wholly_and_beginnings_and_ends_of_others(void **state) {
   (void)state;
+  enum { ROWS = 2048, KEYS = 200, BLOCK = 64, FAR = 20 };
   inputs in;
-  create(&in, "full/B:2/H:2/D:8/T:200/mask:bq");
-  int64_t seen = 0, empty = 0, late = 0, early = 0;
-  for (int64_t row = 0; row < 400; row++) {
-    int64_t in_row = 0, first = 200, last = 0;
-    for (int64_t j = 0; j < 200; j++)
-      if (in.tensors.mask[row * 200 + j] != 0) in_row++, last = j, first = first == 200 ? j : first;
+  create(&in, "full/B:2/H:2/D:8/Tq:1024/Tk:200/mask:bq");
+  int64_t seen = 0, empty = 0, late = 0, early = 0, blocks = 0;
+  for (int64_t row = 0, late_before = 0; row < ROWS; row++) {
+    int64_t in_row = 0, first = KEYS, last = 0;
+    for (int64_t j = 0; j < KEYS; j++)
+      if (in.tensors.mask[row * KEYS + j] != 0) in_row++, last = j, first = first == KEYS ? j : first;
     seen += in_row;
     empty += in_row == 0;
-    late += in_row > 0 && first > 20;
-    early += in_row > 0 && last < 180;
+    late += in_row > 0 && first > FAR;
+    early += in_row > 0 && last < KEYS - FAR;
+    late_before = first > FAR ? late_before + 1 : 0;
+    blocks += row % BLOCK == BLOCK - 1 && late_before >= BLOCK;
   }
-  assert_in_range(empty, 5, 60);
-  assert_in_range(late, 20, 80);
-  assert_in_range(early, 20, 80);
-  assert_in_range(seen * 100 / ((400 - empty) * 200), 57, 67);
   inputs_destroy(&in);
+  assert_in_range(empty, ROWS / 32, ROWS / 8);
+  assert_in_range(late, ROWS / 8, ROWS / 3);
+  assert_in_range(early, ROWS / 12, ROWS / 3);
+  assert_in_range(blocks, 1, ROWS / BLOCK / 4);
+  assert_in_range(seen * 100 / ((ROWS - empty) * KEYS), 50, 60);
 }
 
 static void of_what_a_mask_shows_half_are_1_and_others_any_byte(void **state) {
@@ -508,7 +513,7 @@ int main(void) {
       cmocka_unit_test(fills_give_the_values_that_they_promise),
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
-      cmocka_unit_test(masks_hide_about_two_fifths_some_rows_wholly_and_beginnings_and_ends_of_others),
+      cmocka_unit_test(masks_hide_about_half_some_rows_wholly_and_beginnings_and_ends_of_others),
       cmocka_unit_test(of_what_a_mask_shows_half_are_1_and_others_any_byte),
       cmocka_unit_test(cosines_and_sines_are_of_positions),
       cmocka_unit_test(a_checksum_sees_each_word_of_a_long_tensor),

@@ -298,6 +298,33 @@ static void check_hide_masked(const tile_kernels *kernels) {
   }
 }
 
+/* Some are 0 and some not, or one kind alone, and what lies around says otherwise. */
+static void check_look(const tile_kernels *kernels) {
+  enum { ROWS = 20, KEYS = 150, FIRST = 3 };
+  static uint8_t seen[ROWS][KEYS + 2 * FIRST];
+  const uint8_t *row[ROWS];
+  for (int r = 0; r < ROWS; r++) row[r] = seen[r];
+  for (int64_t keys = 1; keys <= KEYS; keys += keys < 70 ? 1 : 13)
+    for (int64_t rows = 1; rows <= ROWS; rows += 3)
+      for (int shows = 0; shows < 2; shows++) {
+        const int same = shows ? TILE_SHOWS : TILE_HIDES;
+        memset(seen, shows ? 0 : 1, sizeof seen);
+        for (int64_t r = 0; r < rows; r++) memset(seen[r] + FIRST, shows ? 2 : 0, (size_t)keys);
+        assert_int_equal(kernels->look(rows, FIRST, FIRST + keys, row), same);
+        seen[rows - 1][FIRST + keys - 1] ^= 2;
+        assert_int_equal(kernels->look(rows, FIRST, FIRST + keys, row),
+                         rows * keys == 1 ? same ^ (TILE_SHOWS | TILE_HIDES) : TILE_SHOWS | TILE_HIDES);
+        seen[rows - 1][FIRST + keys - 1] ^= 2;
+        seen[0][FIRST] ^= 128;
+        assert_int_equal(kernels->look(rows, FIRST, FIRST + keys, row) & TILE_SHOWS, TILE_SHOWS);
+      }
+}
+
+static void look_tells_tiles_that_a_mask_shows_hides_and_parts(void **state) {
+  (void)state;
+  with_each(check_look);
+}
+
 static void hide_masked_leaves_only_scores_of_keys_that_are_shown(void **state) {
   (void)state;
   with_each(check_hide_masked);
@@ -475,6 +502,7 @@ int main(void) {
       cmocka_unit_test(rows_that_have_seen_nothing_keep_weights_of_zero),
       cmocka_unit_test(softmax_row_gives_weights_relative_to_the_maximum),
       cmocka_unit_test(hide_leaves_only_scores_inside_the_range),
+      cmocka_unit_test(look_tells_tiles_that_a_mask_shows_hides_and_parts),
       cmocka_unit_test(hide_masked_leaves_only_scores_of_keys_that_are_shown),
       cmocka_unit_test(add_run_adds_to_each_key_what_lies_a_step_before_the_last_ones),
       cmocka_unit_test(all_finite_sees_every_element_of_its_rows_and_no_other),

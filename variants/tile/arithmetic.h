@@ -294,6 +294,37 @@ static void hide_masked(int64_t rows, int64_t count, int64_t keys, const uint8_t
     }
 }
 
+typedef uint8_t byte_vec __attribute__((vector_size(sizeof(vec))));
+
+static bool has_bytes(const byte_vec *x) {
+  uint64_t words[sizeof *x / sizeof(uint64_t)], any = 0;
+  memcpy(words, x, sizeof words);
+  for (size_t n = 0; n < sizeof words / sizeof *words; n++) any |= words[n];
+  return any != 0;
+}
+
+/* In most tiles of which some is hidden the first row shows and hides some. */
+static int look(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen) {
+  enum { BETWEEN = 8 };
+  const int64_t width = sizeof(byte_vec);
+  int found = 0;
+  for (int64_t r = 0; r < rows && found != (TILE_SHOWS | TILE_HIDES);) {
+    byte_vec shown = {0}, hidden = {0};
+    for (int64_t last = r == 0 ? 1 : r + BETWEEN < rows ? r + BETWEEN : rows; r < last; r++) {
+      int64_t j = first;
+      for (; j + width <= end; j += width) {
+        byte_vec x;
+        memcpy(&x, seen[r] + j, sizeof x);
+        shown |= x;
+        hidden |= (byte_vec)(x == 0);
+      }
+      for (; j < end; j++) found |= seen[r][j] ? TILE_SHOWS : TILE_HIDES;
+    }
+    found |= (has_bytes(&shown) ? TILE_SHOWS : 0) | (has_bytes(&hidden) ? TILE_HIDES : 0);
+  }
+  return found;
+}
+
 static void add_run(int64_t rows, int64_t keys, const float *run, int64_t step, float scale,
                     float *restrict scores) {
   const vec scales = broadcast(&scale);

@@ -101,7 +101,7 @@
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \
     .attend = ATTEND_##products, .softmax = softmax_##operands, .drop = drop_##operands, .hide = hide,       \
-    .hide_masked = hide_masked, .add_run = add_run, .add_bias = add_bias_##kind,                             \
+    .look = look, .hide_masked = hide_masked, .add_run = add_run, .add_bias = add_bias_##kind,               \
     .all_finite = all_finite_##kind, .copy_finite = copy_finite_##kind, .read = read_floats_##kind,          \
     .rotate = rotate_##kind, .softmax_row = softmax_row, .softcap = softcap, .exp2 = exp2_all,               \
     .elu1 = elu1_##kind, .at_least = at_least_##kind, .pack = (packs), .unpack = unpack_##kind,              \

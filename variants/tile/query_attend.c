@@ -90,12 +90,12 @@ static void change_chunk(const tile_passage *of, int64_t key, float *const score
     const float *run = query_tile_run(tile, of->keys - key - (half + 1) * HALF);
     kernels->add_run(TILE_CHUNK_ROWS, HALF, run, tile->heads, scale, scores[half]);
   }
-  if (problem->mask.type) hide_chunk(tile, first, scores);
+  if (of->masked >> key / TILE_CHUNK & 1) hide_chunk(tile, first, scores);
 }
 
-/* Whole chunks, whose copied values are given. */
+/* Whole chunks, whose copied values are given; masked: of which the mask hides something. */
 static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
-                          const void *values, tile_ahead ahead) {
+                          uint64_t masked, const void *values, tile_ahead ahead) {
   const attn_problem *problem = tile->problem;
   float(*const run)[TILE_CHUNK_ROWS] = of->runs[of->waiting];
   const bool all = seen == ATTN_FULL && tile->unfit == 0, in_parts = tile->kernels->parts > 1;
@@ -111,7 +111,8 @@ static void attend_chunks(query_tile *tile, key_tile *of, int64_t first, int64_t
                      .width = tile->problem->value_dim,
                      .queries = tile->queries,
                      .factor = changes ? 1 : tile->factor,
-                     .change = changes || problem->mask.type ? change_chunk : NULL,
+                     .change = changes || masked ? change_chunk : NULL,
+                     .masked = masked,
                      .grows = attn_has_position_bias(problem),
                      .tile = tile,
                      .first_key = first,
@@ -138,11 +139,34 @@ static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int6
   float *copy = (float *)tile->finite + chunk * width / kernels->step;
   query_tile_attend_waiting(kernels, of);
   for (int64_t j = first; j < end; j += chunk) {
+    const attn_visibility shown = query_tile_mask(tile, j, j + chunk);
+    if (shown == ATTN_EMPTY) continue;
     kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
     kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
-    attend_chunks(tile, of, j, j + chunk, seen, copy, (tile_ahead){.rows = 0});
+    attend_chunks(tile, of, j, j + chunk, seen, shown == ATTN_PARTIAL, copy, (tile_ahead){.rows = 0});
     query_tile_attend_waiting(kernels, of);
     query_tile_accumulate_nonfinite(tile, j, j + chunk);
+  }
+}
+
+/* Runs of chunks of which the mask shows something; the rows ahead are fetched with the first. */
+static void attend_shown(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
+                         tile_ahead ahead) {
+  const int64_t chunk = tile->layout.chunk;
+  uint64_t masked = 0;
+  query_tile_masks masks;
+  query_tile_place_masks(tile, &masks);
+  for (int64_t j = first, from = first; j <= end; j += chunk) {
+    const attn_visibility shown = j < end ? query_tile_look(tile, &masks, j, j + chunk) : ATTN_EMPTY;
+    if (shown == ATTN_PARTIAL) masked |= UINT64_C(1) << (j - from) / chunk;
+    if (shown != ATTN_EMPTY) continue;
+    if (j > from) {
+      const float *values = query_tile_copied_value(tile, of, from - of->keys.first);
+      attend_chunks(tile, of, from, j, seen, masked, values, ahead);
+      ahead.rows = 0;
+    }
+    from = j + chunk;
+    masked = 0;
   }
 }
 
@@ -203,7 +227,8 @@ static void attend_parts(query_tile *tile, key_tile *of, int64_t first, int64_t 
   uint64_t any = tile->unfit;
   for (int64_t c = 0; c < chunks && c < (end - first) / chunk; c++) any |= left_out[c];
   if ((end - first) % chunk != 0) any |= left_out[chunks - 1] << (chunk - (end - first) % chunk);
-  attend_chunks(tile, of, first, first + chunks * chunk, seen, query_tile_copied_value(tile, of, n), ahead);
+  attend_chunks(tile, of, first, first + chunks * chunk, seen, 0, query_tile_copied_value(tile, of, n),
+                ahead);
   if (any == 0) return;
   query_tile_attend_waiting(tile->kernels, of);
   float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
@@ -224,9 +249,8 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
   if (hidden && !hidden_are_finite(tile, of, first, last))
     attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
-    attend_chunks(tile, of, first, last, seen, query_tile_copied_value(tile, of, first - of->keys.first),
-                  keys_ahead(tile, tiles, count, of));
-  if (last == end) return;
+    attend_shown(tile, of, first, last, seen, keys_ahead(tile, tiles, count, of));
+  if (last == end || query_tile_mask(tile, last, end) == ATTN_EMPTY) return;
   query_tile_attend_waiting(tile->kernels, of);
   query_tile_scores(tile, of, last, end);
   if (hidden) query_tile_hide(tile, last, end);

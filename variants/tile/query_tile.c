@@ -350,6 +350,26 @@ attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int
                            query_tile_end(tile), first, end);
 }
 
+void query_tile_place_masks(const query_tile *tile, query_tile_masks *to) {
+  const attn_layout *mask = &tile->problem->mask;
+  to->rows = mask->position == 0 && mask->head == 0 ? 1 : tile->count;
+  for (int64_t r = 0; mask->type && r < to->rows; r++)
+    to->row[r] = tile->tensors->mask + query_tile_offset(tile, mask, r);
+}
+
+attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
+                                int64_t end) {
+  if (!tile->problem->mask.type) return ATTN_FULL;
+  const int found = tile->kernels->look(masks->rows, first, end, masks->row);
+  return found == TILE_SHOWS ? ATTN_FULL : found & TILE_SHOWS ? ATTN_PARTIAL : ATTN_EMPTY;
+}
+
+attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end) {
+  query_tile_masks masks;
+  query_tile_place_masks(tile, &masks);
+  return query_tile_look(tile, &masks, first, end);
+}
+
 int64_t query_tile_next(query_tile *tile, int64_t j) {
   if (tile->next < j)
     tile->next = attn_next_visible(tile->problem, tile->batch, tile->first_head, tile->row[0].position,

@@ -155,6 +155,20 @@ static inline __attribute__((always_inline)) void query_tile_fetch_rows(const qu
     }
 }
 
+/* The mask of the tile's rows, where there is one; a single row where it is that of all. */
+typedef struct query_tile_masks {
+  int64_t rows;
+  const uint8_t *row[TILE_MAX_ROWS];
+} query_tile_masks;
+
+void query_tile_place_masks(const query_tile *tile, query_tile_masks *to);
+
+/* What a mask lets the tile see of keys [first, end), at least one; full without one. In most masks, be they causal or of padding, what is
+ * hidden lies in whole tiles: nothing of those is read, and in others nothing is hidden. */
+attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
+                                int64_t end);
+attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end);
+
 /* The weights of additive scores of row r. */
 static inline const float *query_tile_additive(const query_tile *tile, int64_t r) {
   return tile->problem->additive_data + tile->row[r].head * tile->problem->additive.head;

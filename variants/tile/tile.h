@@ -31,6 +31,8 @@ enum {
   TILE_ALIGNMENT = 64
 };
 
+enum { TILE_SHOWS = 1, TILE_HIDES = 2 };
+
 /* Rows or columns of floats: number n begins at x + n * stride. tile_target is written to. */
 typedef struct tile_matrix {
   const float *x;
@@ -152,7 +154,8 @@ typedef struct tile_passage {
   void (*change)(const struct tile_passage *of, int64_t key, float *const scores[2]);
   bool grows;
   struct query_tile *tile; /* of `change`, */
-  int64_t first_key;       /* and the first of its keys */
+  int64_t first_key;       /* the first of its keys, */
+  uint64_t masked;         /* and bits of the chunks from which a mask hides something */
 
   float *scores;    /* room for TILE_CHUNKS chunks, and of elements in two parts for half as many more */
   tile_state state; /* rescale is not used */
@@ -238,6 +241,9 @@ typedef struct tile_kernels {
 
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
+
+  /* Of seen[r][j], r < rows, first <= j < end: whether some are not 0, TILE_SHOWS, and whether some are, TILE_HIDES. */
+  int (*look)(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen);
 
   /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Up to three bytes more are read. */
   void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
