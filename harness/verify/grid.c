@@ -402,6 +402,9 @@ static const char *const single[] = {
     "full/B:1/H:1/D:64/Tq:64/Tk:2304/mask:hq/bf16/fill:nonfinite/seed:10",
     "full/B:1/H:2/D:64/T:512/mask:hq/bf16/lse",
     "full/B:5/H:1/D:64/Tq:40/Tk:150/mask:b/bf16",
+    /* Far keys weigh nothing, and some have values that are no numbers. */
+    "full/B:1/H:4/Hkv:2/D:16/T:900/alibi/fill:nonfinite",
+    "full/B:1/H:4/Hkv:2/D:16/Tq:1/Tk:900/alibi/fill:nonfinite",
     /* Few rows by tiles, up to 16 and one more: with keys in parts and a rest, features behind the tiles' and behind 128 of them,
      * scores of floats, what hides and what is added, values that are no numbers. */
     "causal_bottom_right/B:1/H:8/Hkv:2/D:72/Tq:4/Tk:700/rope:half/bf16/lse",

@@ -128,7 +128,8 @@ static void check_weights_and_values(const tile_kernels *kernels) {
           scores[n] = weights[n] = (float)(drawn(&seed) >> 8) * 0x1p-20f;
         for (int64_t n = 0; n < rows * width; n++) old[n] = found[n] = (float)(drawn(&seed) >> 8) * 0x1p-24f;
         for (int64_t r = 0; r < rows; r++) max[r] = 3, sum[r] = 0.5f;
-        kernels->softmax(rows, keys, weights, factor, (tile_state){max, sum, rescale});
+        const float returned = kernels->softmax(rows, keys, weights, factor, (tile_state){max, sum, rescale});
+        double all = 0;
         kernels->copy_values(keys, width, (tile_rows){elements, stride}, copy, spread);
         kernels->accumulate((tile_size){rows, keys, width}, (tile_matrix){weights, rows},
                             (tile_rows){copy, spread * kernels->step}, rescale, NULL,
@@ -144,6 +145,7 @@ static void check_weights_and_values(const tile_kernels *kernels) {
                         rounding * weight + 1e-37);
             total += weight;
           }
+          all += total;
           assert_near(kernels, "max", (double)max[r], largest, 1e-6 * largest);
           assert_near(kernels, "sum", (double)sum[r], 0.5 * exp2(3 - largest) + total, 4e-6 * (0.5 + total));
           for (int64_t e = 0; e < width; e++) {
@@ -153,6 +155,7 @@ static void check_weights_and_values(const tile_kernels *kernels) {
             assert_near(kernels, "output", (double)found[e * rows + r], expected, 1e-6 * (double)(keys + 2));
           }
         }
+        assert_near(kernels, "all weights", (double)returned, all, 4e-6 * all);
       }
 }
 

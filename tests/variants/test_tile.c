@@ -201,7 +201,8 @@ static void check_softmax(const tile_kernels *kernels) {
     for (int n = 0; n < LARGEST; n++) b[n] = a[n] *= 30;
     for (int64_t r = 0; r < rows; r++)
       max[r] = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40.0f : 40.0f, sum[r] = 2;
-    kernels->softmax(rows, keys, a, 1, (tile_state){max, sum, rescale});
+    const float returned = kernels->softmax(rows, keys, a, 1, (tile_state){max, sum, rescale});
+    double all = 0;
     for (int64_t r = 0; r < rows; r++) {
       const double old = r % 3 == 0 ? -INFINITY : r % 3 == 1 ? -40 : 40;
       double largest = old, total = 0;
@@ -214,7 +215,9 @@ static void check_softmax(const tile_kernels *kernels) {
       assert_near(kernels, "max", (double)max[r], largest, 0);
       assert_near(kernels, "rescale", (double)rescale[r], exp2(old - largest), 1e-5 * exp2(old - largest));
       assert_near(kernels, "sum", (double)sum[r], 2 * exp2(old - largest) + total, 1e-5 * (2 + total));
+      all += total;
     }
+    assert_near(kernels, "all weights", (double)returned, all, 1e-5 * all);
   }
 }
 

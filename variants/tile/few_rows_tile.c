@@ -148,7 +148,8 @@ static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *se
   }
 }
 
-static void weights(query_tile *tile, int64_t keys) {
+static float weights(query_tile *tile, int64_t keys) {
+  float all = 0;
   const int64_t padded = query_tile_pitch(tile->kernels, keys);
   const tile_state *state = &tile->state;
   const bool fetches = tile->count > 2; /* one or two rows are done before it pays */
@@ -161,7 +162,9 @@ static void weights(query_tile *tile, int64_t keys) {
     tile->kernels->softmax_row(padded, score, &state->max[r], &sum, fetches ? &ahead : NULL);
     state->rescale[r] = old_max == -INFINITY ? 0 : exp2f(old_max - state->max[r]);
     state->sum[r] = state->sum[r] * state->rescale[r] + sum;
+    all += sum;
   }
+  return all;
 }
 
 static void drop(query_tile *tile, int64_t keys, const uint8_t *const *keep) {

@@ -222,10 +222,10 @@ static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *se
   tile->kernels->hide_masked(tile->layout.rows, tile->count, keys, seen, -INFINITY, tile->scores);
 }
 
-static void weights(query_tile *tile, int64_t keys) {
-  void (*const softmax)(int64_t, int64_t, float *, float, tile_state) =
+static float weights(query_tile *tile, int64_t keys) {
+  float (*const softmax)(int64_t, int64_t, float *, float, tile_state) =
       tile->knows_largest ? tile->kernels->softmax_of_largest : tile->kernels->softmax;
-  softmax(tile->layout.rows, keys, tile->scores, softmax_scales(tile) ? tile->factor : 1, tile->state);
+  return softmax(tile->layout.rows, keys, tile->scores, softmax_scales(tile) ? tile->factor : 1, tile->state);
 }
 
 static void drop(query_tile *tile, int64_t keys, const uint8_t *const *keep) {

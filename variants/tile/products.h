@@ -313,9 +313,9 @@ INLINE void NAME(find_largest)(const int vectors, int64_t keys, const float *sco
   for (int v = 0; v < vectors; v++) largest[v] = maximum(largest[v], other[v]);
 }
 
-/* known: the largest scores stand where rescale will. */
-INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys, float *restrict scores,
-                               float factor, tile_state state) {
+/* known: the largest scores stand where rescale will. Returns the sum of all weights. */
+INLINE float NAME(softmax_rows)(const int vectors, const bool known, int64_t keys, float *restrict scores,
+                                float factor, tile_state state) {
   float *restrict max = state.max, *restrict sum = state.sum, *restrict rescale = state.rescale;
   const unsigned mode = flush_denormals();
   vec largest[MAX_VECTORS];
@@ -343,11 +343,14 @@ INLINE void NAME(softmax_rows)(const int vectors, const bool known, int64_t keys
     weigh_in_place(vectors, together, scores + j * rows, shift, total);
   for (; j < keys; j++) weigh_in_place(vectors, 1, scores + j * rows, shift, total);
 #endif
+  vec all = zero();
   for (int v = 0; v < vectors; v++) {
     float *row_sum = sum + v * LANES;
     store(row_sum, fused_multiply_add(load(row_sum), load(rescale + v * LANES), total[v]));
+    all = add(all, total[v]);
   }
   restore_denormals(mode);
+  return sum_of_lanes(all);
 }
 
 /* The functions of the table: the number of vectors becomes a constant. */
@@ -392,13 +395,17 @@ static void NAME(accumulate)(tile_size size, tile_matrix weights, tile_rows valu
 
 #endif
 
-static void NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
-  BY_VECTORS(rows, NAME(softmax_rows)(vectors, false, keys, score, factor, state));
+static float NAME(softmax)(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
+  float all = 0;
+  BY_VECTORS(rows, all = NAME(softmax_rows)(vectors, false, keys, score, factor, state))
+  return all;
 }
 
 #if STEP == 2 && !defined OWN_PRODUCTS
-static void softmax_of_largest(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
-  BY_VECTORS(rows, NAME(softmax_rows)(vectors, true, keys, score, factor, state));
+static float softmax_of_largest(int64_t rows, int64_t keys, float *score, float factor, tile_state state) {
+  float all = 0;
+  BY_VECTORS(rows, all = NAME(softmax_rows)(vectors, true, keys, score, factor, state))
+  return all;
 }
 #endif
 

@@ -421,7 +421,7 @@ void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
 }
 
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {
-  tile->steps->weights(tile, end - first);
+  tile->weightless = tile->steps->weights(tile, end - first) == 0;
 }
 
 void query_tile_drop(query_tile *tile, int64_t first, int64_t end) {
@@ -482,7 +482,10 @@ void query_tile_accumulate(query_tile *tile, key_tile *of, int64_t first, int64_
   const tile_rows elements = tile_rows_from(tile->kernels, tile->value, first);
   tile_rows value = values_from(tile, of, first - of->keys.first);
   /* A weight of 0 times a NaN or an infinity would reach rows that cannot see it. */
-  const bool apart = hidden && !tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
+  const bool finite =
+      (!hidden && !tile->weightless) || tile->kernels->all_finite(keys, tile->problem->value_dim, elements);
+  const bool apart = hidden && !finite;
+  if (tile->weightless && finite) return;
   if (apart) value = finite_values(tile, of, keys, elements);
   const tile_rows next = copies_values(tile) ? tile->value : tile->key; /* wanted next */
   tile->steps->accumulate(tile, keys, value, tile_rows_from(tile->kernels, next, key_ahead(tile, end)));

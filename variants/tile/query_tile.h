@@ -39,8 +39,8 @@ typedef struct query_tile_steps {
   void (*position)(query_tile *tile, int64_t first, int64_t keys); /* adds what positions do, in base 2 */
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
   void (*hide_masked)(query_tile *tile, int64_t keys,
-                      const uint8_t *const *seen); /* of each row, with room for whole vectors */
-  void (*weights)(query_tile *tile, int64_t keys);
+                      const uint8_t *const *seen);  /* of each row, with room for whole vectors */
+  float (*weights)(query_tile *tile, int64_t keys); /* returns their sum */
   void (*drop)(query_tile *tile, int64_t keys,
                const uint8_t *const *keep); /* of each row, from the first key */
   void (*accumulate)(query_tile *tile, int64_t keys, tile_rows value, tile_rows ahead);
@@ -84,9 +84,11 @@ struct query_tile {
   float *output;      /* [Dv, rows], not yet divided by the sum */
   tile_state state;   /* [rows] each */
   bool knows_largest; /* score of each row: it stands in state.rescale */
-  void *finite;       /* elements [score_keys, Dv], for values that not all are */
-  float *copies;      /* for query_tile_prepare */
-  float *run;         /* of biases by distance */
+  bool
+      weightless; /* all weights of the keys on their way are 0: of rows that see none of them, or far below their maximum */
+  void *finite;  /* elements [score_keys, Dv], for values that not all are */
+  float *copies; /* for query_tile_prepare */
+  float *run;    /* of biases by distance */
   float
       *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };

@@ -224,11 +224,11 @@ typedef struct tile_kernels {
    *     scores = 2^(factor * scores - max);  sum = sum * rescale + sum of the scores
    * A score of -inf gives weight 0; a maximum of -inf (nothing visible yet) gives weights 0. What accumulate takes as
    * weights stands where the scores were: with step 2, pairs of them, rounded after they were summed. The factor is
-   * above 0, and 1 with step 1. */
-  void (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
+   * above 0, and 1 with step 1. Returns the sum of all weights. */
+  float (*softmax)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
   /* The same, where rescale holds what scores_and_largest left. */
-  void (*softmax_of_largest)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
+  float (*softmax_of_largest)(int64_t rows, int64_t keys, float *scores, float factor, tile_state state);
 
   /* Scores, softmax and accumulate of all keys of one tile after the other, chunk by chunk, the products of one chunk beside the
    * exponentials of another. The tiles have the same sizes and the same memory for scores, and at least a chunk each. A maximum
