@@ -473,7 +473,8 @@ static void bound_finite(const attn_problem *problem, const attn_tensors *tensor
   bool sees_a_key = false;
   for (int64_t j = 0; j < problem->key_length; j++) {
     if (!row->visible[j] || row->scores[j] == -INFINITY) continue;
-    const score_error scored = found.hidden ? (score_error){0} : noted(row, j);
+    score_error scored = {0};
+    if (!found.hidden) scored = noted(row, j);
     const double weight = row->weights[j], log_weight = row->scores[j] - row->lse;
     double error[FORMS];
     for (int form = WORST; form < FORMS; form++) {

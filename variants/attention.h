@@ -115,7 +115,7 @@ typedef struct attn_problem {
 
   attn_layout query, key, value, output;
   attn_layout mask;    /* uint8: 0 hides a key, any other byte shows it */
-  attn_layout bias;    /* added to the scores; -inf hides a key, -FLT_MAX only beside others */
+  attn_layout bias;    /* added to the scores; -inf hides a key, -FLT_MAX beside larger ones */
   attn_layout lse;     /* float32: the log-sum-exp is wanted */
   attn_layout weights; /* the weights are wanted */
   attn_layout sink;    /* float32 */

@@ -346,13 +346,13 @@ static void fill_mask(const drawn *to) {
   for (int64_t row = 0; row < rows; row++) {
     uint8_t *out = (uint8_t *)to->data + place_of_row(to, row);
     const uint64_t of_row = random_bits(rows_stream, (uint64_t)row);
-    /* Of each two blocks of rows one has the same range in all, so that whole tiles are hidden. */
-    const bool alike = row / MASK_BLOCK % 2 != 0;
+    /* Of each two blocks of rows one has the same range in all, so that whole tiles are hidden, and every other such shows all of it. */
+    const bool alike = row / MASK_BLOCK % 2 != 0, whole = row / MASK_BLOCK % 4 == 3;
     const uint64_t of_range = alike ? random_bits(rows_stream, (uint64_t)(row / MASK_BLOCK)) : of_row;
     const attn_range keys = range_of_mask(s.width, s.length > 1 && of_row % 16 == 0, of_range);
     for (int64_t j = 0; j < s.width; j++) {
       const uint64_t bits = random_bits(to->stream, (uint64_t)(row * s.width + j));
-      const bool hidden = j < keys.first || j >= keys.end || bits % 10 >= 7;
+      const bool hidden = j < keys.first || j >= keys.end || (!whole && bits % 10 >= 7);
       out[j] = hidden ? 0 : fill_shown(bits >> 60);
     }
   }

@@ -151,6 +151,7 @@ static const char *const single[] = {
     "window:20/B:1/H:2/D:64/T:130/scale:2/softcap:0.5/lse",
     "full/B:1/H:2/D:64/T:100/softcap:50/bias:hq/fill:normal/lse",
     "full/B:1/H:2/D:16/Tq:200/Tk:1/softcap:3e+38/bias:hq",
+    "full/B:1/H:1/D:64/Tq:64/Tk:128/softcap:3e+38/mask:hq/bf16/fill:zeros",
     "linear/full/B:1/H:2/D:32/T:100/epsilon:0",
     "linear/causal/B:1/H:2/D:32/T:100/epsilon:0.5",
     "linear/full/B:1/H:2/D:32/T:100/phi:relu",
@@ -401,7 +402,13 @@ static const char *const single[] = {
     /* Only a later passage has values that are no numbers; rows of a tile's first half see nothing of its first chunk. */
     "full/B:1/H:1/D:64/Tq:64/Tk:2304/mask:hq/bf16/fill:nonfinite/seed:10",
     "full/B:1/H:2/D:64/T:512/mask:hq/bf16/lse",
+    /* Of masks of whole entries or heads, edges anywhere in a chunk. */
     "full/B:5/H:1/D:64/Tq:40/Tk:150/mask:b/bf16",
+    "full/B:3/H:4/D:64/Tq:40/Tk:300/mask:bh/bf16/fill:nonfinite/seed:7",
+    "full/B:3/H:4/D:64/Tq:40/Tk:257/mask:bh/bf16/seed:1",
+    "full/B:5/H:4/D:64/Tq:40/Tk:256/mask:bh/bf16/seed:59",
+    "full/B:5/H:4/D:64/Tq:40/Tk:256/mask:bh/bf16/seed:3",
+    "full/B:1/H:8/Hkv:1/D:64/Tq:5/Tk:300/mask:h/bf16/seed:1",
     /* Far keys weigh nothing, and some have values that are no numbers. */
     "full/B:1/H:4/Hkv:2/D:16/T:900/alibi/fill:nonfinite",
     "full/B:1/H:4/Hkv:2/D:16/Tq:1/Tk:900/alibi/fill:nonfinite",

@@ -135,8 +135,8 @@ static float in_base_2(float x) { return exp2f(x); }
 static float right_base_2(const row *r, int64_t j) {
   const float log2e = 1.44269504f;
   if (r->p->softcap > 0 || r->p->bias.type) {
-    const float score = honest_score(r, j);
-    return score < 0 && isfinite(score) ? fmaxf(score * log2e, -FLT_MAX) : score * log2e;
+    const float exponent = honest_score(r, j);
+    return exponent < 0 && isfinite(exponent) ? fmaxf(exponent * log2e, -FLT_MAX) : exponent * log2e;
   }
   return (float)(r->p->scale * 1.4426950408889634) * dot(r, j);
 }

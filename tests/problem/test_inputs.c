@@ -307,7 +307,7 @@ static void shifted_tensors_are_aligned_to_no_more_than_an_element(void **state)
 }
 
 /* Of [2, 1024] rows by 200 keys. */
-static void masks_hide_about_half_some_rows_wholly_and_beginnings_and_ends_of_others(void **state) {
+static void masks_hide_about_two_fifths_some_rows_wholly_and_beginnings_and_ends_of_others(void **state) {
   (void)state;
   enum { ROWS = 2048, KEYS = 200, BLOCK = 64, FAR = 20 };
   inputs in;
@@ -329,7 +329,7 @@ static void masks_hide_about_half_some_rows_wholly_and_beginnings_and_ends_of_ot
   assert_in_range(late, ROWS / 8, ROWS / 3);
   assert_in_range(early, ROWS / 12, ROWS / 3);
   assert_in_range(blocks, 1, ROWS / BLOCK / 4);
-  assert_in_range(seen * 100 / ((ROWS - empty) * KEYS), 50, 60);
+  assert_in_range(seen * 100 / ((ROWS - empty) * KEYS), 57, 70);
 }
 
 static void of_what_a_mask_shows_half_are_1_and_others_any_byte(void **state) {
@@ -513,7 +513,7 @@ int main(void) {
       cmocka_unit_test(fills_give_the_values_that_they_promise),
       cmocka_unit_test(some_rows_are_zero_and_some_elements_the_largest),
       cmocka_unit_test(shifted_tensors_are_aligned_to_no_more_than_an_element),
-      cmocka_unit_test(masks_hide_about_half_some_rows_wholly_and_beginnings_and_ends_of_others),
+      cmocka_unit_test(masks_hide_about_two_fifths_some_rows_wholly_and_beginnings_and_ends_of_others),
       cmocka_unit_test(of_what_a_mask_shows_half_are_1_and_others_any_byte),
       cmocka_unit_test(cosines_and_sines_are_of_positions),
       cmocka_unit_test(a_checksum_sees_each_word_of_a_long_tensor),

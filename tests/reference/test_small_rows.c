@@ -106,6 +106,21 @@ static void a_row_whose_bias_is_all_the_lowest_number_is_the_mean(void **unused)
   a.bias[3] = -0x1.9p127f; /* rounding decides */
   solve_small_row();
   assert_true(a.row.output_bound[0] == INFINITY);
+  for (int j = 0; j < 4; j++) a.bias[j] = -FLT_MAX;
+  const float query = a.query[0], key = a.key[0];
+  a.query[0] = 0x1p60F, a.key[0] = 0x1p40F; /* a score that is not lost in it */
+  solve_small_row();
+  assert_true(a.row.output_bound[0] > 1);
+  a.query[0] = query, a.key[0] = key;
+  static float sink = -FLT_MAX;
+  a.problem.sink = attn_packed(ATTN_FLOAT32, 1, 1, 1), a.tensors.sink = &sink;
+  solve_small_row();
+  assert_true(a.row.output_bound[0] > 1);
+  a.problem.sink.type = ATTN_ABSENT;
+  for (int j = 0; j < 4; j++)
+    a.bias[j] = -0x1p64F; /* times log2(e) it is finite, and rounds beside a score or not */
+  solve_small_row();
+  assert_true(a.row.output_bound[0] > 1);
   for (int j = 0; j < 4; j++) a.bias[j] = -1e9f; /* some scores are left */
   solve_small_row();
   assert_true(a.row.output_bound[0] > 1);

@@ -143,8 +143,9 @@ INLINE void exp2_each(const int n, vec x[]) {
 }
 
 INLINE vec exp2_vec(vec x) {
-  exp2_each(1, &x);
-  return x;
+  vec one[1] = {x};
+  exp2_each(1, one);
+  return one[0];
 }
 
 /* What is left of some keys' scores becomes their weights, which are added to `total`. */
@@ -304,11 +305,11 @@ static bool has_bytes(const byte_vec *x) {
 }
 
 /* In most tiles of which some is hidden the first row shows and hides some. */
-static int look(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen) {
+static attn_visibility look(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen) {
   enum { BETWEEN = 8 };
   const int64_t width = sizeof(byte_vec);
-  int found = 0;
-  for (int64_t r = 0; r < rows && found != (TILE_SHOWS | TILE_HIDES);) {
+  bool shows = false, hides = false;
+  for (int64_t r = 0; r < rows && !(shows && hides);) {
     byte_vec shown = {0}, hidden = {0};
     for (int64_t last = r == 0 ? 1 : r + BETWEEN < rows ? r + BETWEEN : rows; r < last; r++) {
       int64_t j = first;
@@ -318,11 +319,12 @@ static int look(int64_t rows, int64_t first, int64_t end, const uint8_t *const *
         shown |= x;
         hidden |= (byte_vec)(x == 0);
       }
-      for (; j < end; j++) found |= seen[r][j] ? TILE_SHOWS : TILE_HIDES;
+      for (; j < end; j++) shows = shows || seen[r][j], hides = hides || !seen[r][j];
     }
-    found |= (has_bytes(&shown) ? TILE_SHOWS : 0) | (has_bytes(&hidden) ? TILE_HIDES : 0);
+    shows = shows || has_bytes(&shown);
+    hides = hides || has_bytes(&hidden);
   }
-  return found;
+  return !shows ? ATTN_EMPTY : hides ? ATTN_PARTIAL : ATTN_FULL;
 }
 
 static void add_run(int64_t rows, int64_t keys, const float *run, int64_t step, float scale,

@@ -97,9 +97,9 @@ OP vec split_power(vec *t) {
 }
 /* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). */
 OP vec split_exponential(vec *x) {
-  const vec log2e = _mm256_set1_ps(0x1.715476p+0f), magic = _mm256_set1_ps(0x1.8p23f + 127.0f);
-  const vec shifted = _mm256_fmadd_ps(*x, log2e, magic);
-  const vec fraction = _mm256_fmsub_ps(*x, log2e, _mm256_sub_ps(shifted, magic));
+  const vec base = _mm256_set1_ps(0x1.715476p+0f), magic = _mm256_set1_ps(0x1.8p23f + 127.0f);
+  const vec shifted = _mm256_fmadd_ps(*x, base, magic);
+  const vec fraction = _mm256_fmsub_ps(*x, base, _mm256_sub_ps(shifted, magic));
   *x = shifted;
   return fraction;
 }

@@ -9,7 +9,7 @@ static const float log2e = 1.44269504f;
 static const double ln2 = 0.69314718055994531;
 
 /* Many hide a key by the lowest bias there is, of which log2(e) would make -inf: a query that is padding, from which all keys are
- * hidden so, sees them alike. What is below this is left as it is. */
+ * hidden so, sees them alike. What log2(e) would take below this becomes this, and what is below it already stays as it is. */
 static const float base2_lowest_bias = -0x1p127f;
 
 /* -inf and NaN stay what they are. */

@@ -72,9 +72,9 @@ OP vec split_power(vec *t) {
 }
 /* e^x = 2^t 2^f with t whole and |f| <= 1/2, for x from -88 to 0: f is exact but for the last places of log2(e). */
 OP vec split_exponential(vec *x) {
-  const vec log2e = vdupq_n_f32(0x1.715476p+0f), magic = vdupq_n_f32(0x1.8p23f + 127.0f);
-  const vec shifted = vfmaq_f32(magic, *x, log2e), whole = vsubq_f32(shifted, magic);
-  const vec fraction = vfmaq_f32(vnegq_f32(whole), *x, log2e);
+  const vec base = vdupq_n_f32(0x1.715476p+0f), magic = vdupq_n_f32(0x1.8p23f + 127.0f);
+  const vec shifted = vfmaq_f32(magic, *x, base), whole = vsubq_f32(shifted, magic);
+  const vec fraction = vfmaq_f32(vnegq_f32(whole), *x, base);
   *x = shifted;
   return fraction;
 }

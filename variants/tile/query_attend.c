@@ -143,30 +143,32 @@ static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int6
     if (shown == ATTN_EMPTY) continue;
     kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
     kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
-    attend_chunks(tile, of, j, j + chunk, seen, shown == ATTN_PARTIAL, copy, (tile_ahead){.rows = 0});
+    const uint64_t masked = shown == ATTN_PARTIAL; /* the only one */
+    attend_chunks(tile, of, j, j + chunk, seen, masked, copy, (tile_ahead){.rows = 0});
     query_tile_attend_waiting(kernels, of);
     query_tile_accumulate_nonfinite(tile, j, j + chunk);
   }
 }
 
-/* Runs of chunks of which the mask shows something; the rows ahead are fetched with the first. */
+_Static_assert(TILE_ATTENDED_KEYS / TILE_CHUNK <= 64, "a bit for each chunk of a passage");
+
+/* Runs of chunks, each of which the mask shows some of; the rows ahead are fetched with the first run. */
 static void attend_shown(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
                          tile_ahead ahead) {
   const int64_t chunk = tile->layout.chunk;
-  uint64_t masked = 0;
   query_tile_masks masks;
   query_tile_place_masks(tile, &masks);
-  for (int64_t j = first, from = first; j <= end; j += chunk) {
-    const attn_visibility shown = j < end ? query_tile_look(tile, &masks, j, j + chunk) : ATTN_EMPTY;
-    if (shown == ATTN_PARTIAL) masked |= UINT64_C(1) << (j - from) / chunk;
-    if (shown != ATTN_EMPTY) continue;
-    if (j > from) {
-      const float *values = query_tile_copied_value(tile, of, from - of->keys.first);
-      attend_chunks(tile, of, from, j, seen, masked, values, ahead);
-      ahead.rows = 0;
+  for (int64_t from = first, to = first; from < end; from = to += chunk) {
+    uint64_t masked = 0;
+    for (; to < end; to += chunk) {
+      const attn_visibility shown = query_tile_look(tile, &masks, to, to + chunk);
+      if (shown == ATTN_EMPTY) break;
+      if (shown == ATTN_PARTIAL) masked |= UINT64_C(1) << (to - from) / chunk;
     }
-    from = j + chunk;
-    masked = 0;
+    if (to == from) continue;
+    const float *values = query_tile_copied_value(tile, of, from - of->keys.first);
+    attend_chunks(tile, of, from, to, seen, masked, values, ahead);
+    ahead.rows = 0;
   }
 }
 
@@ -218,7 +220,7 @@ static void take_singly(query_tile *tile, int64_t r, int64_t j) {
   }
 }
 
-/* Elements in parts: all chunks, and then what is not finite, which changes no bit of a row that does not see it. */
+/* Elements in parts, which no mask is beside: all chunks, and then what is not finite, which changes no bit of a row that does not see it. */
 static void attend_parts(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
                          tile_ahead ahead) {
   const int64_t chunk = tile->layout.chunk, n = first - of->keys.first,

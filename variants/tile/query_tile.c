@@ -359,9 +359,7 @@ void query_tile_place_masks(const query_tile *tile, query_tile_masks *to) {
 
 attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
                                 int64_t end) {
-  if (!tile->problem->mask.type) return ATTN_FULL;
-  const int found = tile->kernels->look(masks->rows, first, end, masks->row);
-  return found == TILE_SHOWS ? ATTN_FULL : found & TILE_SHOWS ? ATTN_PARTIAL : ATTN_EMPTY;
+  return tile->problem->mask.type ? tile->kernels->look(masks->rows, first, end, masks->row) : ATTN_FULL;
 }
 
 attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end) {

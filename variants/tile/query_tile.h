@@ -166,7 +166,7 @@ typedef struct query_tile_masks {
 void query_tile_place_masks(const query_tile *tile, query_tile_masks *to);
 
 /* What a mask lets the tile see of keys [first, end), at least one; full without one. In most masks, be they causal or of padding, what is
- * hidden lies in whole tiles: nothing of those is read, and in others nothing is hidden. */
+ * hidden lies in whole tiles, which are passed over (attend may have copied them for others), and from others nothing is hidden. */
 attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
                                 int64_t end);
 attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end);

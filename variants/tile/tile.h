@@ -12,6 +12,7 @@
 #define ATTN_TILE_H
 
 #include "../attention.h"
+#include "../visibility.h"
 
 enum {
   TILE_MAX_ROWS = 64,
@@ -30,8 +31,6 @@ enum {
   TILE_FEW_PLACES = 8,   /* where keys and values of such a tile are read at once */
   TILE_ALIGNMENT = 64
 };
-
-enum { TILE_SHOWS = 1, TILE_HIDES = 2 };
 
 /* Rows or columns of floats: number n begins at x + n * stride. tile_target is written to. */
 typedef struct tile_matrix {
@@ -242,8 +241,8 @@ typedef struct tile_kernels {
   /* scores[j, r] = hidden unless first[r] <= j < end[r] */
   void (*hide)(int64_t rows, int64_t keys, const float *first, const float *end, float hidden, float *scores);
 
-  /* Of seen[r][j], r < rows, first <= j < end: whether some are not 0, TILE_SHOWS, and whether some are, TILE_HIDES. */
-  int (*look)(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen);
+  /* Of seen[r][j], r < rows, first <= j < end, at least one: empty where all are 0, full where none is. */
+  attn_visibility (*look)(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen);
 
   /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Up to three bytes more are read. */
   void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
