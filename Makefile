@@ -148,7 +148,7 @@ SCALE := $(BUILD)/scale/rates $(BUILD)/scale/simulate
 SCALE_MODELLED := attend join finish rows_clear
 
 # What scripts/kernels measures beside attnbench.
-KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads additive_share $(if $(HAVE_OPENBLAS),two_sgemm))
+KERNEL_TOOLS := $(patsubst %,$(BUILD)/scripts/kernels/%,tile_steps decode_reads additive_share mask_share $(if $(HAVE_OPENBLAS),two_sgemm))
 
 # What reads what scripts/layer.sh measures.
 CROSSOVER := $(BUILD)/scripts/layer/crossover

@@ -261,6 +261,7 @@ for compiler in gcc clang; do
   ratio "naive over blocked, D 64, T 2048, 1 thread, $compiler" 4 1 naive/full/B:1/H:1/Hkv:1/D:64/T:2048 \
     1 blocked/full/B:1/H:1/Hkv:1/D:64/T:2048
 done
+"$build/scripts/kernels/mask_share"
 if [ -x "$build/scripts/kernels/two_sgemm" ]; then
   for D in 64 128; do
     read -r share interval <<<"$("$build/scripts/kernels/two_sgemm" 2048 $D)"
