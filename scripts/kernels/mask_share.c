@@ -16,16 +16,14 @@ enum { ROUNDS = 31, HEADS = 4, LENGTH = 2048, DIM = 64 };
 
 extern const attn_variant attn_fused;
 
-typedef enum mask_kind { NONE, RANDOM, CAUSAL, PADDING, ADDED, KINDS } mask_kind;
-static const char *const names[KINDS] = {"none", "random", "causal", "padding", "causal, added"};
+typedef enum mask_kind { RANDOM, CAUSAL, PADDING, ADDED, KINDS } mask_kind;
+static const char *const names[KINDS] = {"random", "causal", "padding", "added"};
 
 static uint8_t shows(mask_kind kind, int64_t i, int64_t j) {
   switch (kind) {
     case RANDOM: return random_bits(2, (uint64_t)(i * LENGTH + j)) % 10 < 7;
     case PADDING: return j >= LENGTH / 2;
-    case CAUSAL:
-    case ADDED: return j <= i;
-    default: return 1;
+    default: return j <= i;
   }
 }
 
@@ -39,12 +37,12 @@ static double seconds_of(const attn_call *call) {
 static void compare(attn_type type, mask_kind kind) {
   const size_t all = (size_t)HEADS * LENGTH * DIM, pairs = (size_t)LENGTH * LENGTH;
   float *x[4], *bias = numbers(pairs);
-  uint8_t *mask = malloc(pairs);
+  uint8_t *mask = (uint8_t *)numbers(pairs / sizeof(float));
   for (int n = 0; n < 4; n++) {
     x[n] = numbers(all);
     for (size_t i = 0; type != ATTN_FLOAT32 && i < all; i++) attn_store(x[n], type, (int64_t)i, x[n][i]);
   }
-  for (int64_t i = 0; mask && i < LENGTH; i++)
+  for (int64_t i = 0; i < LENGTH; i++)
     for (int64_t j = 0; j < LENGTH; j++) {
       mask[i * LENGTH + j] = shows(kind, i, j);
       attn_store(bias, type, i * LENGTH + j, mask[i * LENGTH + j] ? 0 : -INFINITY);
@@ -85,6 +83,6 @@ static void compare(attn_type type, mask_kind kind) {
 int main(void) {
   static const attn_type types[] = {ATTN_FLOAT32, ATTN_BFLOAT16};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-    for (mask_kind kind = RANDOM; kind < KINDS; kind++) compare(types[t], kind);
+    for (mask_kind kind = 0; kind < KINDS; kind++) compare(types[t], kind);
   return 0;
 }

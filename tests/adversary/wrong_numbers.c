@@ -64,11 +64,12 @@ static float with_bias_from(const row *r, int64_t j, float least) {
 }
 
 static float score_bias_from_minus_30(const row *r, int64_t j) { return with_bias_from(r, j, -30); }
+static float score_bias_from_minus_1e9(const row *r, int64_t j) { return with_bias_from(r, j, -1e9f); }
+
 static float score_lowest_bias_is_infinite(const row *r, int64_t j) {
   const float bias = bias_of(r, j);
   return capped(r, scaled(r, j)) + (isinf(bias * 1.44269504f) ? -INFINITY : bias);
 }
-static float score_bias_from_minus_1e9(const row *r, int64_t j) { return with_bias_from(r, j, -1e9f); }
 
 /* ---- max: the softmax and its running maximum ---- */
 

@@ -8,10 +8,9 @@
 #include <cmocka.h>
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "variants/attention.h"
 #include "variants/tile/tile.h"
+#include "run_once.h"
 
 extern const attn_variant attn_linear_backward, attn_naive_linear_backward;
 
@@ -43,16 +42,7 @@ static void run(const attn_variant *variant, const char *isa, const float *query
       attn_packed(ATTN_FLOAT32, 1, LENGTH, 1);
   problem.value = problem.output = problem.output_grad = problem.value_grad =
       attn_packed(ATTN_FLOAT32, 1, LENGTH, VALUE_DIM);
-  attn_call call = {.size = sizeof call,
-                    .variant = variant,
-                    .problem = &problem,
-                    .tensors = {.query = query, .key = key, .value = ones, .output = ones},
-                    .threads = 1,
-                    .isa = isa};
-  call.workspace = aligned_alloc(64, (variant->workspace_size(&call) + 63) / 64 * 64);
-  assert_non_null(call.workspace);
-  variant->run(&call);
-  free(call.workspace);
+  run_once(variant, isa, &problem, (attn_tensors){.query = query, .key = key, .value = ones, .output = ones});
 }
 
 static void hold(const attn_variant *variant, const char *isa) {

@@ -9,10 +9,9 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 
-#include "variants/attention.h"
 #include "variants/tile/tile.h"
+#include "run_once.h"
 
 extern const attn_variant attn_fused_backward, attn_naive_backward;
 
@@ -56,21 +55,13 @@ static void hold(const attn_variant *variant, const char *isa) {
   problem.output_grad = problem.query_grad = problem.key_grad = problem.value_grad = problem.query;
   problem.bias = problem.bias_grad = attn_packed(ATTN_FLOAT32, 1, LENGTH, LENGTH);
   problem.lse = attn_packed(ATTN_FLOAT32, 1, LENGTH, 1);
-  attn_call call = {.size = sizeof call,
-                    .variant = variant,
-                    .problem = &problem,
-                    .tensors = {.query = of.query,
-                                .key = of.key,
-                                .value = of.value,
-                                .bias = of.bias,
-                                .output = of.output,
-                                .lse = of.lse},
-                    .threads = 1,
-                    .isa = isa};
-  call.workspace = aligned_alloc(64, (variant->workspace_size(&call) + 63) / 64 * 64);
-  assert_non_null(call.workspace);
-  variant->run(&call);
-  free(call.workspace);
+  run_once(variant, isa, &problem,
+           (attn_tensors){.query = of.query,
+                          .key = of.key,
+                          .value = of.value,
+                          .bias = of.bias,
+                          .output = of.output,
+                          .lse = of.lse});
   for (int n = 0; n < LENGTH; n++)
     if (!isfinite(of.query_grad[n]) || !isfinite(of.key_grad[n]) || !isfinite(of.value_grad[n]))
       fail_msg("%s with %s: gradients of position %d are %g, %g, %g", variant->name, isa, n,

@@ -84,11 +84,10 @@ struct query_tile {
   float *output;      /* [Dv, rows], not yet divided by the sum */
   tile_state state;   /* [rows] each */
   bool knows_largest; /* score of each row: it stands in state.rescale */
-  bool
-      weightless; /* all weights of the keys on their way are 0: of rows that see none of them, or far below their maximum */
-  void *finite;  /* elements [score_keys, Dv], for values that not all are */
-  float *copies; /* for query_tile_prepare */
-  float *run;    /* of biases by distance */
+  bool weightless;    /* all weights of the keys on their way are 0 */
+  void *finite;       /* elements [score_keys, Dv], for values that not all are */
+  float *copies;      /* for query_tile_prepare */
+  float *run;         /* of biases by distance */
   float
       *general; /* for general scores: queries before they are turned [rows, depth], and a column of zeros */
 };
