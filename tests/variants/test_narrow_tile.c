@@ -165,16 +165,17 @@ static void weights_are_summed_and_then_rounded(void **state) {
 }
 
 static void check_bias(const tile_kernels *kernels) {
-  const int64_t rows = kernels->max_rows, count = rows - 1, stride = TILE_KEYS + PAD;
+  enum { FIRST = 3 };
+  const int64_t rows = kernels->max_rows, count = rows - 1, stride = FIRST + TILE_KEYS + PAD;
   const void *row[TILE_MAX_ROWS];
   fill(elements, kernels->type, rows * stride, 3);
   for (int64_t r = 0; r < count; r++) row[r] = elements + r * stride;
   for (int64_t keys = 1; keys <= TILE_KEYS; keys += keys < 18 ? 1 : 23) {
     for (int64_t n = 0; n < (keys + 1) * rows; n++) columns[n] = found[n] = (float)n;
-    kernels->add_bias(rows, count, keys, row, 0.75f, found);
+    kernels->add_bias(rows, count, FIRST, FIRST + keys, row, 0.75f, found);
     for (int64_t j = 0; j <= keys; j++)
       for (int64_t r = 0; r < rows; r++) {
-        const double bias = j < keys && r < count ? element(kernels, elements, r * stride + j) : 0;
+        const double bias = j < keys && r < count ? element(kernels, elements, r * stride + FIRST + j) : 0;
         assert_near(kernels, "bias", (double)found[j * rows + r],
                     (j < keys ? 0.75 : 1) * (double)columns[j * rows + r] + M_LOG2E * bias, 1e-3);
       }

@@ -283,21 +283,22 @@ static void hide_leaves_only_scores_inside_the_range(void **state) {
 
 /* Of a mask any byte but 0 shows its key. */
 static void check_hide_masked(const tile_kernels *kernels) {
-  enum { MOST = 35, ROOM = 48 };
-  static uint8_t seen[TILE_MAX_ROWS][ROOM];
+  enum { MOST = 70, FIRST = 3 };
+  static uint8_t seen[TILE_MAX_ROWS][FIRST + MOST];
   const uint8_t *row[TILE_MAX_ROWS];
   const int64_t rows = kernels->max_rows, count = rows - 1;
   for (int r = 0; r < TILE_MAX_ROWS; r++) {
     row[r] = seen[r];
-    for (int j = 0; j < ROOM; j++) seen[r][j] = (uint8_t)((r * 7 + j * j) % 5 == 0 ? 0 : j % 2 ? 255 : 1);
+    for (int j = 0; j < FIRST + MOST; j++)
+      seen[r][j] = (uint8_t)((r * 7 + j * j) % 5 == 0 ? 0 : j % 2 ? 255 : 1);
   }
   for (int64_t keys = 1; keys <= MOST; keys++) {
     fill(a, 8);
     memcpy(b, a, sizeof b);
-    kernels->hide_masked(rows, count, keys, row, -7, a);
+    kernels->hide_masked(rows, count, FIRST, FIRST + keys, row, -7, a);
     for (int64_t j = 0; j <= keys; j++)
       for (int64_t r = 0; r < rows; r++)
-        assert_true(a[j * rows + r] == (j < keys && r < count && !seen[r][j] ? -7 : b[j * rows + r]));
+        assert_true(a[j * rows + r] == (j < keys && r < count && !seen[r][FIRST + j] ? -7 : b[j * rows + r]));
   }
 }
 

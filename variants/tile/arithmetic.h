@@ -1,7 +1,8 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
- * select_less, select_byte (a where byte n of a lane of x is not 0, else b), add_quotient, zero_where_minus_infinity,
+ * select_less, shown_bits (of 32 bytes one bit each: whether it is not 0), select_bit (a where bit n of a lane of x is set, else
+ * b), add_quotient, zero_where_minus_infinity,
  * transpose, sums_of, flush_denormals, restore_denormals, split_power, times_power, exp2_polynomial; EXP_VECTORS;
  * split_exponential, or OWN_ELU1, elu1_constants, elu1_of_vectors and elu1_vec.
  * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
@@ -269,30 +270,36 @@ static void hide(int64_t rows, int64_t keys, const float *first, const float *en
   BY_VECTORS(rows, hide_rows(vectors, keys, first, end, hidden, score));
 }
 
-/* Bytes are turned as they lie, four keys to a lane. */
-static void hide_masked(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
-                        float *restrict scores) {
-  enum { BYTES = 4 };
+enum { MASK_KEYS = 32 }; /* whose bits a lane has */
+
+INLINE void hide_keys(const int keys, vec shown, vec fill, int64_t rows, float *restrict scores) {
+#pragma GCC unroll 32
+  for (int n = 0; n < keys; n++)
+    store(scores + n * rows, select_bit(shown, n, load(scores + n * rows), fill));
+}
+
+/* A row's bits lie in its lane, so that nothing is turned. */
+static void hide_masked(int64_t rows, int64_t count, int64_t first, int64_t end, const uint8_t *const *seen,
+                        float hidden, float *restrict scores) {
   const vec fill = broadcast(&hidden);
-  float shown;
-  memset(&shown, 1, sizeof shown);
-  for (int64_t r = 0; r < rows; r += LANES)
-    for (int64_t j = 0; j < keys; j += BYTES * LANES) {
-      const bool whole = keys - j >= BYTES * LANES;
-      const int part = (int)((keys - j + BYTES - 1) / BYTES); /* of a vector */
-      vec bytes[LANES];
+  for (int64_t j = first; j < end; j += MASK_KEYS) {
+    const int64_t left = end - j < MASK_KEYS ? end - j : MASK_KEYS;
+    for (int64_t r = 0; r < rows; r += LANES) {
+      float *score = scores + (j - first) * rows + r;
+      uint32_t bits[LANES];
+      vec shown;
       for (int x = 0; x < LANES; x++) {
-        const float *four = r + x < count ? (const float *)(const void *)(seen[r + x] + j) : NULL;
-        bytes[x] = !four ? broadcast(&shown) : whole ? load(four) : load_part(four, part);
+        uint8_t some[MASK_KEYS] = {0};
+        if (r + x < count && left < MASK_KEYS) memcpy(some, seen[r + x] + j, (size_t)left);
+        bits[x] = r + x < count ? shown_bits(left < MASK_KEYS ? some : seen[r + x] + j) : UINT32_MAX;
       }
-      transpose(bytes);
-#pragma GCC unroll 16
-      for (int x = 0; x < LANES; x++)
-        for (int n = 0; n < BYTES && j + BYTES * x + n < keys; n++) {
-          float *score = scores + (j + BYTES * x + n) * rows + r;
-          store(score, select_byte(bytes[x], n, load(score), fill));
-        }
+      memcpy(&shown, bits, sizeof shown);
+      if (left == MASK_KEYS)
+        hide_keys(MASK_KEYS, shown, fill, rows, score);
+      else
+        hide_keys((int)left, shown, fill, rows, score);
     }
+  }
 }
 
 typedef uint8_t byte_vec __attribute__((vector_size(sizeof(vec))));

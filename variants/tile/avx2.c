@@ -110,9 +110,13 @@ static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 #define EXP_VECTORS 6
 
-OP vec select_byte(vec x, int n, vec a, vec b) {
-  const __m256i byte = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32((int)(0xffu << 8 * n)));
-  return _mm256_blendv_ps(a, b, _mm256_castsi256_ps(_mm256_cmpeq_epi32(byte, _mm256_setzero_si256())));
+OP uint32_t shown_bits(const uint8_t *x) {
+  const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+  return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256()));
+}
+/* The blend looks at the sign. */
+OP vec select_bit(vec x, int n, vec a, vec b) {
+  return _mm256_blendv_ps(b, a, _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 31 - n)));
 }
 
 /* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */

@@ -145,9 +145,13 @@ OP vec elu1_vec(vec x, vec again, const elu1_constants *of) {
   return _mm512_mask_mul_ps(maximum(zero(), add(again, broadcast(&of->one))), decays, square, power);
 }
 
-OP vec select_byte(vec x, int n, vec a, vec b) {
-  const __m512i byte = _mm512_set1_epi32((int)(0xffu << 8 * n));
-  return _mm512_mask_blend_ps(_mm512_test_epi32_mask(_mm512_castps_si512(x), byte), b, a);
+OP uint32_t shown_bits(const uint8_t *x) {
+  const __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)x);
+  return _mm256_test_epi8_mask(bytes, bytes);
+}
+OP vec select_bit(vec x, int n, vec a, vec b) {
+  const __m512i bit = _mm512_set1_epi32((int)(1u << n));
+  return _mm512_mask_blend_ps(_mm512_test_epi32_mask(_mm512_castps_si512(x), bit), b, a);
 }
 
 /* bfloat16 is the upper half of a float; to store it rounds to nearest, ties to even. A NaN stays one. */

@@ -186,27 +186,27 @@ INLINE void NAME(add_square)(int64_t rows, const int keys, const vec bias[], flo
   }
 }
 
-static void NAME(add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float scale,
-                           float *restrict scores) {
-  const int64_t whole = keys / LANES * LANES;
+static void NAME(add_bias)(int64_t rows, int64_t count, int64_t first, int64_t end, const void *const *bias,
+                           float scale, float *restrict scores) {
   for (int64_t r = 0; r < rows; r += LANES) {
-    int64_t j = 0;
+    int64_t j = first;
+    float *score = scores + r;
 #ifdef TURNED_LOW
-    for (; j + 2 * LANES <= keys; j += 2 * LANES) {
+    for (; j + 2 * LANES <= end; j += 2 * LANES, score += 2 * LANES * rows) {
       vec x[2 * LANES];
       NAME(load_bias)(count - r, bias + r, j, x);
-      NAME(add_square)(rows, 2 * LANES, x, scale, scores + j * rows + r);
+      NAME(add_square)(rows, 2 * LANES, x, scale, score);
     }
 #endif
-    for (; j < whole; j += LANES) {
+    for (; j + LANES <= end; j += LANES, score += LANES * rows) {
       vec square[LANES];
       NAME(load_turned)(count - r, bias + r, j, square);
-      NAME(add_square)(rows, LANES, square, scale, scores + j * rows + r);
+      NAME(add_square)(rows, LANES, square, scale, score);
     }
-    for (; j < keys; j++)
-      for (int64_t x = r; x < r + LANES; x++) {
-        const float b = x < count ? FROM_ELEMENT(((const element *)bias[x])[j]) : 0;
-        scores[j * rows + x] = scale * scores[j * rows + x] + base2_bias(b);
+    for (; j < end; j++, score += rows)
+      for (int64_t x = 0; x < LANES; x++) {
+        const float b = r + x < count ? FROM_ELEMENT(((const element *)bias[r + x])[j]) : 0;
+        score[x] = scale * score[x] + base2_bias(b);
       }
   }
 }

@@ -119,8 +119,7 @@ static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
   float added[TILE_FEW_KEYS];
   for (int64_t r = 0; r < tile->count; r++) {
     float *restrict score = tile->scores + r * TILE_FEW_KEYS;
-    const int64_t at = query_tile_offset(tile, &tile->problem->bias, r) + first;
-    tile->kernels->read(keys, tile_element(tile->kernels, tile->tensors->bias, at), added);
+    tile->kernels->read(keys, tile_element(tile->kernels, tile->bias[r], first), added);
     for (int64_t j = 0; j < keys; j++) score[j] += base2_bias(added[j]);
   }
 }
@@ -141,10 +140,10 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
       if ((float)j < first[r] || (float)j >= end[r]) tile->scores[r * TILE_FEW_KEYS + j] = -INFINITY;
 }
 
-static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
+static void hide_masked(query_tile *tile, int64_t first, int64_t end, const uint8_t *const *seen) {
   for (int64_t r = 0; r < tile->count; r++) {
-    float *restrict score = tile->scores + r * TILE_FEW_KEYS;
-    for (int64_t j = 0; j < keys; j++) score[j] = seen[r][j] ? score[j] : -INFINITY;
+    float *restrict score = tile->scores + r * TILE_FEW_KEYS - first;
+    for (int64_t j = first; j < end; j++) score[j] = seen[r][j] ? score[j] : -INFINITY;
   }
 }
 

@@ -202,11 +202,7 @@ static void softcap(query_tile *tile, int64_t keys, float cap) {
 }
 
 static void add_bias(query_tile *tile, int64_t first, int64_t keys) {
-  const void *row[TILE_MAX_ROWS];
-  for (int64_t r = 0; r < tile->count; r++)
-    row[r] = tile_element(tile->kernels, tile->tensors->bias,
-                          query_tile_offset(tile, &tile->problem->bias, r) + first);
-  tile->kernels->add_bias(tile->layout.rows, tile->count, keys, row, 1, tile->scores);
+  tile->kernels->add_bias(tile->layout.rows, tile->count, first, first + keys, tile->bias, 1, tile->scores);
 }
 
 static void position(query_tile *tile, int64_t first, int64_t keys) {
@@ -218,8 +214,8 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
   tile->kernels->hide(tile->layout.rows, keys, first, end, -INFINITY, tile->scores);
 }
 
-static void hide_masked(query_tile *tile, int64_t keys, const uint8_t *const *seen) {
-  tile->kernels->hide_masked(tile->layout.rows, tile->count, keys, seen, -INFINITY, tile->scores);
+static void hide_masked(query_tile *tile, int64_t first, int64_t end, const uint8_t *const *seen) {
+  tile->kernels->hide_masked(tile->layout.rows, tile->count, first, end, seen, -INFINITY, tile->scores);
 }
 
 static float weights(query_tile *tile, int64_t keys) {

@@ -94,8 +94,17 @@ OP uint16x4_t some_halves(const uint16_t *x, int n) {
   for (int l = 0; l < n; l++) some[l] = x[l];
   return vld1_u16(some);
 }
-OP vec select_byte(vec x, int n, vec a, vec b) {
-  return vbslq_f32(vtstq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(0xffu << 8 * n)), a, b);
+OP uint32_t bits_of_eight(const uint8_t *x) {
+  static const uint8_t bits[] = {1, 2, 4, 8, 16, 32, 64, 128};
+  const uint8x8_t bytes = vld1_u8(x);
+  return vaddv_u8(vand_u8(vtst_u8(bytes, bytes), vld1_u8(bits)));
+}
+OP uint32_t shown_bits(const uint8_t *x) {
+  return bits_of_eight(x) | bits_of_eight(x + 8) << 8 | bits_of_eight(x + 16) << 16 |
+         bits_of_eight(x + 24) << 24;
+}
+OP vec select_bit(vec x, int n, vec a, vec b) {
+  return vbslq_f32(vtstq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(1u << n)), a, b);
 }
 OP vec load_bfloat16(const uint16_t *x) { return widen_bfloat16(vld1_u16(x)); }
 OP vec load_bfloat16_part(const uint16_t *x, int n) { return widen_bfloat16(some_halves(x, n)); }

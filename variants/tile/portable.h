@@ -113,7 +113,12 @@ OP vec times_power(vec p, vec shifted) { return p * (vec)((ivec)shifted << 23); 
 static const float exp2_polynomial[] = {
     0x1.41d334p-13f, 0x1.5f456ap-10f, 0x1.3b2dbcp-7f, 0x1.c6aed4p-5f, 0x1.ebfbdap-3f, 0x1.62e430p-1f, 1.0f};
 
-OP vec select_byte(vec x, int n, vec a, vec b) { return blend(((uvec)x & (0xffu << 8 * n)) != 0, a, b); }
+OP uint32_t shown_bits(const uint8_t *x) {
+  uint32_t bits = 0;
+  for (int n = 0; n < 32; n++) bits |= (uint32_t)(x[n] != 0) << n;
+  return bits;
+}
+OP vec select_bit(vec x, int n, vec a, vec b) { return blend(((uvec)x & 1u << n) != 0, a, b); }
 OP vec load_bfloat16_part(const uint16_t *x, int n) {
   vec a = {0};
   for (int l = 0; l < n; l++) a[l] = attn_from_bfloat16(x[l]);

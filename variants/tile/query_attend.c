@@ -48,21 +48,6 @@ static tile_ahead keys_ahead(const query_tile *tile, const query_tile *tiles, in
 
 enum { HALF = TILE_CHUNK / 2 };
 
-/* Scores of a chunk lie side by side, but its second half may come first: then rows of the mask are copied that way. */
-static void hide_chunk(query_tile *tile, int64_t first, float *const scores[2]) {
-  const bool turned = scores[1] < scores[0];
-  uint8_t copy[TILE_CHUNK_ROWS][TILE_CHUNK];
-  const uint8_t *seen[TILE_CHUNK_ROWS];
-  for (int64_t r = 0; r < tile->count; r++) {
-    seen[r] = tile->tensors->mask + query_tile_offset(tile, &tile->problem->mask, r) + first;
-    if (!turned) continue;
-    memcpy(copy[r], seen[r] + HALF, HALF);
-    memcpy(copy[r] + HALF, seen[r], HALF);
-    seen[r] = copy[r];
-  }
-  tile->kernels->hide_masked(TILE_CHUNK_ROWS, tile->count, TILE_CHUNK, seen, -INFINITY, scores[turned]);
-}
-
 /* What query_tile_scores and query_tile_hide do with scores besides, of a chunk's keys from key `key` of the passage on. A run is of all
  * keys of a passage. */
 static void change_chunk(const tile_passage *of, int64_t key, float *const scores[2]) {
@@ -76,21 +61,21 @@ static void change_chunk(const tile_passage *of, int64_t key, float *const score
   for (int half = 0; half < 2 && problem->softcap > 0; half++)
     kernels->softcap(TILE_CHUNK_ROWS * HALF, scale, base2_cap(problem->softcap), scores[half]);
   if (problem->softcap > 0) scale = 1;
-  if (problem->bias.type) {
-    const void *row[TILE_CHUNK_ROWS];
-    for (int64_t r = 0; r < tile->count; r++)
-      row[r] = tile_element(kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r) + first);
-    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, scale, scores[0]);
-    for (int64_t r = 0; r < tile->count; r++) row[r] = tile_element(kernels, row[r], HALF);
-    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, HALF, row, scale, scores[1]);
-    scale = 1;
+  for (int half = 0; half < 2 && problem->bias.type; half++) {
+    const int64_t from = first + half * HALF;
+    kernels->add_bias(TILE_CHUNK_ROWS, tile->count, from, from + HALF, tile->bias, scale, scores[half]);
   }
+  if (problem->bias.type) scale = 1;
   if (has_run && key == 0) query_tile_fill_run(tile, of->first_key, of->first_key + of->keys);
   for (int half = 0; half < 2 && has_run; half++) {
     const float *run = query_tile_run(tile, of->keys - key - (half + 1) * HALF);
     kernels->add_run(TILE_CHUNK_ROWS, HALF, run, tile->heads, scale, scores[half]);
   }
-  if (of->masked >> key / TILE_CHUNK & 1) hide_chunk(tile, first, scores);
+  for (int half = 0; half < 2 && of->masked >> key / TILE_CHUNK & 1; half++) {
+    const int64_t from = first + half * HALF;
+    kernels->hide_masked(TILE_CHUNK_ROWS, tile->count, from, from + HALF, tile->mask, -INFINITY,
+                         scores[half]);
+  }
 }
 
 /* Whole chunks, whose copied values are given; masked: of which the mask hides something. */
@@ -139,7 +124,7 @@ static void attend_nonfinite(query_tile *tile, key_tile *of, int64_t first, int6
   float *copy = (float *)tile->finite + chunk * width / kernels->step;
   query_tile_attend_waiting(kernels, of);
   for (int64_t j = first; j < end; j += chunk) {
-    const attn_visibility shown = query_tile_mask(tile, j, j + chunk);
+    const attn_visibility shown = query_tile_look(tile, j, j + chunk);
     if (shown == ATTN_EMPTY) continue;
     kernels->copy_finite(chunk, width, tile_rows_from(kernels, tile->value, j), tile->finite);
     kernels->copy_values(chunk, width, finite, copy, tile->layout.spread_value);
@@ -156,12 +141,10 @@ _Static_assert(TILE_ATTENDED_KEYS / TILE_CHUNK <= 64, "a bit for each chunk of a
 static void attend_shown(query_tile *tile, key_tile *of, int64_t first, int64_t end, attn_visibility seen,
                          tile_ahead ahead) {
   const int64_t chunk = tile->layout.chunk;
-  query_tile_masks masks;
-  query_tile_place_masks(tile, &masks);
   for (int64_t from = first, to = first; from < end; from = to += chunk) {
     uint64_t masked = 0;
     for (; to < end; to += chunk) {
-      const attn_visibility shown = query_tile_look(tile, &masks, to, to + chunk);
+      const attn_visibility shown = query_tile_look(tile, to, to + chunk);
       if (shown == ATTN_EMPTY) break;
       if (shown == ATTN_PARTIAL) masked |= UINT64_C(1) << (to - from) / chunk;
     }
@@ -252,7 +235,7 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
     attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
     attend_shown(tile, of, first, last, seen, keys_ahead(tile, tiles, count, of));
-  if (last == end || query_tile_mask(tile, last, end) == ATTN_EMPTY) return;
+  if (last == end || query_tile_look(tile, last, end) == ATTN_EMPTY) return;
   query_tile_attend_waiting(tile->kernels, of);
   query_tile_scores(tile, of, last, end);
   if (hidden) query_tile_hide(tile, last, end);

@@ -109,6 +109,11 @@ void query_tile_place(query_tile *tile) {
     tile->row[r] = (query_tile_row){position, tile->first_head + head};
     if (++head == tile->heads) head = 0, position++;
   }
+  for (int64_t r = 0; problem->bias.type && r < tile->count; r++)
+    tile->bias[r] =
+        tile_element(tile->kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r));
+  for (int64_t r = 0; problem->mask.type && r < tile->count; r++)
+    tile->mask[r] = tile->tensors->mask + query_tile_offset(tile, &problem->mask, r);
   const attn_range keys = attn_keys_of(problem, tile->batch, tile->row[0].position, query_tile_end(tile));
   const bool attends = tile->steps->attends && query_tile_attends(problem, tile->kernels);
   const int64_t step = attends ? TILE_CHUNK : tile->kernels->step,
@@ -350,22 +355,10 @@ attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int
                            query_tile_end(tile), first, end);
 }
 
-void query_tile_place_masks(const query_tile *tile, query_tile_masks *to) {
+attn_visibility query_tile_look(const query_tile *tile, int64_t first, int64_t end) {
   const attn_layout *mask = &tile->problem->mask;
-  to->rows = mask->position == 0 && mask->head == 0 ? 1 : tile->count;
-  for (int64_t r = 0; mask->type && r < to->rows; r++)
-    to->row[r] = tile->tensors->mask + query_tile_offset(tile, mask, r);
-}
-
-attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
-                                int64_t end) {
-  return tile->problem->mask.type ? tile->kernels->look(masks->rows, first, end, masks->row) : ATTN_FULL;
-}
-
-attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end) {
-  query_tile_masks masks;
-  query_tile_place_masks(tile, &masks);
-  return query_tile_look(tile, &masks, first, end);
+  const int64_t rows = mask->position == 0 && mask->head == 0 ? 1 : tile->count; /* that differ */
+  return mask->type ? tile->kernels->look(rows, first, end, tile->mask) : ATTN_FULL;
 }
 
 int64_t query_tile_next(query_tile *tile, int64_t j) {
@@ -398,8 +391,10 @@ void query_tile_runs(const query_tile *tile, int64_t first, int64_t end, float *
 /* Where a row sees one run of keys and no more, whole vectors are compared with its ends. */
 static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
   float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
+  bool outside = false;
   query_tile_runs(tile, first, end, from, to);
-  tile->steps->hide(tile, end - first, from, to);
+  for (int64_t r = 0; r < tile->count; r++) outside = outside || from[r] > 0 || to[r] < (float)(end - first);
+  if (outside) tile->steps->hide(tile, end - first, from, to);
 }
 
 void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
@@ -407,15 +402,16 @@ void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
   uint8_t seen[TILE_MAX_ROWS * TILE_MOST_KEYS]; /* or of few rows more keys */
   const uint8_t *rows[TILE_MAX_ROWS];
   tile->knows_largest = false;
-  if (!tile->problem->mask.type && !attn_has_pattern(tile->problem)) {
+  if (!attn_has_pattern(tile->problem)) {
     hide_outside(tile, first, end);
+    if (tile->problem->mask.type) tile->steps->hide_masked(tile, first, end, tile->mask);
     return;
   }
   for (int64_t r = 0; r < tile->count; r++) {
     seen_keys(tile, r, first, end, seen + r * keys);
     rows[r] = seen + r * keys;
   }
-  tile->steps->hide_masked(tile, end - first, rows);
+  tile->steps->hide_masked(tile, 0, end - first, rows);
 }
 
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end) {

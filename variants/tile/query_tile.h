@@ -38,8 +38,8 @@ typedef struct query_tile_steps {
   void (*bias)(query_tile *tile, int64_t first, int64_t keys); /* adds it, from key `first` on, in base 2 */
   void (*position)(query_tile *tile, int64_t first, int64_t keys); /* adds what positions do, in base 2 */
   void (*hide)(query_tile *tile, int64_t keys, const float *first, const float *end);
-  void (*hide_masked)(query_tile *tile, int64_t keys,
-                      const uint8_t *const *seen);  /* of each row, with room for whole vectors */
+  void (*hide_masked)(query_tile *tile, int64_t first, int64_t end,
+                      const uint8_t *const *seen);  /* of each row */
   float (*weights)(query_tile *tile, int64_t keys); /* returns their sum */
   void (*drop)(query_tile *tile, int64_t keys,
                const uint8_t *const *keep); /* of each row, from the first key */
@@ -70,11 +70,13 @@ struct query_tile {
   float *sums;   /* where query_tile_finish leaves what joins parts (schedule_run_part); NULL: it does not */
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
 
-  tile_rows key, value; /* of this batch entry and key/value head */
-  query_tile_row *row;  /* room for `count`, which query_tile_place fills */
-  attn_range keys;      /* from the first key that some row sees to the last */
-  int64_t next;         /* query_tile_next, as it was asked last; -1: it was not */
-  int64_t after;        /* the key behind those of the key tile, which comes next */
+  tile_rows key, value;               /* of this batch entry and key/value head */
+  query_tile_row *row;                /* room for `count`, which query_tile_place fills */
+  const void *bias[TILE_MAX_ROWS];    /* of each row, from the first key on, where there is one */
+  const uint8_t *mask[TILE_MAX_ROWS]; /* likewise */
+  attn_range keys;                    /* from the first key that some row sees to the last */
+  int64_t next;                       /* query_tile_next, as it was asked last; -1: it was not */
+  int64_t after;                      /* the key behind those of the key tile, which comes next */
 
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
@@ -142,33 +144,17 @@ static inline int64_t query_tile_fours(int64_t features) { return (features + 3)
 static inline __attribute__((always_inline)) void query_tile_fetch_rows(const query_tile *tile, int64_t first,
                                                                         int64_t end) {
   enum { LINE_BYTES = 64 };
-  const struct {
-    const attn_layout *layout;
-    const void *x;
-    int64_t bytes;
-  } of[] = {{&tile->problem->bias, tile->tensors->bias, tile->kernels->element_bytes},
-            {&tile->problem->mask, tile->tensors->mask, 1}};
-  for (int n = 0; n < 2; n++)
-    for (int64_t r = 0; of[n].layout->type && r < tile->count; r++) {
-      const char *row = (const char *)of[n].x + query_tile_offset(tile, of[n].layout, r) * of[n].bytes;
-      for (int64_t b = first * of[n].bytes; b < end * of[n].bytes; b += LINE_BYTES)
-        __builtin_prefetch(row + b, 0, 2);
-    }
+  const int64_t bytes = tile->kernels->element_bytes;
+  for (int64_t r = 0; tile->problem->bias.type && r < tile->count; r++)
+    for (int64_t b = first * bytes; b < end * bytes; b += LINE_BYTES)
+      __builtin_prefetch((const char *)tile->bias[r] + b, 0, 2);
+  for (int64_t r = 0; tile->problem->mask.type && r < tile->count; r++)
+    for (int64_t b = first; b < end; b += LINE_BYTES) __builtin_prefetch(tile->mask[r] + b, 0, 2);
 }
-
-/* The mask of the tile's rows, where there is one; a single row where it is that of all. */
-typedef struct query_tile_masks {
-  int64_t rows;
-  const uint8_t *row[TILE_MAX_ROWS];
-} query_tile_masks;
-
-void query_tile_place_masks(const query_tile *tile, query_tile_masks *to);
 
 /* What a mask lets the tile see of keys [first, end), at least one; full without one. In most masks, be they causal or of padding, what is
  * hidden lies in whole tiles, which are passed over (attend may have copied them for others), and from others nothing is hidden. */
-attn_visibility query_tile_look(const query_tile *tile, const query_tile_masks *masks, int64_t first,
-                                int64_t end);
-attn_visibility query_tile_mask(const query_tile *tile, int64_t first, int64_t end);
+attn_visibility query_tile_look(const query_tile *tile, int64_t first, int64_t end);
 
 /* The weights of additive scores of row r. */
 static inline const float *query_tile_additive(const query_tile *tile, int64_t r) {

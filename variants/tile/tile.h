@@ -244,13 +244,13 @@ typedef struct tile_kernels {
   /* Of seen[r][j], r < rows, first <= j < end, at least one: empty where all are 0, full where none is. */
   attn_visibility (*look)(int64_t rows, int64_t first, int64_t end, const uint8_t *const *seen);
 
-  /* scores[j, r] = hidden where seen[r][j] is 0, for j < keys and r < count. Up to three bytes more are read. */
-  void (*hide_masked)(int64_t rows, int64_t count, int64_t keys, const uint8_t *const *seen, float hidden,
-                      float *scores);
+  /* scores[j - first, r] = hidden where seen[r][j] is 0, for first <= j < end and r < count. */
+  void (*hide_masked)(int64_t rows, int64_t count, int64_t first, int64_t end, const uint8_t *const *seen,
+                      float hidden, float *scores);
 
-  /* scores[j, r] = scale * scores[j, r] + base2_bias(bias[r][j]) for j < keys, r < count: of elements. */
-  void (*add_bias)(int64_t rows, int64_t count, int64_t keys, const void *const *bias, float scale,
-                   float *scores);
+  /* scores[j - first, r] = scale * scores[j - first, r] + base2_bias(bias[r][j]) likewise: of elements. */
+  void (*add_bias)(int64_t rows, int64_t count, int64_t first, int64_t end, const void *const *bias,
+                   float scale, float *scores);
 
   /* scores[j, r] = scale * scores[j, r] + run[(keys - 1 - j) * step + r] */
   void (*add_run)(int64_t rows, int64_t keys, const float *run, int64_t step, float scale, float *scores);

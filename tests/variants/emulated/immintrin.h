@@ -174,6 +174,11 @@ EMULATED __mmask16 _mm512_cmple_epi32_mask(__m512i a, __m512i b) {
   EACH_LANE mask |= (unsigned)((int32_t)a.u[l] <= (int32_t)b.u[l]) << l;
   return (__mmask16)mask;
 }
+EMULATED uint32_t _mm256_test_epi8_mask(__m256i a, __m256i b) {
+  uint32_t mask = 0;
+  for (int n = 0; n < 32; n++) mask |= (uint32_t)((a.h[n / 2] & b.h[n / 2] & 0xff << n % 2 * 8) != 0) << n;
+  return mask;
+}
 EMULATED __mmask16 _mm512_test_epi32_mask(__m512i a, __m512i b) {
   unsigned mask = 0;
   EACH_LANE mask |= (unsigned)((a.u[l] & b.u[l]) != 0) << l;
