@@ -492,11 +492,13 @@ static void scale_slopes(int64_t count, int64_t width, attn_feature_map map, til
 
 enum { PLACES = TILE_FEW_PLACES };
 
-/* Keys of each place between one part of the values' features and the next; and from how many rows on each line of keys
- * ahead is asked for twice: never, unless a set says otherwise. */
+/* Unless a set says otherwise: keys of each place between one part of the values' features and the next; from how many rows on each
+ * line of keys ahead is asked for twice (never); what keeps a query in its register (nothing); and how many rows of floats are few. */
 #ifndef FEW_STEPS
-#define FEW_STEPS 2
+#define FEW_STEPS(rows, bytes) 2
 #define FEW_TWICE (TILE_FEW_ROWS + 1)
+#define LOADED_ONCE(x) ((void)(x))
+#define FEW_OF_FLOATS (2 * TILE_FEW_ROWS)
 #endif
 
 /* The n-th key that is read of a place, of `apart` keys each: places begin a key later each, but for those too short. */

@@ -59,7 +59,8 @@ INLINE void NAME(few_scores_group)(const int rows, const int places, int64_t ind
     }
     for (int r = 0; keeps_keys && r < rows; r++)
       for (int n = 0; n < 2; n++) {
-        const vec one = load(query.x + r * query.stride + d + n * LANES);
+        vec one = load(query.x + r * query.stride + d + n * LANES);
+        LOADED_ONCE(one);
         for (int g = 0; g < group; g++)
           sum[r * group + g] = fused_multiply_add(one, k[g][n], sum[r * group + g]);
       }
@@ -147,7 +148,7 @@ INLINE void NAME(few_accumulate_rows)(const int rows, tile_size size, tile_matri
                                       const float *restrict rescale, tile_rows ahead, tile_target output) {
   enum { WIDE = FEW_VECTORS * LANES };
   const int64_t width = size.features, apart = tile_few_apart(size.keys),
-                count = width > WIDE ? FEW_STEPS : apart;
+                count = width > WIDE ? FEW_STEPS(rows, (int)sizeof(element)) : apart;
   for (int64_t n = 0; n < apart; n += count) {
     const few_steps steps = {n, n + count < apart ? n + count : apart, apart, size.keys};
     int64_t e = 0;

@@ -94,9 +94,11 @@
                    packs)                                                                                    \
   {                                                                                                          \
     .name = (set), .type = (elements), .element_bytes = (elements) == ATTN_FLOAT32 ? 4 : 2, .lanes = LANES,  \
-    .max_rows = MAX_VECTORS * LANES, .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each),       \
-    .parts = PARTS_##products, .copy_keys = (copies_keys), .copy_values = (copies_values),                   \
-    .transposes_values = (transposes), .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands, \
+    .max_rows = MAX_VECTORS * LANES,                                                                         \
+    .few_rows = (elements) == ATTN_FLOAT32 ? FEW_OF_FLOATS : 2 * TILE_FEW_ROWS,                              \
+    .keys = (each) == 1 ? TILE_KEYS : TILE_MOST_KEYS, .step = (each), .parts = PARTS_##products,             \
+    .copy_keys = (copies_keys), .copy_values = (copies_values), .transposes_values = (transposes),           \
+    .scores = scores_##products, .add_products = ADD_PRODUCTS_##operands,                                    \
     .sum_products = SUM_PRODUCTS_##operands, .maps_beside = MAPS_BESIDE_##operands, .grade = grade,          \
     .scores_and_largest = WITH_LARGEST_##products(scores_and_largest),                                       \
     .softmax_of_largest = WITH_LARGEST_##products(softmax_of_largest), .accumulate = accumulate_##products,  \

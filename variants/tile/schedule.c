@@ -13,8 +13,7 @@
 #include "online_softmax.h"
 
 enum {
-  FEW_ROWS = 2 * TILE_FEW_ROWS, /* of a stack: up to here the kernels for few rows are faster */
-  SINGLE_ROWS = 2,              /* up to here AMX has nothing to gain: what is read takes the time */
+  SINGLE_ROWS = 2,  /* up to here AMX has nothing to gain: what is read takes the time */
   FLOATS_BLOCK = 4, /* query tiles that pass the keys together: 4 x 64 rows for each visit to L3 */
   COPIES_BLOCK = 8, /* where values are copied for each block, and keys that become floats */
   MAX_BLOCK = 32,   /* of the smaller tiles of attend */
@@ -151,7 +150,7 @@ static tiling make_plan(const schedule_call *call, schedule_choice choose) {
   schedule_shape shape = choose(problem, call->kernels);
   if (patterns_differ(problem)) shape.heads = 1;
   const int64_t rows = problem->query_length * shape.heads;
-  plan.steps = rows <= FEW_ROWS ? &few_rows_tile : &full_tile;
+  plan.steps = rows <= call->kernels->few_rows ? &few_rows_tile : &full_tile;
   if (call->kernels->tiled_scores && rows > SINGLE_ROWS && rows <= tiled_rows_tile.rows)
     plan.steps = &tiled_rows_tile;
   plan.heads = shape.heads;

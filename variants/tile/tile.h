@@ -168,7 +168,8 @@ typedef struct tile_kernels {
   int64_t element_bytes;
   int64_t lanes;
   int64_t max_rows;
-  int64_t keys; /* of a full key tile, at most TILE_MOST_KEYS: more of pairs, which take half the room */
+  int64_t few_rows; /* of a stack, up to which the kernels for few rows are faster than those of columns */
+  int64_t keys;     /* of a full key tile, at most TILE_MOST_KEYS: more of pairs, which take half the room */
 
   /* The two products of full tiles, scores and accumulate, multiply operands: floats, or where step is 2 pairs of
    * elements, in 32 bits. A column of queries then holds features 2d (low) and 2d + 1 of each row, a column of weights
