@@ -283,21 +283,21 @@ static void hide_masked(int64_t rows, int64_t count, int64_t first, int64_t end,
                         float hidden, float *restrict scores) {
   const vec fill = broadcast(&hidden);
   for (int64_t j = first; j < end; j += MASK_KEYS) {
-    const int64_t left = end - j < MASK_KEYS ? end - j : MASK_KEYS;
+    const bool whole = end - j >= MASK_KEYS;
     for (int64_t r = 0; r < rows; r += LANES) {
       float *score = scores + (j - first) * rows + r;
       uint32_t bits[LANES];
       vec shown;
       for (int x = 0; x < LANES; x++) {
         uint8_t some[MASK_KEYS] = {0};
-        if (r + x < count && left < MASK_KEYS) memcpy(some, seen[r + x] + j, (size_t)left);
-        bits[x] = r + x < count ? shown_bits(left < MASK_KEYS ? some : seen[r + x] + j) : UINT32_MAX;
+        if (r + x < count && !whole) memcpy(some, seen[r + x] + j, (size_t)(end - j));
+        bits[x] = r + x < count ? shown_bits(whole ? seen[r + x] + j : some) : UINT32_MAX;
       }
       memcpy(&shown, bits, sizeof shown);
-      if (left == MASK_KEYS)
+      if (whole)
         hide_keys(MASK_KEYS, shown, fill, rows, score);
       else
-        hide_keys((int)left, shown, fill, rows, score);
+        hide_keys((int)(end - j), shown, fill, rows, score);
     }
   }
 }

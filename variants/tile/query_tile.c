@@ -393,7 +393,8 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
   float from[TILE_MAX_ROWS], to[TILE_MAX_ROWS];
   bool outside = false;
   query_tile_runs(tile, first, end, from, to);
-  for (int64_t r = 0; r < tile->count; r++) outside = outside || from[r] > 0 || to[r] < (float)(end - first);
+  for (int64_t r = 0; r < tile->layout.rows; r++)
+    outside = outside || from[r] > 0 || to[r] < (float)(end - first);
   if (outside) tile->steps->hide(tile, end - first, from, to);
 }
 
