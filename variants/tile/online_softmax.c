@@ -14,10 +14,11 @@ static void take_keys(query_tile *tile, int64_t first, int64_t end, const query_
     query_tile_attend(tile, tiles, count, of, first, end, seen);
     return;
   }
-  if (query_tile_look(tile, first, end) == ATTN_EMPTY) return;
+  const attn_visibility shown = query_tile_look(tile, first, end);
+  if (shown == ATTN_EMPTY) return;
   query_tile_prepare(tiles, count, together, of);
   query_tile_scores(tile, of, first, end);
-  if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end);
+  if (seen == ATTN_PARTIAL) query_tile_hide(tile, first, end, shown);
   query_tile_weights(tile, first, end);
   if (tile->problem->keep.type) query_tile_drop(tile, first, end);
   query_tile_accumulate(tile, of, first, end, seen == ATTN_PARTIAL);

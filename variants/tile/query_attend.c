@@ -235,10 +235,11 @@ void query_tile_attend(query_tile *tile, const query_tile *tiles, int64_t count,
     attend_nonfinite(tile, of, first, last, seen);
   else if (whole > 0)
     attend_shown(tile, of, first, last, seen, keys_ahead(tile, tiles, count, of));
-  if (last == end || query_tile_look(tile, last, end) == ATTN_EMPTY) return;
+  const attn_visibility shown = last < end ? query_tile_look(tile, last, end) : ATTN_EMPTY;
+  if (shown == ATTN_EMPTY) return;
   query_tile_attend_waiting(tile->kernels, of);
   query_tile_scores(tile, of, last, end);
-  if (hidden) query_tile_hide(tile, last, end);
+  if (hidden) query_tile_hide(tile, last, end, shown);
   query_tile_weights(tile, last, end);
   query_tile_accumulate(tile, of, last, end, hidden);
 }

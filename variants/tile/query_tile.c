@@ -355,10 +355,21 @@ attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int
                            query_tile_end(tile), first, end);
 }
 
+/* Masks lie in as many pages as there are rows, whose next lines a processor doesn't foresee: a key tile that is hidden is over before
+ * they would be there. */
+static inline __attribute__((always_inline)) void fetch_masks(const query_tile *tile, int64_t rows,
+                                                              int64_t first, int64_t end) {
+  enum { LINE_BYTES = 64 };
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t b = first; b < end; b += LINE_BYTES) __builtin_prefetch(tile->mask[r] + b, 0, 2);
+}
+
 attn_visibility query_tile_look(const query_tile *tile, int64_t first, int64_t end) {
   const attn_layout *mask = &tile->problem->mask;
   const int64_t rows = mask->position == 0 && mask->head == 0 ? 1 : tile->count; /* that differ */
-  return mask->type ? tile->kernels->look(rows, first, end, tile->mask) : ATTN_FULL;
+  if (!mask->type) return ATTN_FULL;
+  fetch_masks(tile, rows, end, end + (end - first));
+  return tile->kernels->look(rows, first, end, tile->mask);
 }
 
 int64_t query_tile_next(query_tile *tile, int64_t j) {
@@ -398,14 +409,14 @@ static void hide_outside(query_tile *tile, int64_t first, int64_t end) {
   if (outside) tile->steps->hide(tile, end - first, from, to);
 }
 
-void query_tile_hide(query_tile *tile, int64_t first, int64_t end) {
+void query_tile_hide(query_tile *tile, int64_t first, int64_t end, attn_visibility shown) {
   const int64_t keys = query_tile_pitch(tile->kernels, end - first);
   uint8_t seen[TILE_MAX_ROWS * TILE_MOST_KEYS]; /* or of few rows more keys */
   const uint8_t *rows[TILE_MAX_ROWS];
   tile->knows_largest = false;
   if (!attn_has_pattern(tile->problem)) {
     hide_outside(tile, first, end);
-    if (tile->problem->mask.type) tile->steps->hide_masked(tile, first, end, tile->mask);
+    if (shown == ATTN_PARTIAL) tile->steps->hide_masked(tile, first, end, tile->mask);
     return;
   }
   for (int64_t r = 0; r < tile->count; r++) {

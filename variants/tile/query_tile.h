@@ -232,8 +232,8 @@ int64_t query_tile_next(query_tile *tile, int64_t j);
 /* Of each row the run that it sees by band and lengths of keys [first, end), counted from the first; padding sees nothing. */
 void query_tile_runs(const query_tile *tile, int64_t first, int64_t end, float *from, float *to);
 
-/* Gives those of keys [first, end) that a row does not see a score of -inf. */
-void query_tile_hide(query_tile *tile, int64_t first, int64_t end);
+/* Gives those of keys [first, end) that a row does not see a score of -inf; shown: what query_tile_look says of them. */
+void query_tile_hide(query_tile *tile, int64_t first, int64_t end, attn_visibility shown);
 
 /* Scores become weights under the running maximum. */
 void query_tile_weights(query_tile *tile, int64_t first, int64_t end);
