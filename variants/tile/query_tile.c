@@ -355,20 +355,13 @@ attn_visibility query_tile_visibility(const query_tile *tile, int64_t first, int
                            query_tile_end(tile), first, end);
 }
 
-/* Masks lie in as many pages as there are rows, whose next lines a processor doesn't foresee: a key tile that is hidden is over before
- * they would be there. */
-static inline __attribute__((always_inline)) void fetch_masks(const query_tile *tile, int64_t rows,
-                                                              int64_t first, int64_t end) {
-  enum { LINE_BYTES = 64 };
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t b = first; b < end; b += LINE_BYTES) __builtin_prefetch(tile->mask[r] + b, 0, 2);
-}
-
 attn_visibility query_tile_look(const query_tile *tile, int64_t first, int64_t end) {
   const attn_layout *mask = &tile->problem->mask;
   const int64_t rows = mask->position == 0 && mask->head == 0 ? 1 : tile->count; /* that differ */
   if (!mask->type) return ATTN_FULL;
-  fetch_masks(tile, rows, end, end + (end - first));
+  /* A tile that is hidden is over before the next one's lines would be there. */
+  const int64_t next = smaller(end + (end - first), tile->keys.end);
+  for (int64_t r = 0; r < rows; r++) query_tile_fetch(tile->mask[r], end, next);
   return tile->kernels->look(rows, first, end, tile->mask);
 }
 

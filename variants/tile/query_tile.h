@@ -139,17 +139,22 @@ void query_tile_use_state(query_tile *tile, float *state);
 /* Features of additive scores are taken four at a time. */
 static inline int64_t query_tile_fours(int64_t features) { return (features + 3) / 4 * 4; }
 
-/* What scores will meet of a bias or a mask, of keys [first, end), comes while they are multiplied: each row of it lies in pages of
- * its own. Inlined, or gcc takes the call of a function that fetches and does no more for one without effects. */
+/* Bytes [first, end) of a row of a bias or a mask, each in pages of its own, which a processor doesn't foresee. Inlined, or gcc takes
+ * the call of a function that fetches and does no more for one without effects. */
+static inline __attribute__((always_inline)) void query_tile_fetch(const void *row, int64_t first,
+                                                                   int64_t end) {
+  enum { LINE_BYTES = 64 };
+  for (int64_t b = first; b < end; b += LINE_BYTES) __builtin_prefetch((const char *)row + b, 0, 2);
+}
+
+/* What scores of keys [first, end) will meet comes while they are multiplied. */
 static inline __attribute__((always_inline)) void query_tile_fetch_rows(const query_tile *tile, int64_t first,
                                                                         int64_t end) {
-  enum { LINE_BYTES = 64 };
   const int64_t bytes = tile->kernels->element_bytes;
   for (int64_t r = 0; tile->problem->bias.type && r < tile->count; r++)
-    for (int64_t b = first * bytes; b < end * bytes; b += LINE_BYTES)
-      __builtin_prefetch((const char *)tile->bias[r] + b, 0, 2);
+    query_tile_fetch(tile->bias[r], first * bytes, end * bytes);
   for (int64_t r = 0; tile->problem->mask.type && r < tile->count; r++)
-    for (int64_t b = first; b < end; b += LINE_BYTES) __builtin_prefetch(tile->mask[r] + b, 0, 2);
+    query_tile_fetch(tile->mask[r], first, end);
 }
 
 /* What a mask lets the tile see of keys [first, end), at least one; full without one. In most masks, be they causal or of padding, what is
