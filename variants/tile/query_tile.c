@@ -36,6 +36,25 @@ static int64_t query_floats(const attn_problem *problem, const query_tile_layout
          (attn_uses(problem, ATTN_ADDITIVE) ? 3 * query_tile_fours(layout->depth) + 2 : layout->depth);
 }
 
+enum { POINTER_FLOATS = sizeof(void *) / sizeof(float) };
+
+/* For pointers to each row of a bias, and of a mask. */
+static int64_t row_floats(const attn_problem *problem, int64_t rows) {
+  return ((problem->bias.type != 0) + (problem->mask.type != 0)) * whole_lines(rows * POINTER_FLOATS);
+}
+
+static void find_rows(query_tile *tile, float *room) {
+  const attn_problem *problem = tile->problem;
+  tile->bias = (const void **)(void *)room;
+  if (problem->bias.type) room += whole_lines(tile->count * POINTER_FLOATS);
+  tile->mask = (const uint8_t **)(void *)room;
+  for (int64_t r = 0; problem->bias.type && r < tile->count; r++)
+    tile->bias[r] =
+        tile_element(tile->kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r));
+  for (int64_t r = 0; problem->mask.type && r < tile->count; r++)
+    tile->mask[r] = tile->tensors->mask + query_tile_offset(tile, &problem->mask, r);
+}
+
 /* Whether attend multiplies parts of elements, where what is not finite is left out. */
 static bool in_parts(const query_tile_layout *layout, const tile_kernels *kernels) {
   return layout->chunk > 0 && kernels->parts > 1;
@@ -52,7 +71,7 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   const int64_t scores = layout.rows * (layout.score_keys + 1),
                 values = finite_floats(problem, &layout, kernels);
   return (query_tile_sizes){
-      .queries = (size_t)whole_lines(query_floats(problem, &layout)),
+      .queries = (size_t)(whole_lines(query_floats(problem, &layout)) + row_floats(problem, count)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
       .scratch = (size_t)(whole_lines(scores + values) + layout.copies * copied_floats(&layout) +
                           whole_lines(layout.run) + general_floats(problem, &layout)),
@@ -83,6 +102,7 @@ void query_tile_use(query_tile *tile, float *queries, float *state, float *scrat
   tile->layout = tile->steps->layout(tile->problem, tile->kernels, tile->count);
   const int64_t keys = tile->layout.score_keys, rows = tile->layout.rows;
   tile->queries = queries;
+  find_rows(tile, queries + whole_lines(query_floats(tile->problem, &tile->layout)));
   query_tile_use_state(tile, state);
   tile->copies = scratch;
   tile->scores = scratch + tile->layout.copies * copied_floats(&tile->layout);
@@ -109,11 +129,6 @@ void query_tile_place(query_tile *tile) {
     tile->row[r] = (query_tile_row){position, tile->first_head + head};
     if (++head == tile->heads) head = 0, position++;
   }
-  for (int64_t r = 0; problem->bias.type && r < tile->count; r++)
-    tile->bias[r] =
-        tile_element(tile->kernels, tile->tensors->bias, query_tile_offset(tile, &problem->bias, r));
-  for (int64_t r = 0; problem->mask.type && r < tile->count; r++)
-    tile->mask[r] = tile->tensors->mask + query_tile_offset(tile, &problem->mask, r);
   const attn_range keys = attn_keys_of(problem, tile->batch, tile->row[0].position, query_tile_end(tile));
   const bool attends = tile->steps->attends && query_tile_attends(problem, tile->kernels);
   const int64_t step = attends ? TILE_CHUNK : tile->kernels->step,

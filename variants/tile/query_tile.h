@@ -70,13 +70,13 @@ struct query_tile {
   float *sums;   /* where query_tile_finish leaves what joins parts (schedule_run_part); NULL: it does not */
   bool leads;    /* first of those that pass the keys together: it fetches for all of them */
 
-  tile_rows key, value;               /* of this batch entry and key/value head */
-  query_tile_row *row;                /* room for `count`, which query_tile_place fills */
-  const void *bias[TILE_MAX_ROWS];    /* of each row, from the first key on, where there is one */
-  const uint8_t *mask[TILE_MAX_ROWS]; /* likewise */
-  attn_range keys;                    /* from the first key that some row sees to the last */
-  int64_t next;                       /* query_tile_next, as it was asked last; -1: it was not */
-  int64_t after;                      /* the key behind those of the key tile, which comes next */
+  tile_rows key, value; /* of this batch entry and key/value head */
+  query_tile_row *row;  /* room for `count`, which query_tile_place fills */
+  const void **bias;    /* of each row, from the first key on, where there is one */
+  const uint8_t **mask; /* likewise */
+  attn_range keys;      /* from the first key that some row sees to the last */
+  int64_t next;         /* query_tile_next, as it was asked last; -1: it was not */
+  int64_t after;        /* the key behind those of the key tile, which comes next */
 
   query_tile_layout layout;
   float *queries; /* so that scores, times the factor, come out in base 2 (with softcap: before tanh) */
