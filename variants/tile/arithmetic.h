@@ -1,9 +1,8 @@
 /* What the tile kernels do with floats, written once over the vector operations of an instruction set. The file that
  * includes this defines: vec, LANES, MAX_VECTORS, GROUP(vectors), FEW_VECTORS; load, load_part, store, broadcast,
  * zero, fused_multiply_add, add, subtract, multiply, divide, maximum, minimum, absolute, copy_sign, bits_of,
- * select_less, shown_bits (of 32 bytes one bit each: whether it is not 0), select_bit (a where bit n of a lane of x is set, else
- * b), add_quotient, zero_where_minus_infinity,
- * transpose, sums_of, flush_denormals, restore_denormals, split_power, times_power, exp2_polynomial; EXP_VECTORS;
+ * select_less, shown_bits (of 32 bytes one bit each: whether it is not 0), select_bit (a where bit n of a lane of x is
+ * set, else b), add_quotient, zero_where_minus_infinity, transpose, sums_of, flush_denormals, restore_denormals, split_power, times_power, exp2_polynomial; EXP_VECTORS;
  * split_exponential, or OWN_ELU1, elu1_constants, elu1_of_vectors and elu1_vec.
  * Behind it come element_rows.h, once for each type of elements, and products.h, once for each kind of operands; then the
  * tables.
@@ -278,23 +277,26 @@ INLINE void hide_keys(const int keys, vec shown, vec fill, int64_t rows, float *
     store(scores + n * rows, select_bit(shown, n, load(scores + n * rows), fill));
 }
 
+INLINE uint32_t shown_of_row(const uint8_t *seen, int64_t keys) {
+  uint8_t some[MASK_KEYS] = {0};
+  if (keys >= MASK_KEYS) return shown_bits(seen);
+  memcpy(some, seen, (size_t)keys);
+  return shown_bits(some);
+}
+
 /* A row's bits lie in its lane, so that nothing is turned. */
 static void hide_masked(int64_t rows, int64_t count, int64_t first, int64_t end, const uint8_t *const *seen,
                         float hidden, float *restrict scores) {
   const vec fill = broadcast(&hidden);
   for (int64_t j = first; j < end; j += MASK_KEYS) {
-    const bool whole = end - j >= MASK_KEYS;
     for (int64_t r = 0; r < rows; r += LANES) {
       float *score = scores + (j - first) * rows + r;
       uint32_t bits[LANES];
       vec shown;
-      for (int x = 0; x < LANES; x++) {
-        uint8_t some[MASK_KEYS] = {0};
-        if (r + x < count && !whole) memcpy(some, seen[r + x] + j, (size_t)(end - j));
-        bits[x] = r + x < count ? shown_bits(whole ? seen[r + x] + j : some) : UINT32_MAX;
-      }
+      for (int x = 0; x < LANES; x++)
+        bits[x] = r + x < count ? shown_of_row(seen[r + x] + j, end - j) : UINT32_MAX;
       memcpy(&shown, bits, sizeof shown);
-      if (whole)
+      if (end - j >= MASK_KEYS)
         hide_keys(MASK_KEYS, shown, fill, rows, score);
       else
         hide_keys((int)(end - j), shown, fill, rows, score);

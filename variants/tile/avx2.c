@@ -10,13 +10,13 @@ enum { LANES = 8 };
 #define GROUP(vectors) ((vectors) == 3 ? 4 : (vectors) == 2 ? 6 : 8)
 #define FEW_VECTORS 2
 /* Measured on a Zen 3, which drops a fetch where all buffers for misses are taken: asked for twice, lines for four rows of
- * floats take .94 of the time. What two rows of 16 bits or more compute counts beside it, and with it how often sums are
- * loaded and stored: .91 to .96 of the time. */
+ * floats take .94 of the time. What more rows of 16 bits than one compute counts beside it, and with it how often sums are loaded
+ * and stored: four rows take .91 to .96 of the time, two .95 to .99, one 1.03 to 1.2. */
 #define FEW_STEPS(rows, bytes) ((rows) > 1 && (bytes) == 2 ? 4 : 1)
 #define FEW_TWICE 4
 /* gcc loads a query again for each multiply-add, and of those and loads two are done in a cycle: .95 to .97. */
 #define LOADED_ONCE(x) __asm__("" : "+x"(x))
-/* A column of eight rows leaves few lanes empty, and nothing is added up across them: 8 rows take .75 to .9 of the time, 6 .85 to
+/* A column of eight rows leaves few lanes empty, and nothing is added up across them: 8 rows take .72 to .9 of the time, 6 .85 to
  * 1. Elements of 16 bits would have to become floats first: 8 rows 1.05 to 1.27. */
 #define FEW_OF_FLOATS 5
 /* There a line that is asked for every 6 cycles is dropped as well: at the pace of tile_ahead linear attention takes .87 of the

@@ -142,8 +142,9 @@ static void hide(query_tile *tile, int64_t keys, const float *first, const float
 
 static void hide_masked(query_tile *tile, int64_t first, int64_t end, const uint8_t *const *seen) {
   for (int64_t r = 0; r < tile->count; r++) {
-    float *restrict score = tile->scores + r * TILE_FEW_KEYS - first;
-    for (int64_t j = first; j < end; j++) score[j] = seen[r][j] ? score[j] : -INFINITY;
+    float *restrict score = tile->scores + r * TILE_FEW_KEYS;
+    const uint8_t *shown = seen[r] + first;
+    for (int64_t j = 0; j < end - first; j++) score[j] = shown[j] ? score[j] : -INFINITY;
   }
 }
 

@@ -38,11 +38,11 @@ static int64_t query_floats(const attn_problem *problem, const query_tile_layout
 
 enum { POINTER_FLOATS = sizeof(void *) / sizeof(float) };
 
-/* For pointers to each row of a bias, and of a mask. */
-static int64_t row_floats(const attn_problem *problem, int64_t rows) {
+static int64_t pointer_floats(const attn_problem *problem, int64_t rows) {
   return ((problem->bias.type != 0) + (problem->mask.type != 0)) * whole_lines(rows * POINTER_FLOATS);
 }
 
+/* Sought once, not for each key tile: a row follows from its position and its head. */
 static void find_rows(query_tile *tile, float *room) {
   const attn_problem *problem = tile->problem;
   tile->bias = (const void **)(void *)room;
@@ -71,7 +71,7 @@ query_tile_sizes query_tile_measure(const attn_problem *problem, const tile_kern
   const int64_t scores = layout.rows * (layout.score_keys + 1),
                 values = finite_floats(problem, &layout, kernels);
   return (query_tile_sizes){
-      .queries = (size_t)(whole_lines(query_floats(problem, &layout)) + row_floats(problem, count)),
+      .queries = (size_t)(whole_lines(query_floats(problem, &layout)) + pointer_floats(problem, count)),
       .state = (size_t)whole_lines(layout.rows * (layout.width + 2)),
       .scratch = (size_t)(whole_lines(scores + values) + layout.copies * copied_floats(&layout) +
                           whole_lines(layout.run) + general_floats(problem, &layout)),

@@ -72,7 +72,7 @@ struct query_tile {
 
   tile_rows key, value; /* of this batch entry and key/value head */
   query_tile_row *row;  /* room for `count`, which query_tile_place fills */
-  const void **bias;    /* of each row, from the first key on, where there is one */
+  const void **bias;    /* of each row, from the first key on, where there is one; query_tile_use finds it */
   const uint8_t **mask; /* likewise */
   attn_range keys;      /* from the first key that some row sees to the last */
   int64_t next;         /* query_tile_next, as it was asked last; -1: it was not */
@@ -99,9 +99,9 @@ static inline int64_t query_tile_end(const query_tile *tile) {
   return tile->row[tile->count - 1].position + 1;
 }
 
-/* Floats of a tile of so many rows: of its queries, of its state (output, max, sum), and of the scratch (copies of
- * keys and values, scores, rescale, finite, run) that tiles may take turns with; each in whole cache lines, so that
- * threads share none. */
+/* Floats of a tile of so many rows: of its queries, with pointers to their rows of a bias and a mask, of its state (output,
+ * max, sum), and of the scratch (copies of keys and values, scores, rescale, finite, run) that tiles may take turns with;
+ * each in whole cache lines, so that threads share none. */
 typedef struct query_tile_sizes {
   size_t queries, state, scratch;
 } query_tile_sizes;
